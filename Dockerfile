@@ -1,7 +1,8 @@
 # Latchkey in a container: the program, the libraries that it loads, and nothing else.
 #
-#   docker build -t latchkey . && docker run --rm -p 127.0.0.1:8080:8080 latchkey
+#   make image && docker run --rm -p 127.0.0.1:8080:8080 latchkey
 #
+# `make image` says which version and build it is; `docker build -t latchkey .` leaves that out.
 # The image runs as an unprivileged user, writes to the volume /data only (so `--read-only`
 # works), needs no capability, and drains on SIGTERM. It has no shell. Its program has no symbols;
 # they are a file of their own, for gdb and perf:
@@ -15,9 +16,11 @@ RUN apt-get -q update \
  && rm -rf /var/lib/apt/lists/*
 WORKDIR /latchkey
 COPY . .
-# A warning is an error, as in the Makefile.
-ENV LATCHKEY_STRICT=1
-RUN swift build --configuration release --static-swift-stdlib --product latchkey \
+# A warning is an error, as in the Makefile. The build is what `scripts/version build` prints.
+ARG BUILD=
+ENV LATCHKEY_STRICT=1 LATCHKEY_BUILD=$BUILD
+RUN swift build --configuration release --static-swift-stdlib --disable-local-rpath \
+      --product latchkey \
  && scripts/ship \
       "$(swift build --configuration release --static-swift-stdlib --show-bin-path)/latchkey" \
       /install
@@ -54,6 +57,9 @@ ENV LATCHKEY_HOST=0.0.0.0
 # rebinding). Literal addresses are always served; add the names that your clients use.
 ENV LATCHKEY_ALLOWED_HOST=localhost
 EXPOSE 8080
+# What `scripts/version` prints, and `latchkey --version` says.
+ARG VERSION=
+LABEL org.opencontainers.image.title=latchkey org.opencontainers.image.version=$VERSION
 HEALTHCHECK --interval=10s --timeout=3s --start-period=5s --retries=3 \
   CMD ["/usr/local/bin/latchkey", "health"]
 STOPSIGNAL SIGTERM

@@ -18,13 +18,19 @@ DEBUG := --scratch-path .build-debug
 # So many tests at once: those of the actor strategy need processor time of the two threads of
 # Swift's pool, which they would get late beside hundreds of other threads.
 WIDTH := --experimental-maximum-parallelization-width 8
-RELEASE := --scratch-path .build-release --configuration release
+# With Swift's libraries in the program, so that what is tested and measured runs elsewhere, too.
+# No library is looked for beside it.
+RELEASE := --scratch-path .build-release --configuration release --static-swift-stdlib \
+    --disable-local-rpath
+# The program says which commit it is. Only a small part is compiled anew for another one.
+BUILD_RELEASE = LATCHKEY_BUILD="$$(scripts/version build)" $(SWIFT_BUILD) $(RELEASE)
 # Without symbols, which are beside it.
 RELEASE_BINARY := .build-release/bin/latchkey
+PACKAGES := .build-release/package
 FLOOR := Benchmarks/build/floor
 PARKING_LOT := Benchmarks/build/parking-lot/release/parking-lot-peer
 HEAP := Benchmarks/build/heap.so
-BENCH_CLIENTS := $(addprefix Benchmarks/build/, closed watchers writers)
+BENCH_CLIENTS := $(addprefix Benchmarks/build/, closed sessions watchers writers)
 SWIFT_SOURCES := Package.swift Sources Tests $(wildcard Benchmarks Examples)
 C_SOURCES := $(shell git ls-files '*.c' '*.h')
 
@@ -42,8 +48,19 @@ run: build ## install, build, serve on 127.0.0.1:8080; keeps its data in .latchk
 .PHONY: build
 build: ## build the release binary, .build-release/bin/latchkey
 	scripts/require build
-	$(SWIFT_BUILD) $(RELEASE) --product latchkey
+	$(BUILD_RELEASE) --product latchkey
 	scripts/ship .build-release/release/latchkey $(dir $(RELEASE_BINARY))
+
+.PHONY: package
+package: build ## a package for Debian and an archive, in .build-release/package
+	scripts/require package
+	scripts/package $(RELEASE_BINARY) $(PACKAGES)
+
+.PHONY: image
+image: ## build the container image (podman or docker)
+	$$(command -v podman || command -v docker) build --tag latchkey \
+	    --build-arg BUILD="$$(scripts/version build)" \
+	    --build-arg VERSION="$$(scripts/version)" .
 
 .PHONY: load
 load: build ## every strategy over HTTP in both thread modes, with wrk (7 minutes)
@@ -53,7 +70,7 @@ load: build ## every strategy over HTTP in both thread modes, with wrk (7 minute
 .PHONY: bench
 bench: build $(FLOOR) $(BENCH_CLIENTS) $(HEAP) ## measure docs/performance.md's promises (minutes)
 	scripts/require bench
-	$(SWIFT_BUILD) $(RELEASE) --product LatchkeySyncBenchmark
+	$(BUILD_RELEASE) --product LatchkeySyncBenchmark
 	Benchmarks/ParkingLot/build.sh
 	Benchmarks/bench.py --binary $(RELEASE_BINARY) --floor $(FLOOR) \
 	    --clients Benchmarks/build --micro .build-release/release/LatchkeySyncBenchmark \
@@ -76,6 +93,10 @@ Benchmarks/build/closed: Benchmarks/closed.c Sources/CLatchkeyLoad/load.c Benchm
 	mkdir -p $(@D)
 	$(CC) -O2 -Wall -Wextra -Wno-unknown-pragmas -ISources/CLatchkeyLoad/include -o $@ $(filter %.c,$^)
 
+Benchmarks/build/sessions: Benchmarks/sessions.c Benchmarks/client.h
+	mkdir -p $(@D)
+	$(CC) -O2 -Wall -Wextra -o $@ $< -lgnutls
+
 Benchmarks/build/%: Benchmarks/%.c Benchmarks/client.h
 	mkdir -p $(@D)
 	$(CC) -O2 -Wall -Wextra -o $@ $<
@@ -94,7 +115,8 @@ test: ## what to run before a commit; builds for debugging only
 .PHONY: test-deep
 test-deep: ## the other tests: sanitizers, models, examples, the release binary (20 minutes)
 	scripts/stages diagnostics test-c test-model test-threads test-example test-docs build \
-	    allocations machine-code dashboard clients proxies hostile-quick durability-quick
+	    allocations machine-code dashboard clients proxies test-install hostile-quick \
+	    durability-quick
 
 .PHONY: lint
 lint: ## check the format of the Swift and C sources
@@ -163,10 +185,11 @@ dashboard: build ## the page at / in headless Chromium (ARGS="--screenshots FOLD
 	Tests/dashboard/run.py --binary $(RELEASE_BINARY) $(ARGS)
 
 .PHONY: clients
-clients: build ## curl, a client library and a browser follow cut watches; go tool pprof
+clients: build ## the files of clients/ and the recipes; curl, a library and a browser; pprof
 	scripts/require test
 	scripts/require dashboard
 	scripts/require pprof
+	scripts/require clients
 	Tests/clients/run.py --binary $(RELEASE_BINARY)
 
 .PHONY: proxies
@@ -174,13 +197,18 @@ proxies: build ## nginx and Caddy in front of the service, with the examples of 
 	scripts/require proxies
 	Tests/proxies/run.py --binary $(RELEASE_BINARY) --tools .build-tools/bin
 
+.PHONY: test-install
+test-install: package ## manual pages, shells, and both packages in an empty Debian (a minute)
+	scripts/require install
+	Tests/install/run.py --binary $(RELEASE_BINARY) --packages $(PACKAGES)
+
 .PHONY: hostile
-hostile: build ## hostile clients against the running service (10 minutes)
+hostile: build ## hostile clients against the running service, also over TLS (40 minutes)
 	scripts/require load
 	Tests/hostile/run.py --binary $(RELEASE_BINARY)
 
 .PHONY: hostile-quick
-hostile-quick: build ## `make hostile` in under 40 seconds
+hostile-quick: build ## `make hostile` in under 2 minutes
 	scripts/require load
 	Tests/hostile/run.py --binary $(RELEASE_BINARY) --quick
 
@@ -220,10 +248,6 @@ figures: build ## record a run of `latchkey compare` for the documents, and writ
 	python3 -m json.tool --compact docs/figures/compare.json docs/figures/compact.json
 	mv docs/figures/compact.json docs/figures/compare.json
 	$(MAKE) docs
-
-.PHONY: image
-image: ## build the container image (podman or docker)
-	$$(command -v podman || command -v docker) build --tag latchkey .
 
 .PHONY: clean
 clean: ## remove everything that was built

@@ -22,6 +22,11 @@ let warnings: [CSetting] = [.enableWarning("all"), .enableWarning("extra")]
 /// compiler; besides, Swift refuses `-warnings-as-errors` with a consumer's `-suppress-warnings`.
 let isStrict = Context.environment["LATCHKEY_STRICT"] != nil
 
+/// The minute and the commit of a build, for `latchkey --version`.
+///
+/// Makefile and Dockerfile say it: `scripts/version build` prints it.
+let build = Context.environment["LATCHKEY_BUILD"] ?? ""
+
 let package = Package(
     name: "latchkey",
     // Tested on Linux only. These systems have the module Synchronization, without which no lock
@@ -53,6 +58,12 @@ let package = Package(
         .target(name: "CLatchkeySystem"),
         .target(name: "CLatchkeyMachine"),
         .target(name: "CLatchkeyLoad"),
+        // For the program only: it has no locales then.
+        .target(name: "CLatchkeyLocales"),
+        .target(
+            name: "CLatchkeyBuild",
+            cSettings: build.isEmpty ? [] : [.define("LATCHKEY_BUILD", to: "\"\(build)\"")]
+        ),
         // Its sources take in the other files.
         .target(
             name: "CLatchkeyPages",
@@ -62,8 +73,8 @@ let package = Package(
         .target(name: "LatchkeyTrace"),
         .target(
             name: "CLatchkeyHTTP",
-            dependencies: ["CMicrohttpd"],
-            linkerSettings: [.linkedLibrary("microhttpd")]
+            dependencies: ["CGnuTLS", "CMicrohttpd"],
+            linkerSettings: [.linkedLibrary("microhttpd"), .linkedLibrary("gnutls")]
         ),
         .target(name: "LatchkeySync", dependencies: ["CLatchkeySystem"]),
         .target(name: "LatchkeyStrategies", dependencies: ["LatchkeySync"]),
@@ -99,6 +110,12 @@ let package = Package(
             dependencies: ["CLatchkeyFetch", "LatchkeySettings", "LatchkeyStore", "LatchkeySync"]
         ),
         .target(
+            name: "LatchkeyClient",
+            dependencies: [
+                "CLatchkeyFetch", "LatchkeyMachine", "LatchkeySettings", "LatchkeyStore",
+            ]
+        ),
+        .target(
             name: "LatchkeyHTTP",
             dependencies: ["CLatchkeyHTTP", "CLatchkeySystem", "LatchkeySettings"]
         ),
@@ -128,8 +145,8 @@ let package = Package(
         .target(
             name: "LatchkeyCommandLine",
             dependencies: [
-                "LatchkeyComparison", "LatchkeyMachine", "LatchkeyReport", "LatchkeySettings",
-                "LatchkeyTrace",
+                "CLatchkeyBuild", "LatchkeyComparison", "LatchkeyMachine", "LatchkeyReport",
+                "LatchkeySettings", "LatchkeyTrace",
             ]
         ),
         .target(
@@ -141,9 +158,10 @@ let package = Package(
         .executableTarget(
             name: "latchkey",
             dependencies: [
-                "LatchkeyCommandLine", "LatchkeyComparison", "LatchkeyContention",
-                "LatchkeyMachine", "LatchkeyOperations", "LatchkeyPersistence", "LatchkeyReport",
-                "LatchkeyService", "LatchkeySettings", "LatchkeyStrategies",
+                "CLatchkeyLocales", "LatchkeyClient", "LatchkeyCommandLine", "LatchkeyComparison",
+                "LatchkeyContention", "LatchkeyMachine", "LatchkeyOperations",
+                "LatchkeyPersistence", "LatchkeyReport", "LatchkeyService", "LatchkeySettings",
+                "LatchkeyStrategies",
             ]
         ),
         .executableTarget(
@@ -153,7 +171,7 @@ let package = Package(
         ),
         .target(
             name: "LatchkeyTestSupport",
-            dependencies: ["LatchkeyStrategies", "LatchkeySyncTesting"],
+            dependencies: ["CGnuTLS", "LatchkeyStrategies", "LatchkeySyncTesting"],
             path: "Tests/LatchkeyTestSupport"
         ),
         .testTarget(
@@ -214,6 +232,13 @@ let package = Package(
                 "LatchkeyTestSupport",
             ]
         ),
+        .testTarget(
+            name: "LatchkeyClientTests",
+            dependencies: [
+                "LatchkeyClient", "LatchkeyCommandLine", "LatchkeySettings",
+                "LatchkeyTestSupport", "latchkey",
+            ]
+        ),
         .testTarget(name: "LatchkeyTraceTests", dependencies: ["LatchkeyTrace"]),
         .testTarget(
             name: "LatchkeyMachineTests",
@@ -245,8 +270,9 @@ let package = Package(
         .testTarget(
             name: "LatchkeyIntegrationTests",
             dependencies: [
-                "LatchkeyCommandLine", "LatchkeyComparison", "LatchkeyMachine", "LatchkeyReport",
-                "LatchkeyService", "LatchkeySettings", "LatchkeyStrategies", "LatchkeyTestSupport",
+                "LatchkeyClient", "LatchkeyCommandLine", "LatchkeyComparison", "LatchkeyMachine",
+                "LatchkeyReport", "LatchkeyService", "LatchkeySettings", "LatchkeyStrategies",
+                "LatchkeyTestSupport",
                 "LatchkeyTrace", "latchkey",
             ]
         ),
@@ -254,8 +280,8 @@ let package = Package(
         .testTarget(
             name: "TidyTests",
             dependencies: [
-                "LatchkeyComparison", "LatchkeyReport", "LatchkeyService", "LatchkeySettings",
-                "LatchkeyStrategies",
+                "LatchkeyClient", "LatchkeyComparison", "LatchkeyReport", "LatchkeyService",
+                "LatchkeySettings", "LatchkeyStrategies",
             ]
         ),
     ]

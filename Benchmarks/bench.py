@@ -28,12 +28,14 @@ TOP = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(TOP / "scripts"))
 
 from advice import measure_advice  # noqa: E402
+from clients import turns  # noqa: E402
 from durability import measure_durability  # noqa: E402
 from instructions import measure_instructions  # noqa: E402
 from peers import measure_peers  # noqa: E402
 from process import Failure, Latchkey, Server  # noqa: E402
 from recording import measure_recording  # noqa: E402
 from sizes import measure_sizes  # noqa: E402
+from tls import measure_tls  # noqa: E402
 from transfer import measure_transfers  # noqa: E402
 from watching import measure_expiry, measure_watching  # noqa: E402
 
@@ -85,7 +87,7 @@ def parse_arguments():
     parser.add_argument("--binary", required=True, help="the latchkey to measure, a release build")
     parser.add_argument("--floor", required=True, help="the floor program")
     parser.add_argument("--clients", required=True, type=pathlib.Path,
-                        help="the folder of the programs watchers and writers")
+                        help="the folder of the programs closed, sessions, watchers and writers")
     parser.add_argument("--micro", help="the program that measures without HTTP")
     parser.add_argument("--heap", help="the library that --micro counts allocations with")
     parser.add_argument("--parking-lot", help="the program that races parking_lot's Mutex")
@@ -172,26 +174,23 @@ def measure_transactions(arguments):
                   1.2)
 
 
-def interleave(arguments, cases, connections=CONNECTIONS):
+def interleave(arguments, cases, connections=CONNECTIONS, shorter=SHORTER):
     """Loads the cases in turn, starting with another one in each round.
+
+    Each load of an argument is made as `shorter` ones.
 
     Returns by case a list of (answers a second, microseconds of processor time for each).
     """
     loads = {name: [] for name in cases}
-    names = list(cases)
-    rounds = arguments.rounds * SHORTER
-    for turn in range(rounds):
-        first = turn % len(names)
-        for name in names[first:] + names[:first]:
-            progress(f"round {turn + 1} of {rounds}: {name}")
-            server, kind, last, words = cases[name]
-            before = server.cpu_seconds()
-            report = drive(f"{server.url}/v1/properties/{last}", kind,
-                           arguments.seconds / SHORTER, connections=connections, arguments=words)
-            if socket_errors(report) or report["status"]:
-                raise Failure(f"{name}: not every answer was 2xx: {report}")
-            spent = server.cpu_seconds() - before
-            loads[name].append((rate(report), 1e6 * spent / report["requests"]))
+    for name in turns(cases, arguments.rounds * shorter):
+        server, kind, last, words = cases[name]
+        before = server.cpu_seconds()
+        report = drive(f"{server.url}/v1/properties/{last}", kind,
+                       arguments.seconds / shorter, connections=connections, arguments=words)
+        if socket_errors(report) or report["status"]:
+            raise Failure(f"{name}: not every answer was 2xx: {report}")
+        spent = server.cpu_seconds() - before
+        loads[name].append((rate(report), 1e6 * spent / report["requests"]))
     return loads
 
 
@@ -229,10 +228,10 @@ def measure_shadows(arguments):
     return rows
 
 
-def floor_program(arguments, response):
+def floor_program(arguments, response, *options):
     """The floor with as many threads as the service, and the same value."""
     return Server(arguments.floor, "--port", "0", "--threads", str(os.cpu_count()),
-                  "--value", VALUE.decode(), "--response", response)
+                  "--value", VALUE.decode(), "--response", response, *options)
 
 
 def measure_million(arguments):
@@ -295,17 +294,19 @@ def rows_of(*command, **environment):
 
 
 def note_of(found):
-    """Who took how many nanoseconds."""
-    sides = ((found["subject"], found.get("nanosecondsPerOperation")),
-             (found.get("reference"), found.get("referenceNanoseconds")))
-    return "; ".join(name if taken is None else f"{name}: {taken:.3g} ns"
-                     for name, taken in sides if name)
+    """Who took how many nanoseconds. The measure itself names the subject of a comparison."""
+    reference, taken = found.get("reference"), found.get("nanosecondsPerOperation")
+    subject = "" if reference else found["subject"]
+    parts = (subject, "" if taken is None else f"{taken:.3g} ns")
+    note = ": ".join(part for part in parts if part)
+    return note + (f"; {reference}: {found['referenceNanoseconds']:.3g} ns" if reference else "")
 
 
 PARTS = {
     "instructions": measure_instructions,
     "requests": measure_requests,
     "access": measure_access,
+    "tls": lambda arguments: measure_tls(arguments, interleave, floor_program),
     "transactions": measure_transactions,
     "watching": measure_watching,
     "expiry": measure_expiry,

@@ -6,10 +6,11 @@
 // the same thread mode.
 //
 //   floor [--port N] [--threads N | --thread-per-connection] [--value TEXT]
-//         [--response per-request | shared]
+//         [--response per-request | shared] [--certificate FILE --key FILE --priorities TEXT]
 //
 // `per-request` makes a response object for each request, which every program must whose answers
 // differ. `shared` queues one object again and again, which is the least that is possible at all.
+// With a certificate, its key and the priorities of GnuTLS, all three, it speaks TLS.
 // The first line on stdout names the port. The program ends when its standard input does.
 
 #include <arpa/inet.h>
@@ -27,7 +28,10 @@ static struct {
     bool thread_per_connection;
     bool shared;
     const char *value;
-} options = {0, 2, false, false, "{\"name\":\"floor\",\"count\":1234}"};
+    const char *certificate;
+    const char *key;
+    const char *priorities;
+} options = {.threads = 2, .value = "{\"name\":\"floor\",\"count\":1234}"};
 
 static struct MHD_Response *shared_get;
 static struct MHD_Response *shared_put;
@@ -97,6 +101,19 @@ static unsigned number(const char *flag, const char *text, unsigned long max) {
     return (unsigned)value;
 }
 
+// The text of a file, which is never freed.
+static const char *read_text(const char *path) {
+    enum { TEXT_BYTES_MAX = 65536 };
+    FILE *file = fopen(path, "r");
+    char *text = calloc(1, TEXT_BYTES_MAX + 1);
+    if (file == NULL || text == NULL || fread(text, 1, TEXT_BYTES_MAX, file) == 0) {
+        fprintf(stderr, "floor: cannot read %s\n", path);
+        exit(2);
+    }
+    fclose(file);
+    return text;
+}
+
 static void parse(int count, char **words) {
     for (int i = 1; i < count; i++) {
         const char *flag = words[i];
@@ -111,6 +128,12 @@ static void parse(int count, char **words) {
             options.threads = number(flag, value, 1024);
         } else if (strcmp(flag, "--value") == 0 && value != NULL) {
             options.value = value;
+        } else if (strcmp(flag, "--certificate") == 0 && value != NULL) {
+            options.certificate = read_text(value);
+        } else if (strcmp(flag, "--key") == 0 && value != NULL) {
+            options.key = read_text(value);
+        } else if (strcmp(flag, "--priorities") == 0 && value != NULL) {
+            options.priorities = value;
         } else if (strcmp(flag, "--response") == 0 && value != NULL &&
                    (strcmp(value, "shared") == 0 || strcmp(value, "per-request") == 0)) {
             options.shared = strcmp(value, "shared") == 0;
@@ -131,16 +154,24 @@ static struct MHD_Daemon *start(void) {
     unsigned flags = options.thread_per_connection
                          ? MHD_USE_THREAD_PER_CONNECTION | MHD_USE_POLL_INTERNAL_THREAD
                          : MHD_USE_EPOLL_INTERNAL_THREAD;
-    struct MHD_OptionItem pool[] = {
-        {MHD_OPTION_THREAD_POOL_SIZE, (intptr_t)options.threads, NULL},
-        {MHD_OPTION_END, 0, NULL},
-    };
-    if (options.thread_per_connection || options.threads < 2) {
-        pool[0].option = MHD_OPTION_END;
+    struct MHD_OptionItem further[5];
+    struct MHD_OptionItem *at = further;
+    if (!options.thread_per_connection && options.threads >= 2) {
+        *at++ = (struct MHD_OptionItem){MHD_OPTION_THREAD_POOL_SIZE, options.threads, NULL};
     }
+    if (options.certificate != NULL && options.key != NULL && options.priorities != NULL) {
+        flags |= MHD_USE_TLS;
+        *at++ = (struct MHD_OptionItem){MHD_OPTION_HTTPS_MEM_CERT, 0,
+                                        (void *)(uintptr_t)options.certificate};
+        *at++ =
+            (struct MHD_OptionItem){MHD_OPTION_HTTPS_MEM_KEY, 0, (void *)(uintptr_t)options.key};
+        *at++ = (struct MHD_OptionItem){MHD_OPTION_HTTPS_PRIORITIES, 0,
+                                        (void *)(uintptr_t)options.priorities};
+    }
+    *at = (struct MHD_OptionItem){MHD_OPTION_END, 0, NULL};
     return MHD_start_daemon(flags | MHD_USE_ERROR_LOG, options.port, NULL, NULL, handle, NULL,
                             MHD_OPTION_SOCK_ADDR, (struct sockaddr *)&address,
-                            MHD_OPTION_CONNECTION_LIMIT, 4096u, MHD_OPTION_ARRAY, pool,
+                            MHD_OPTION_CONNECTION_LIMIT, 4096u, MHD_OPTION_ARRAY, further,
                             MHD_OPTION_END);
 }
 
@@ -154,8 +185,9 @@ int main(int count, char **words) {
         return 1;
     }
     const union MHD_DaemonInfo *info = MHD_get_daemon_info(daemon, MHD_DAEMON_INFO_BIND_PORT);
-    printf("floor: listening on http://127.0.0.1:%u (libmicrohttpd %s)\n",
-           info != NULL ? info->port : options.port, MHD_get_version());
+    printf("floor: listening on %s://127.0.0.1:%u (libmicrohttpd %s)\n",
+           options.certificate != NULL ? "https" : "http", info != NULL ? info->port : options.port,
+           MHD_get_version());
     fflush(stdout);
     char byte;
     while (read(STDIN_FILENO, &byte, 1) > 0) {

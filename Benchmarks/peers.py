@@ -85,7 +85,7 @@ def ratios_of_costs(title, threads, costs, peer, has_target):
     rows = []
     for part, text in enumerate((
             f"{title} ÷ {PEER}, write, {threads} thread{'s' * (threads > 1)}",
-            "  the same, processor time an operation")):
+            "  processor time")):
         over, under = ([each[part] for each in side] for side in (costs, peer))
         values = [one / other for one, other in zip(over, under)]
         note = f"{statistics.median(over):.3g} ns ÷ {statistics.median(under):.3g} ns"

@@ -18,7 +18,7 @@ def ratios(name, loads, numerator, denominator, target=None, cpu_target=None):
     rows = []
     for part, title, unit, bound, is_met in (
             (0, name, "{:,.0f}/s", target, lambda ratio: ratio >= target),
-            (1, "  the same, processor time a request", "{:.2f} µs", cpu_target,
+            (1, "  processor time", "{:.2f} µs", cpu_target,
              lambda ratio: ratio <= cpu_target)):
         over, under = ([each[part] for each in loads[key]] for key in (numerator, denominator))
         values = [one / other for one, other in zip(over, under)]
@@ -57,13 +57,13 @@ def figures(each):
 
 def write_table(page, part, rows):
     """Puts the table of a part at its mark."""
-    lines = ["| Measure | Median | Low | High | Target | | From |", "|---|---|---|---|---|---|---|"]
+    lines = ["| Measure | Median | 95 % | Target | From |", "|---|---|---|---|---|"]
     for each in rows:
         median, low, high = figures(each)
-        name = re.sub(r"^  ", "— ", each["name"])
-        verdict = {True: "met", False: "missed", None: ""}[each["met"]]
-        cells = (name, f"{median} {each['unit']}".strip(), low, high, each["target"], verdict,
-                 each["note"])
+        verdict = {True: ", met", False: ", missed", None: ""}[each["met"]]
+        name = re.sub(r"^  (the same, )?", "— ", each["name"])
+        cells = (name, f"{median} {each['unit']}".strip(), f"{low}–{high}" if low else "",
+                 each["target"] + verdict, each["note"])
         lines.append("| " + " | ".join(cells) + " |")
     write_at(page, part, lines)
 

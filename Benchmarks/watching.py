@@ -14,6 +14,7 @@ import subprocess
 import time
 
 import loader
+from clients import Clients
 from process import Failure, Latchkey
 from table import progress, row
 
@@ -48,34 +49,15 @@ CATCHING_UP_LINES = 60_000
 CATCHING_UP_RATE = 20
 
 
-class Watchers:
+class Watchers(Clients):
     """The process of `count` watchers, which all are at the latest revision. A context manager."""
 
     def __init__(self, arguments, service, count=1, target="/v1/watch", event="put",
                  reads=True):
-        self.command = [
-            arguments.clients / "watchers", "--port", str(service.address[1]),
-            "--connections", str(count), "--target", target, "--event", event,
-            "--unread", "0" if reads else "1"]
-        self.report = None
-
-    def __enter__(self):
-        self.process = subprocess.Popen(
-            self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        if self.process.stdout.readline() != "ready\n":
-            self.process.kill()
-            raise Failure("the watchers did not get ready")
-        return self
-
-    def __exit__(self, kind, *_):
-        try:
-            output, _ = self.process.communicate(timeout=CLIENT_SECONDS_MAX)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-            raise Failure("the watchers did not end") from None
-        if kind is None:
-            self.report = json.loads(output)
+        super().__init__(
+            arguments.clients / "watchers", "--port", service.address[1],
+            "--connections", count, "--target", target, "--event", event,
+            "--unread", 0 if reads else 1)
 
 
 def write(arguments, service, **options):

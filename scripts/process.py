@@ -8,6 +8,7 @@ import http.client
 import json
 import re
 import signal
+import ssl
 import subprocess
 import threading
 import time
@@ -26,7 +27,7 @@ class Server:
     """A program that prints where it listens among its first lines. A context manager."""
 
     # Finds the address in such a line.
-    listening = re.compile(r"listening on (http://\S+)")
+    listening = re.compile(r"listening on (https?://\S+)")
     # The variables that the program gets; None: those of this process.
     environment = None
 
@@ -89,9 +90,17 @@ class Server:
         # The clock of a process, as clock_getcpuclockid() numbers it on Linux.
         return time.clock_gettime((~self.process.pid << 3) | 2)
 
+    def connect(self):
+        """A connection, over TLS if the program speaks it, whose certificate is not verified."""
+        if self.url.startswith("https:"):
+            return http.client.HTTPSConnection(
+                *self.address, timeout=ANSWER_SECONDS_MAX,
+                context=ssl._create_unverified_context())
+        return http.client.HTTPConnection(*self.address, timeout=ANSWER_SECONDS_MAX)
+
     def ask(self, method, path, body=None, headers=None, expect=(200, 201, 204)):
         """One request on a connection of its own. Returns status, headers and body."""
-        connection = http.client.HTTPConnection(*self.address, timeout=ANSWER_SECONDS_MAX)
+        connection = self.connect()
         try:
             connection.request(method, path, body, headers or {})
             answer = connection.getresponse()
@@ -123,3 +132,11 @@ class Latchkey(Server):
                 series, value = line.rsplit(" ", 1)
                 samples[series] = float(value)
         return samples
+
+
+def create_token(binary, lines, name, *grants):
+    """Adds a token to a file of them, and returns it."""
+    words = [word for grant in grants for word in ("--grant", grant)]
+    return subprocess.run(
+        [binary, "token", "create", name, *words, "--token-file", lines], capture_output=True,
+        text=True, timeout=ANSWER_SECONDS_MAX, check=True).stdout.strip()

@@ -15,14 +15,14 @@ func measureMemory() throws {
             unit: "B",
             values: [cost.bytes],
             atMost: targets?.bytes,
-            note: "mean of 2,000"
+            note: ""
         )
         try report(
             measure: "  the same, allocations",
             unit: "",
             values: [cost.allocations],
             atMost: targets?.allocations,
-            note: "mean of 2,000"
+            note: ""
         )
     }
     try report(
@@ -30,7 +30,7 @@ func measureMemory() throws {
         unit: "",
         values: [allocationsOfActor()],
         atMost: 0,
-        note: "mean of 2,000"
+        note: ""
     )
 }
 

@@ -75,12 +75,12 @@ func meteringAdds(_ kind: StrategyKind, operations: Int) -> Comparison {
         let contender = kind.accept(UncontendedWrite(operations: operations, level: level))
         // The cheapest of several short runs, which is the one that other work on the machine left
         // alone: the average of a long run hides a difference of a few nanoseconds.
-        return Contender(name: "\(contender.name), \(level.rawValue)") {
+        return Contender(name: level.rawValue) {
             (0..<20).map { _ in contender.nanosecondsPerOperation() }.min() ?? .nan
         }
     }
     return Comparison(
-        measure: "uncontended Synchronized.write, \(kind.rawValue), metering sampled − off",
+        measure: "write, \(kind.rawValue), sampled − off",
         figure: .addedNanoseconds(atMost: 5),
         subject: contender(.sampled),
         reference: contender(.off)

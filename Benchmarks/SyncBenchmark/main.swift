@@ -46,7 +46,7 @@ for kind in kinds {
     }
     try measure(
         Comparison(
-            measure: "uncontended Synchronized.write, \(kind.rawValue) ÷ bare primitive",
+            measure: "write, \(kind.rawValue) ÷ bare primitive",
             figure: .costRatio(atMost: 1.05),
             subject: kind.accept(UncontendedWrite(operations: operations)),
             reference: reference

@@ -1,27 +1,47 @@
 #include <arpa/inet.h>
 #include <curl/curl.h>
+#include <errno.h>
 #include <netinet/in.h>
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
 
 #include "CLatchkeyFetch.h"
 
 #define LOOK_MILLISECONDS 50
+#define CONNECT_MILLISECONDS 10000
+
+struct latchkey_fetch_session {
+    CURLM *multi;
+};
 
 struct transfer {
     const struct latchkey_fetch_request *request;
     struct latchkey_fetch_answer *answer;
-    size_t capacity;
-    size_t head_count;
+    CURL *easy;
+    struct curl_slist *fields;
+    size_t body_capacity;
+    size_t head_capacity;
     bool is_too_large;
     bool is_refused;
+    bool is_stopped;
+    /* When something came last. */
+    time_t heard;
 };
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static void initialize(void) {
     curl_global_init(CURL_GLOBAL_DEFAULT);
+}
+
+static time_t now_seconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return now.tv_sec;
 }
 
 static char *copy_part(CURLU *url, CURLUPart part, unsigned flags) {
@@ -80,7 +100,9 @@ static curl_socket_t open_socket(void *context, curlsocktype purpose,
     struct transfer *transfer = context;
     const struct latchkey_fetch_request *request = transfer->request;
     bool is_allowed = false;
-    if (purpose == CURLSOCKTYPE_IPCXN && address->family == AF_INET) {
+    if (request->may_connect == NULL) {
+        is_allowed = true;
+    } else if (purpose == CURLSOCKTYPE_IPCXN && address->family == AF_INET) {
         const struct sockaddr_in *four = (const void *)&address->addr;
         is_allowed = request->may_connect(request->context, (const uint8_t *)&four->sin_addr, 4,
                                           ntohs(four->sin_port));
@@ -96,48 +118,106 @@ static curl_socket_t open_socket(void *context, curlsocktype purpose,
     return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
 }
 
+/* Appends to bytes that grow; false if there is no memory. */
+static bool append(uint8_t **bytes, size_t *count, size_t *capacity, const char *more,
+                   size_t added) {
+    if (*count + added > *capacity) {
+        size_t larger = 2 * (*count + added);
+        uint8_t *moved = realloc(*bytes, larger);
+        if (moved == NULL) {
+            return false;
+        }
+        *bytes = moved;
+        *capacity = larger;
+    }
+    memcpy(*bytes + *count, more, added);
+    *count += added;
+    return true;
+}
+
 static size_t take_body(char *bytes, size_t size, size_t count, void *context) {
+    struct transfer *transfer = context;
+    const struct latchkey_fetch_request *request = transfer->request;
+    struct latchkey_fetch_answer *answer = transfer->answer;
+    size_t added = size * count;
+    long status = 0;
+    transfer->heard = now_seconds();
+    curl_easy_getinfo(transfer->easy, CURLINFO_RESPONSE_CODE, &status);
+    if (request->take != NULL && status / 100 == 2) {
+        transfer->is_stopped = !request->take(request->context, (const uint8_t *)bytes, added);
+        return transfer->is_stopped ? 0 : added;
+    }
+    if (added > request->body_bytes_max - answer->body_count) {
+        transfer->is_too_large = true;
+        return 0;
+    }
+    return append(&answer->body, &answer->body_count, &transfer->body_capacity, bytes, added)
+               ? added
+               : 0;
+}
+
+/* Keeps the lines of the head, and those of the trailers behind a body in chunks. */
+static size_t take_head(char *bytes, size_t size, size_t count, void *context) {
     struct transfer *transfer = context;
     struct latchkey_fetch_answer *answer = transfer->answer;
     size_t added = size * count;
-    if (added > transfer->request->body_bytes_max - answer->body_count) {
+    transfer->heard = now_seconds();
+    if (answer->head_count + added > LATCHKEY_FETCH_HEAD_BYTES_MAX) {
         transfer->is_too_large = true;
         return 0;
     }
-    if (answer->body_count + added > transfer->capacity) {
-        size_t capacity = 2 * (answer->body_count + added);
-        uint8_t *body = realloc(answer->body, capacity);
-        if (body == NULL) {
-            return 0;
-        }
-        answer->body = body;
-        transfer->capacity = capacity;
-    }
-    memcpy(answer->body + answer->body_count, bytes, added);
-    answer->body_count += added;
-    return added;
+    return append(&answer->head, &answer->head_count, &transfer->head_capacity, bytes, added)
+               ? added
+               : 0;
 }
 
-/* Counts the lines of the head, and those of the trailers behind a body in chunks, which libcurl
- * keeps as well. */
-static size_t count_head(char *bytes, size_t size, size_t count, void *context) {
-    (void)bytes;
+/* Reads a piece of the body that is sent. */
+static size_t give_body(char *bytes, size_t size, size_t count, void *context) {
     struct transfer *transfer = context;
-    transfer->head_count += size * count;
-    if (transfer->head_count > LATCHKEY_FETCH_HEAD_BYTES_MAX) {
-        transfer->is_too_large = true;
-        return 0;
-    }
-    return size * count;
+    ssize_t found;
+    do {
+        found = read(transfer->request->body_descriptor, bytes, size * count);
+    } while (found < 0 && errno == EINTR);
+    transfer->heard = now_seconds();
+    return found < 0 ? CURL_READFUNC_ABORT : (size_t)found;
 }
 
-static bool prepare(CURL *easy, struct transfer *transfer) {
-    const struct latchkey_fetch_request *request = transfer->request;
-    CURLcode code = curl_easy_setopt(easy, CURLOPT_URL, request->url);
+/* How many bytes a descriptor still has; -1 if only reading tells. */
+static curl_off_t length_of(int descriptor) {
+    struct stat status;
+    off_t place = lseek(descriptor, 0, SEEK_CUR);
+    bool is_file = fstat(descriptor, &status) == 0 && S_ISREG(status.st_mode) && place >= 0;
+    return is_file && status.st_size >= place ? status.st_size - place : -1;
+}
+
 #define SET(option, value)                                                                         \
     if (code == CURLE_OK) {                                                                        \
         code = curl_easy_setopt(easy, option, value);                                              \
     }
+
+/* The method and what is sent. */
+static CURLcode prepare_body(CURL *easy, struct transfer *transfer) {
+    const struct latchkey_fetch_request *request = transfer->request;
+    CURLcode code = CURLE_OK;
+    if (request->streams_body) {
+        SET(CURLOPT_UPLOAD, 1L)
+        SET(CURLOPT_READFUNCTION, give_body)
+        SET(CURLOPT_READDATA, transfer)
+        SET(CURLOPT_INFILESIZE_LARGE, length_of(request->body_descriptor))
+    } else if (request->body != NULL) {
+        SET(CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->body_count)
+        SET(CURLOPT_POSTFIELDS, (const char *)request->body)
+    }
+    if (request->method != NULL) {
+        SET(CURLOPT_CUSTOMREQUEST, request->method)
+    }
+    return code;
+}
+
+static bool prepare(CURL *easy, struct transfer *transfer) {
+    const struct latchkey_fetch_request *request = transfer->request;
+    CURLcode code = prepare_body(easy, transfer);
+    SET(CURLOPT_URL, request->url)
     SET(CURLOPT_PROTOCOLS_STR, "http,https")
     SET(CURLOPT_FOLLOWLOCATION, 0L)
     // An empty text keeps libcurl from the proxies that the environment names.
@@ -148,13 +228,28 @@ static bool prepare(CURL *easy, struct transfer *transfer) {
     SET(CURLOPT_QUICK_EXIT, 1L)
     SET(CURLOPT_DISALLOW_USERNAME_IN_URL, 1L)
     SET(CURLOPT_TIMEOUT_MS, request->timeout_milliseconds)
-    SET(CURLOPT_MAXFILESIZE_LARGE, (curl_off_t)request->body_bytes_max)
+    if (request->timeout_milliseconds == 0) {
+        SET(CURLOPT_CONNECTTIMEOUT_MS, (long)CONNECT_MILLISECONDS)
+    }
+    if (request->take == NULL) {
+        SET(CURLOPT_MAXFILESIZE_LARGE, (curl_off_t)request->body_bytes_max)
+    }
     SET(CURLOPT_USERAGENT, "latchkey")
-    SET(CURLOPT_FRESH_CONNECT, 1L)
-    SET(CURLOPT_FORBID_REUSE, 1L)
+    SET(CURLOPT_HTTPHEADER, transfer->fields)
+    if (request->authorities != NULL) {
+        SET(CURLOPT_CAINFO, request->authorities)
+    }
+    if (request->skips_verification) {
+        SET(CURLOPT_SSL_VERIFYPEER, 0L)
+        SET(CURLOPT_SSL_VERIFYHOST, 0L)
+    }
+    if (request->session == NULL) {
+        SET(CURLOPT_FRESH_CONNECT, 1L)
+        SET(CURLOPT_FORBID_REUSE, 1L)
+    }
     SET(CURLOPT_OPENSOCKETFUNCTION, open_socket)
     SET(CURLOPT_OPENSOCKETDATA, transfer)
-    SET(CURLOPT_HEADERFUNCTION, count_head)
+    SET(CURLOPT_HEADERFUNCTION, take_head)
     SET(CURLOPT_HEADERDATA, transfer)
     SET(CURLOPT_WRITEFUNCTION, take_body)
     SET(CURLOPT_WRITEDATA, transfer)
@@ -163,10 +258,11 @@ static bool prepare(CURL *easy, struct transfer *transfer) {
 }
 
 /* Drives the transfer to its end; CURLE_ABORTED_BY_CALLBACK if it was cancelled. */
-static CURLcode drive(CURLM *multi, const struct latchkey_fetch_request *request) {
+static CURLcode drive(CURLM *multi, const struct transfer *transfer) {
+    const struct latchkey_fetch_request *request = transfer->request;
     for (;;) {
         int running = 0;
-        if (request->is_cancelled(request->context)) {
+        if (request->is_cancelled != NULL && request->is_cancelled(request->context)) {
             return CURLE_ABORTED_BY_CALLBACK;
         }
         if (curl_multi_perform(multi, &running) != CURLM_OK) {
@@ -177,6 +273,11 @@ static CURLcode drive(CURLM *multi, const struct latchkey_fetch_request *request
         if (message != NULL && message->msg == CURLMSG_DONE) {
             return message->data.result;
         }
+        // libcurl's own bound is an average, which the few bytes that keep a stream alive miss.
+        if (request->silence_seconds > 0 &&
+            now_seconds() - transfer->heard > request->silence_seconds) {
+            return CURLE_OPERATION_TIMEDOUT;
+        }
         if (running == 0 || curl_multi_poll(multi, NULL, 0, LOOK_MILLISECONDS, NULL) != CURLM_OK) {
             return CURLE_FAILED_INIT;
         }
@@ -186,6 +287,9 @@ static CURLcode drive(CURLM *multi, const struct latchkey_fetch_request *request
 static enum latchkey_fetch_outcome outcome_of(CURLcode code, const struct transfer *transfer) {
     if (transfer->is_too_large) {
         return LATCHKEY_FETCH_TOO_LARGE;
+    }
+    if (transfer->is_stopped) {
+        return LATCHKEY_FETCH_CANCELLED;
     }
     switch (code) {
     case CURLE_OK:
@@ -203,35 +307,76 @@ static enum latchkey_fetch_outcome outcome_of(CURLcode code, const struct transf
     }
 }
 
-void latchkey_fetch_get(const struct latchkey_fetch_request *request,
-                        struct latchkey_fetch_answer *answer) {
+struct latchkey_fetch_session *latchkey_fetch_session_open(void) {
+    pthread_once(&once, initialize);
+    struct latchkey_fetch_session *session = malloc(sizeof *session);
+    CURLM *multi = curl_multi_init();
+    if (session == NULL || multi == NULL) {
+        free(session);
+        curl_multi_cleanup(multi);
+        return NULL;
+    }
+    session->multi = multi;
+    return session;
+}
+
+void latchkey_fetch_session_close(struct latchkey_fetch_session *session) {
+    if (session != NULL) {
+        curl_multi_cleanup(session->multi);
+        free(session);
+    }
+}
+
+/* Makes the list of fields; false if there is no memory. */
+static bool copy_fields(struct transfer *transfer) {
+    const char *const *field = transfer->request->fields;
+    for (; field != NULL && *field != NULL; field++) {
+        struct curl_slist *longer = curl_slist_append(transfer->fields, *field);
+        if (longer == NULL) {
+            return false;
+        }
+        transfer->fields = longer;
+    }
+    return true;
+}
+
+void latchkey_fetch_send(const struct latchkey_fetch_request *request,
+                         struct latchkey_fetch_answer *answer) {
     memset(answer, 0, sizeof *answer);
     pthread_once(&once, initialize);
-    struct transfer transfer = {.request = request, .answer = answer};
-    CURLcode code = CURLE_FAILED_INIT;
-    CURLM *multi = curl_multi_init();
+    CURLM *own = request->session == NULL ? curl_multi_init() : NULL;
+    CURLM *multi = request->session == NULL ? own : request->session->multi;
     CURL *easy = curl_easy_init();
-    if (multi != NULL && easy != NULL && prepare(easy, &transfer) &&
+    struct transfer transfer = {
+        .request = request, .answer = answer, .easy = easy, .heard = now_seconds()};
+    CURLcode code = CURLE_FAILED_INIT;
+    if (multi != NULL && easy != NULL && copy_fields(&transfer) && prepare(easy, &transfer) &&
         curl_multi_add_handle(multi, easy) == CURLM_OK) {
-        code = drive(multi, request);
+        code = drive(multi, &transfer);
+        curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &answer->status);
         if (code == CURLE_OK) {
             char *location = NULL;
-            curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &answer->status);
             curl_easy_getinfo(easy, CURLINFO_REDIRECT_URL, &location);
             answer->location = location == NULL ? NULL : strdup(location);
         }
         curl_multi_remove_handle(multi, easy);
     }
     curl_easy_cleanup(easy);
-    curl_multi_cleanup(multi);
+    curl_multi_cleanup(own);
+    curl_slist_free_all(transfer.fields);
     answer->code = (int)code;
     answer->outcome = outcome_of(code, &transfer);
 }
 
 void latchkey_fetch_answer_free(struct latchkey_fetch_answer *answer) {
+    free(answer->head);
     free(answer->body);
     free(answer->location);
     memset(answer, 0, sizeof *answer);
+}
+
+const char *latchkey_fetch_library_version(void) {
+    return curl_version_info(CURLVERSION_NOW)->version;
 }
 
 const char *latchkey_fetch_reason(int code) {

@@ -6,8 +6,11 @@
 // and by the first 64 bits of IPv6, because a client has all addresses below those. Only served
 // connections are counted: those that are refused have bounds of their own (connection.c).
 //
-// An address with a connection has a counter, which is found by its hash. The counters are guarded
-// by the server's lock.
+// A connection is counted for the token of its latest request that has one, or else for its
+// address. So those behind one address, who have tokens of their own, have shares of their own.
+//
+// A client with a connection has a counter, which is found by its hash. The counters are guarded by
+// the server's lock.
 
 #include <netinet/in.h>
 #include <stdlib.h>
@@ -18,8 +21,7 @@
 enum { IPV4_OFFSET = 12, IPV6_COUNTED_BYTES = 8 };
 
 struct address_counter {
-    uint64_t bits;
-    bool is_ipv4;
+    counted_client client;
     uint32_t count;
     address_counter *next;
 };
@@ -79,61 +81,88 @@ bool latchkey_http_address_create(latchkey_http_server *server) {
     return server->addresses != NULL;
 }
 
-// The place of the counter of an address, or that of the NULL behind the last one of its chain.
-static address_counter **place_of(latchkey_http_server *server, uint64_t bits, bool is_ipv4) {
-    uint64_t hash = (bits ^ is_ipv4) * 0x9e3779b97f4a7c15u;
+// The place of the counter of a client, or that of the NULL behind the last one of its chain.
+static address_counter **place_of(latchkey_http_server *server, const counted_client *client) {
+    uint64_t hash = (client->bits ^ client->kind) * 0x9e3779b97f4a7c15u;
     address_counter **place = &server->addresses[(hash >> 32) & server->address_mask];
-    while (*place != NULL && ((*place)->bits != bits || (*place)->is_ipv4 != is_ipv4)) {
+    while (*place != NULL &&
+           ((*place)->client.bits != client->bits || (*place)->client.kind != client->kind)) {
         place = &(*place)->next;
     }
     return place;
 }
 
-static address_counter **counter_of(latchkey_http_server *server,
-                                    const latchkey_http_address *address) {
+static counted_client client_of(const latchkey_http_address *address) {
     bool is_ipv4 = memcmp(address->bytes, mapped, IPV4_OFFSET) == 0;
-    uint64_t bits = 0;
+    counted_client client = {0, is_ipv4 ? COUNTED_IPV4 : COUNTED_IPV6};
     if (is_ipv4) {
-        memcpy(&bits, address->bytes + IPV4_OFFSET, 4);
+        memcpy(&client.bits, address->bytes + IPV4_OFFSET, 4);
     } else {
-        memcpy(&bits, address->bytes, IPV6_COUNTED_BYTES);
+        memcpy(&client.bits, address->bytes, IPV6_COUNTED_BYTES);
     }
-    address_counter **place = place_of(server, bits, is_ipv4);
-    if (*place == NULL) {
-        address_counter *counter = malloc(sizeof(*counter));
-        if (counter != NULL) {
-            *counter = (address_counter){bits, is_ipv4, 0, NULL};
-            *place = counter;
-        }
-    }
-    return place;
+    return client;
 }
 
-latchkey_http_rejection latchkey_http_address_enter(connection *c) {
-    latchkey_http_server *server = c->server;
-    if (server->addresses == NULL || latchkey_http_address_is_proxy(server, &c->peer)) {
-        return LATCHKEY_HTTP_REJECTION_NONE;
-    }
-    address_counter *counter = *counter_of(server, &c->peer);
+// Counts a connection for a client, or says over which bound it is. (lock)
+static latchkey_http_rejection count(connection *c, counted_client client) {
+    address_counter **place = place_of(c->server, &client);
+    address_counter *counter = *place;
     if (counter == NULL) {
-        return LATCHKEY_HTTP_REJECTION_MEMORY;
+        counter = malloc(sizeof(*counter));
+        if (counter == NULL) {
+            return LATCHKEY_HTTP_REJECTION_MEMORY;
+        }
+        *counter = (address_counter){client, 0, NULL};
+        *place = counter;
     }
-    if (counter->count >= server->options.connections_per_address_max) {
+    if (counter->count >= c->server->options.connections_per_address_max) {
         return LATCHKEY_HTTP_REJECTION_ADDRESS_CONNECTIONS;
     }
     counter->count++;
+    latchkey_http_address_leave(c);
     c->is_counted = true;
+    c->counted = client;
     return LATCHKEY_HTTP_REJECTION_NONE;
+}
+
+latchkey_http_rejection latchkey_http_address_enter(connection *c) {
+    if (c->server->addresses == NULL || latchkey_http_address_is_proxy(c->server, &c->peer)) {
+        return LATCHKEY_HTTP_REJECTION_NONE;
+    }
+    return count(c, client_of(&c->peer));
 }
 
 void latchkey_http_address_leave(connection *c) {
     if (!c->is_counted) {
         return;
     }
-    address_counter **place = counter_of(c->server, &c->peer);
+    c->is_counted = false;
+    address_counter **place = place_of(c->server, &c->counted);
     address_counter *counter = *place;
     if (--counter->count == 0) {
         *place = counter->next;
         free(counter);
     }
+}
+
+bool latchkey_http_request_belong(latchkey_http_request *request, uint64_t number) {
+    connection *c = (connection *)(void *)request;
+    latchkey_http_server *server = c->server;
+    if (LIKELY(server->addresses == NULL ||
+               (c->counted.kind == COUNTED_TOKEN && c->counted.bits == number))) {
+        return true;
+    }
+    if (c->refused || latchkey_http_address_is_proxy(server, &c->peer)) {
+        return true;
+    }
+    pthread_mutex_lock(&server->lock);
+    latchkey_http_rejection refusal = count(c, (counted_client){number, COUNTED_TOKEN});
+    pthread_mutex_unlock(&server->lock);
+    if (refusal != LATCHKEY_HTTP_REJECTION_ADDRESS_CONNECTIONS) {
+        return true;
+    }
+    c->closes = true;
+    atomic_fetch_add_explicit(&server->refused_total, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&server->refused_share_total, 1, memory_order_relaxed);
+    return false;
 }

@@ -22,6 +22,7 @@
 #include <sys/ioctl.h>
 
 #include "internal.h"
+#include "tls.h"
 
 // The places of a connection in the list of all and in that of refusals are at different offsets.
 static links *links_of(connection *c, size_t offset) {
@@ -29,7 +30,7 @@ static links *links_of(connection *c, size_t offset) {
 }
 
 // Puts a connection at the end of a list. (lock)
-static void append(links *list, connection *c, size_t offset) {
+void latchkey_http_links_append(links *list, connection *c, size_t offset) {
     *links_of(c, offset) = (links){list->previous, NULL};
     if (list->previous != NULL) {
         links_of(list->previous, offset)->next = c;
@@ -40,7 +41,7 @@ static void append(links *list, connection *c, size_t offset) {
 }
 
 // Takes a connection out of a list. (lock)
-static void take_out(links *list, connection *c, size_t offset) {
+void latchkey_http_links_take_out(links *list, connection *c, size_t offset) {
     links at = *links_of(c, offset);
     *(at.previous != NULL ? &links_of(at.previous, offset)->next : &list->next) = at.next;
     *(at.next != NULL ? &links_of(at.next, offset)->previous : &list->previous) = at.previous;
@@ -69,21 +70,66 @@ static void end_oldest_refusal(latchkey_http_server *server) {
 // and connects again and again, takes no place from others.
 static latchkey_http_rejection refusal_of(latchkey_http_server *server, connection *c) {
     uint32_t served = server->connection_count - server->refusal_count;
-    return served >= server->options.connections_max ? LATCHKEY_HTTP_REJECTION_CONNECTIONS
-                                                     : latchkey_http_address_enter(c);
+    // First: a client that has its share takes no place from a handshake of another one.
+    latchkey_http_rejection refusal = latchkey_http_address_enter(c);
+    if (served >= server->options.connections_max &&
+        (refusal != LATCHKEY_HTTP_REJECTION_NONE || !latchkey_http_tls_yield(server))) {
+        latchkey_http_address_leave(c);
+        refusal = LATCHKEY_HTTP_REJECTION_CONNECTIONS;
+    }
+    return refusal;
+}
+
+// Puts a connection among those that are refused. (lock)
+static void refuse(connection *c, latchkey_http_rejection refusal) {
+    latchkey_http_server *server = c->server;
+    c->refusal = refusal;
+    c->refused = true;
+    latchkey_http_links_append(&server->refusals, c, offsetof(connection, refusals));
+    if (++server->refusal_count > server->refusals_max) {
+        end_oldest_refusal(server);
+    }
+}
+
+bool latchkey_http_connection_displace(connection *c) {
+    // First: whoever sees this phase does not look at `refused`.
+    if (!latchkey_http_connection_expire(c, atomic_load(&c->phase))) {
+        return false;
+    }
+    latchkey_http_address_leave(c);
+    refuse(c, LATCHKEY_HTTP_REJECTION_CONNECTIONS);
+    latchkey_http_connection_end(c);
+    return true;
+}
+
+// Whether a connection over its client's share gets a handshake, so that it can be told. Only some
+// in a second do: a client must not have handshakes made without end. (lock)
+static bool is_told(latchkey_http_server *server, latchkey_http_rejection refusal) {
+    if (!server->is_encrypted || refusal != LATCHKEY_HTTP_REJECTION_ADDRESS_CONNECTIONS) {
+        return true;
+    }
+    uint64_t second = latchkey_http_milliseconds() / 1000;
+    if (server->refused_second != second) {
+        server->refused_second = second;
+        server->refused_handshakes = 0;
+    }
+    return ++server->refused_handshakes <= LATCHKEY_HTTP_REFUSED_HANDSHAKES_MAX;
 }
 
 static void insert(latchkey_http_server *server, connection *c) {
     pthread_mutex_lock(&server->lock);
-    c->refusal = refusal_of(server, c);
-    c->refused = c->refusal != LATCHKEY_HTTP_REJECTION_NONE;
-    if (c->refused) {
-        append(&server->refusals, c, offsetof(connection, refusals));
-        if (++server->refusal_count > server->refusals_max) {
-            end_oldest_refusal(server);
+    latchkey_http_rejection refusal = refusal_of(server, c);
+    if (refusal != LATCHKEY_HTTP_REJECTION_NONE) {
+        refuse(c, refusal);
+        if (!is_told(server, refusal) &&
+            latchkey_http_connection_expire(c, atomic_load(&c->phase))) {
+            latchkey_http_connection_end(c);
         }
     }
-    append(&server->all, c, offsetof(connection, all));
+    if (server->is_encrypted) {
+        latchkey_http_tls_enter(c);
+    }
+    latchkey_http_links_append(&server->all, c, offsetof(connection, all));
     server->connection_count++;
     pthread_mutex_unlock(&server->lock);
 }
@@ -91,11 +137,16 @@ static void insert(latchkey_http_server *server, connection *c) {
 static void delete (latchkey_http_server *server, connection *c) {
     pthread_mutex_lock(&server->lock);
     latchkey_http_address_leave(c);
+    latchkey_http_tls_forget(c);
+    if (c->is_shaking) {
+        latchkey_http_tls_leave(c);
+        atomic_fetch_add_explicit(&server->handshake_failed_total, 1, memory_order_relaxed);
+    }
     if (c->refused) {
-        take_out(&server->refusals, c, offsetof(connection, refusals));
+        latchkey_http_links_take_out(&server->refusals, c, offsetof(connection, refusals));
         server->refusal_count--;
     }
-    take_out(&server->all, c, offsetof(connection, all));
+    latchkey_http_links_take_out(&server->all, c, offsetof(connection, all));
     server->connection_count--;
     pthread_mutex_unlock(&server->lock);
 }
@@ -115,6 +166,7 @@ static connection *create(latchkey_http_server *server, struct MHD_Connection *m
     c->mhd = mhd;
     c->socket = socket->connect_fd;
     c->peer = latchkey_http_address_of(from != NULL ? from->client_addr : NULL);
+    c->begun_milliseconds = latchkey_http_milliseconds();
     c->fields = c->fields_inline;
     c->field_capacity = FIELDS_INLINE;
     c->head = c->head_inline;
@@ -144,6 +196,7 @@ void latchkey_http_connection_release(connection *c) {
         free(c->head);
     }
     free(c->body);
+    free(c->certificate_name);
     MHD_destroy_response(c->short_answer.response);
     latchkey_http_suspension_destroy(&c->suspension);
     latchkey_http_server_release(c->server);
@@ -183,9 +236,10 @@ static void count_unparsed(connection *c) {
     // <linux/tcp.h>, which alone has the whole of tcp_info.
     enum { KERNEL_FIN_WAIT_1 = 4, KERNEL_FIN_WAIT_2 = 5 };
     struct tcp_info info;
-    // Under encryption the handshake was sent.
-    if (atomic_load(&c->phase) == PHASE_WAITING && !atomic_load(&c->server->draining) &&
-        latchkey_http_connection_ask(c, &info) && info.tcpi_bytes_sent == 0 &&
+    // Under encryption the handshake was sent, or has failed, which is counted by itself.
+    if (!c->server->is_encrypted && atomic_load(&c->phase) == PHASE_WAITING &&
+        !atomic_load(&c->server->draining) && latchkey_http_connection_ask(c, &info) &&
+        info.tcpi_bytes_sent == 0 &&
         (info.tcpi_state == KERNEL_FIN_WAIT_1 || info.tcpi_state == KERNEL_FIN_WAIT_2)) {
         atomic_fetch_add_explicit(&c->server->library_refused_total, 1, memory_order_relaxed);
     }
@@ -203,6 +257,9 @@ void latchkey_http_connection_notify(void *context, struct MHD_Connection *mhd,
             atomic_fetch_sub(&server->admitting, 1);
             latchkey_http_log_write(server, "no memory for a connection, which will be closed");
             return;
+        }
+        if (server->is_encrypted && !latchkey_http_tls_begin(c)) {
+            latchkey_http_log_write(server, "no memory for a session, which will fail");
         }
         insert(server, c);
         atomic_fetch_sub(&server->admitting, 1);
@@ -283,6 +340,7 @@ latchkey_http_statistics latchkey_http_measure(latchkey_http_server *server) {
             break;
         }
     }
+    result.handshaking = server->handshake_count;
     pthread_mutex_unlock(&server->lock);
     result.accepted_total = atomic_load_explicit(&server->accepted_total, memory_order_relaxed);
     result.refused_total = atomic_load_explicit(&server->refused_total, memory_order_relaxed);
@@ -293,5 +351,9 @@ latchkey_http_statistics latchkey_http_measure(latchkey_http_server *server) {
         atomic_load_explicit(&server->library_refused_total, memory_order_relaxed);
     result.log_suppressed_total =
         atomic_load_explicit(&server->log_suppressed_total, memory_order_relaxed);
+    result.handshake_total = atomic_load_explicit(&server->handshake_total, memory_order_relaxed);
+    result.handshake_failed_total =
+        atomic_load_explicit(&server->handshake_failed_total, memory_order_relaxed);
+    result.resumed_total = atomic_load_explicit(&server->resumed_total, memory_order_relaxed);
     return result;
 }

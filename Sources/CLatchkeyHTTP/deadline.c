@@ -13,8 +13,9 @@
 // have arrived, whether the client has gone, and how much of an answer it has taken.
 //
 // The watchdog waits on an epoll set with the sockets of streams, which tells it when such a client
-// has gone (stream.c). The set is read under the server's lock: a connection leaves it, under that
-// lock, before its object is freed.
+// has gone (stream.c), and with those of handshakes that wait for their clients (tls.c). The set is
+// read under the server's lock: a connection leaves it, under that lock, before its object is
+// freed.
 //
 // Two things have no deadline: a handler that is running, because its thread cannot be taken away,
 // and a stream without bytes. A request whose handler has returned without an answer is abandoned,
@@ -39,6 +40,7 @@
 #include <sys/ioctl.h>
 
 #include "internal.h"
+#include "tls.h"
 
 enum { LINGER_MILLISECONDS = 1000 };
 
@@ -109,10 +111,11 @@ static bool end(connection *c, unsigned phase) {
 
 // Whether something has come in this phase of waiting. Exact for the first request of a connection;
 // for a later one, bytes that came before the watchdog saw the phase do not count.
-static bool has_begun(unsigned phase, uint64_t elapsed, const struct tcp_info *info) {
+static bool has_begun(unsigned phase, uint64_t elapsed, uint64_t handshake_bytes,
+                      const struct tcp_info *info) {
     enum { KERNEL_TICK_MILLISECONDS = 20 };
     if (phase >> PHASE_BITS == 0) {
-        return info->tcpi_bytes_received > 0;
+        return info->tcpi_bytes_received > handshake_bytes;
     }
     return (uint64_t)info->tcpi_last_data_recv + KERNEL_TICK_MILLISECONDS < elapsed;
 }
@@ -149,9 +152,27 @@ static bool is_taking(connection *c, uint64_t now, uint64_t elapsed, const struc
     return false;
 }
 
+// Ends a connection whose handshake takes too long.
+static void watch_handshake(connection *c, unsigned phase, uint64_t now) {
+    uint32_t bound = c->server->options.request_milliseconds;
+    if (bound == 0 || bound > LATCHKEY_HTTP_HANDSHAKE_MILLISECONDS) {
+        bound = LATCHKEY_HTTP_HANDSHAKE_MILLISECONDS;
+    }
+    if (c->refused && bound > LATCHKEY_HTTP_REFUSAL_MILLISECONDS) {
+        bound = LATCHKEY_HTTP_REFUSAL_MILLISECONDS;
+    }
+    if (now - c->begun_milliseconds >= bound && end(c, phase)) {
+        count_timeout(c);
+    }
+}
+
 static void watch_waiting(connection *c, unsigned phase, uint64_t now, uint64_t elapsed) {
     const latchkey_http_options *options = &c->server->options;
     struct tcp_info info;
+    if (c->is_shaking) {
+        watch_handshake(c, phase, now);
+        return;
+    }
     if (!latchkey_http_connection_ask(c, &info) || is_taking(c, now, elapsed, &info)) {
         return;
     }
@@ -160,7 +181,7 @@ static void watch_waiting(connection *c, unsigned phase, uint64_t now, uint64_t 
         end(c, phase);
         return;
     }
-    if (c->arriving_milliseconds == 0 && has_begun(phase, elapsed, &info)) {
+    if (c->arriving_milliseconds == 0 && has_begun(phase, elapsed, c->handshake_bytes, &info)) {
         c->arriving_milliseconds = now;
     }
     uint32_t request_bound = options->request_milliseconds;
@@ -269,7 +290,8 @@ static void watch(connection *c, uint64_t now) {
     }
 }
 
-// Takes what the kernel says of streams: that their clients have gone. (lock)
+// Takes what the kernel says: of streams, that their clients have gone; of handshakes, that they go
+// on. (lock)
 static void read_set(latchkey_http_server *server) {
     enum { EVENTS = 64 };
     struct epoll_event events[EVENTS];
@@ -277,8 +299,9 @@ static void read_set(latchkey_http_server *server) {
     do {
         count = epoll_wait(server->watch_set, events, EVENTS, 0);
         for (int i = 0; i < count; i++) {
-            if (events[i].data.ptr != NULL) {
-                latchkey_http_stream_client_gone(events[i].data.ptr);
+            connection *c = events[i].data.ptr;
+            if (c != NULL && !latchkey_http_tls_go_on(c)) {
+                latchkey_http_stream_client_gone(c);
             }
         }
     } while (count == EVENTS);

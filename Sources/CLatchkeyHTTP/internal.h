@@ -143,6 +143,12 @@ enum {
 // How many connections of an address are served (address.c).
 typedef struct address_counter address_counter;
 
+// What a connection is counted for.
+typedef struct counted_client {
+    uint64_t bits;  // of its address, or the number of its token
+    enum counted_kind { COUNTED_IPV4, COUNTED_IPV6, COUNTED_TOKEN } kind;
+} counted_client;
+
 typedef struct connection connection;
 struct body_reader;
 
@@ -159,8 +165,13 @@ struct connection {
     struct MHD_Connection *mhd;
     int socket;
     latchkey_http_address peer;
-    bool refused;    // over the bound that `refusal` names
-    bool has_ended;  // stop has shut the socket down (lock)
+    uint64_t begun_milliseconds;
+    latchkey_http_certificate certificate;  // of the client
+    char *certificate_name;
+    int64_t certificate_end;  // in seconds since 1970
+    uint64_t generation;      // of the authorities that it was verified with
+    bool refused;             // over the bound that `refusal` names
+    bool has_ended;           // stop has shut the socket down (lock)
     latchkey_http_rejection refusal;
 
     // Who serves it, from the first request line on: pthread_self(). Only this thread looks at what
@@ -168,6 +179,7 @@ struct connection {
     _Atomic(pthread_t) thread;
 
     enum stage stage;
+    bool may_shake;      // its handshake is not complete
     bool closes;         // the answer must close the connection
     bool expects;        // the client waits for 100 (Continue)
     bool failed_head;    // no memory for the copy of the head
@@ -207,7 +219,7 @@ struct connection {
     // The request's own deadline for its answer: 0 for `answer_milliseconds`, UINT32_MAX for none.
     _Atomic uint32_t answer_milliseconds;
     atomic_uint answer_state;
-    suspension suspension;  // of the request
+    suspension suspension;  // of the handshake, then of the request
     atomic_uint reference_count;
 
     atomic_uint phase;
@@ -216,7 +228,13 @@ struct connection {
     // (lock) from here on.
     links all;
     links refusals;
-    bool is_counted;  // among the connections of its address
+    links handshakes;
+    bool is_shaking;           // its handshake is not complete
+    bool awaits_client;        // it is suspended until the client goes on with its handshake
+    bool is_watched_shaking;   // the watchdog's set has the socket for that
+    uint64_t handshake_bytes;  // that the client has sent until its end
+    bool is_counted;           // among the connections of its client:
+    counted_client counted;    // set by the server's thread
     connection *next_gone;
     uint32_t watched_phase;          // what the watchdog saw at
     uint64_t watched_milliseconds;   // this time
@@ -247,6 +265,8 @@ struct latchkey_http_server {
     int plug[2];
     uint32_t tick_milliseconds;
     uint32_t refusals_max;
+    bool is_encrypted;
+    _Atomic(latchkey_http_identity *) identity;  // NULL unless it is encrypted (tls.c)
 
     atomic_bool draining;
     atomic_bool stopping;
@@ -259,10 +279,13 @@ struct latchkey_http_server {
     atomic_ullong library_refused_total;
     atomic_ullong log_suppressed_total;
     atomic_ullong log_window;
+    atomic_ullong handshake_total;
+    atomic_ullong handshake_failed_total;
+    atomic_ullong resumed_total;
 
     pthread_mutex_t lock;  // guards the rest, and what is marked in the connections
     pthread_t watchdog;
-    int watch_set;   // epoll: sockets with a stream, for the end of their client; and `watch_wake`
+    int watch_set;   // epoll: sockets with a stream, for the end of their client, or in a handshake
     int watch_wake;  // eventfd: ends the watchdog
     bool watchdog_runs;
     bool watchdog_ends;
@@ -270,8 +293,12 @@ struct latchkey_http_server {
     links all;         // the first and the last connection
     links refusals;    // the oldest and the newest of those that are refused
     connection *gone;  // those of requests that were taken away, whose owners are to be told
+    links handshakes;  // the oldest and the newest
     uint32_t connection_count;
     uint32_t refusal_count;
+    uint32_t handshake_count;
+    uint64_t refused_second;      // in which
+    uint32_t refused_handshakes;  // so many connections over their client's share have come
     address_counter **addresses;  // chains by hash, or NULL without a bound per address
     uint32_t address_mask;
 };
@@ -297,6 +324,14 @@ enum phase latchkey_http_connection_phase(connection *c);
 // The kernel's state of a connection; false if the kernel does not give it.
 struct tcp_info;
 bool latchkey_http_connection_ask(connection *c, struct tcp_info *info);
+
+// The lists of connections. `offset` is that of the links in a connection. (lock)
+void latchkey_http_links_append(links *list, connection *c, size_t offset);
+void latchkey_http_links_take_out(links *list, connection *c, size_t offset);
+
+// Ends a connection without a request that is not refused, and gives its place to another. Returns
+// false if something else has ended it. (lock)
+bool latchkey_http_connection_displace(connection *c);
 
 // Sets the phase to EXPIRED if it is this one. Returns false if the phase has changed.
 bool latchkey_http_connection_expire(connection *c, unsigned phase);

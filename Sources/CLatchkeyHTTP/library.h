@@ -24,6 +24,7 @@ typedef enum library_message {
     LIBRARY_REFUSES_LENGTH,       // a Content-Length, in its faulty way
     LIBRARY_LACKS_MEMORY,         // for the lines of a head; it may be about to refuse it likewise
     LIBRARY_SENDS_NO_LAST_CHUNK,  // of a stream that was cut off
+    LIBRARY_FAILS_HANDSHAKE,
 } library_message;
 
 library_message latchkey_http_library_message(const char *format);

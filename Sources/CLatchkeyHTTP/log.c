@@ -86,6 +86,10 @@ void latchkey_http_log_library(void *context, const char *format, va_list argume
         // A stream that was cut off must not get it (stream.c).
         keeps_quiet = true;
         break;
+    case LIBRARY_FAILS_HANDSHAKE:
+        // Counted when the connection is closed.
+        keeps_quiet = true;
+        break;
     case LIBRARY_SAYS_OTHER:
         break;
     }

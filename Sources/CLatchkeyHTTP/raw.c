@@ -17,8 +17,8 @@
 //                     |                                | answered through the library (request.c)
 //   bytes behind the  | reckoned from the kernel's     | not known: a request with very many
 //   request (room.c)  | counts                         | cookies gets 431 earlier
-//   a request begins  | bytes have arrived since       | the same; the handshake counts as the
-//                     |                                | first part of the first request
+//   a request begins  | bytes have arrived since       | the same; those of the handshake do not
+//                     |                                | count (tls.c)
 //   the client has    | its end has come, and the      | the same, for a second: the library may
 //   ended its half    | kernel has nothing unread      | have bytes that it has not decrypted
 
@@ -40,7 +40,7 @@ enum {
 };
 
 static bool is_encrypted(const connection *c) {
-    return c->server->options.is_encrypted;
+    return c->server->is_encrypted;
 }
 
 // Sends a whole answer. A client that has left no room for so little in its window gets none.

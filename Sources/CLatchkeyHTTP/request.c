@@ -152,7 +152,7 @@ static enum MHD_Result begin(connection *c, const char *method, const char *vers
     default:
         break;
     }
-    if (c->expects || (is_unread && c->server->options.is_encrypted)) {
+    if (c->expects || (is_unread && c->server->is_encrypted)) {
         return c->answers_head ? latchkey_http_response_give(c)
                                : latchkey_http_response_dispatch(c, true);
     }

@@ -277,6 +277,14 @@ void latchkey_http_request_note(latchkey_http_request *request, uint64_t note) {
     request->note = note;
 }
 
+bool latchkey_http_request_is_whole(const latchkey_http_request *request) {
+    return ((const connection *)(const void *)request)->stage == STAGE_DISPATCHED;
+}
+
+void latchkey_http_request_close(latchkey_http_request *request) {
+    ((connection *)(void *)request)->closes = true;
+}
+
 void latchkey_http_request_share(latchkey_http_request *request, latchkey_http_sharing sharing) {
     request->sharing = sharing;
     latchkey_http_own_share((connection *)(void *)request);

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "internal.h"
+#include "tls.h"
 
 // Nothing is decoded.
 static size_t keep_escapes(void *context, struct MHD_Connection *mhd, char *text) {
@@ -29,8 +30,9 @@ static latchkey_http_server *fail(latchkey_http_failure *failure, const char *ca
     return NULL;
 }
 
-// Returns a socket that listens, or -1.
-static int listen_on(const latchkey_http_options *options, latchkey_http_failure *failure) {
+// Returns a socket that listens, or is only bound, or -1.
+static int listen_on(const latchkey_http_options *options, bool listens,
+                     latchkey_http_failure *failure) {
     struct addrinfo hints = {.ai_flags = AI_PASSIVE | AI_NUMERICSERV, .ai_socktype = SOCK_STREAM};
     struct addrinfo *found = NULL;
     char port[8];
@@ -53,7 +55,7 @@ static int listen_on(const latchkey_http_options *options, latchkey_http_failure
             fail(failure, "setsockopt", errno);
         } else if (bind(fd, at->ai_addr, at->ai_addrlen) != 0) {
             fail(failure, "bind", errno);
-        } else if (listen(fd, (int)options->listen_backlog) != 0) {
+        } else if (listens && listen(fd, (int)options->listen_backlog) != 0) {
             fail(failure, "listen", errno);
         } else {
             result = fd;
@@ -65,6 +67,15 @@ static int listen_on(const latchkey_http_options *options, latchkey_http_failure
     }
     freeaddrinfo(found);
     return result;
+}
+
+bool latchkey_http_can_listen(const latchkey_http_options *options,
+                              latchkey_http_failure *failure) {
+    int fd = listen_on(options, false, failure);
+    if (fd >= 0) {
+        close(fd);
+    }
+    return fd >= 0;
 }
 
 static uint16_t port_of(int fd) {
@@ -107,6 +118,7 @@ void latchkey_http_server_release(latchkey_http_server *server) {
             close(descriptors[i]);
         }
     }
+    latchkey_http_tls_destroy(server);
     free(server->addresses);
     free((latchkey_http_network *)(uintptr_t)server->options.proxies);
     free(server->timeout_body);
@@ -177,6 +189,7 @@ static latchkey_http_server *create(const latchkey_http_options *options) {
     }
     server->options = *options;
     server->options.host = NULL;
+    server->is_encrypted = options->identity != NULL;
     server->tick_milliseconds = tick_for(options);
     server->refusals_max = latchkey_http_connection_refusals_max(options);
     server->plug[0] = -1;
@@ -203,19 +216,22 @@ static latchkey_http_server *create(const latchkey_http_options *options) {
 
 static struct MHD_Daemon *start_daemon(latchkey_http_server *server) {
     const latchkey_http_options *options = &server->options;
-    unsigned flags = MHD_USE_ERROR_LOG | MHD_USE_ITC;
+    unsigned flags = MHD_USE_ERROR_LOG | MHD_USE_ITC | (server->is_encrypted ? MHD_USE_TLS : 0);
     if (options->thread_per_connection) {
         flags |= MHD_USE_THREAD_PER_CONNECTION | MHD_USE_POLL_INTERNAL_THREAD;
     } else {
         flags |= MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME;
     }
-    struct MHD_OptionItem pool_of_threads[] = {
-        {MHD_OPTION_THREAD_POOL_SIZE, (intptr_t)options->threads, NULL},
-        {MHD_OPTION_END, 0, NULL},
-    };
-    if (options->thread_per_connection || options->threads < 2) {
-        pool_of_threads[0].option = MHD_OPTION_END;
+    struct MHD_OptionItem further[4] = {{MHD_OPTION_END, 0, NULL}};
+    struct MHD_OptionItem *at = further;
+    if (!options->thread_per_connection && options->threads >= 2) {
+        *at++ = (struct MHD_OptionItem){MHD_OPTION_THREAD_POOL_SIZE, options->threads, NULL};
     }
+    if (server->is_encrypted) {
+        latchkey_http_tls_set_options(at);
+        at += 2;
+    }
+    *at = (struct MHD_OptionItem){MHD_OPTION_END, 0, NULL};
     return MHD_start_daemon(
         flags, server->port, latchkey_http_connection_admit, server, latchkey_http_request_access,
         server, MHD_OPTION_EXTERNAL_LOGGER, latchkey_http_log_library, server,
@@ -225,7 +241,7 @@ static struct MHD_Daemon *start_daemon(latchkey_http_server *server) {
         latchkey_http_request_line, server, MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, server,
         MHD_OPTION_CONNECTION_MEMORY_LIMIT, latchkey_http_room_pool_bytes(options),
         MHD_OPTION_CONNECTION_LIMIT, (unsigned)INT_MAX, MHD_OPTION_THREAD_STACK_SIZE,
-        (size_t)LATCHKEY_HTTP_STACK_BYTES, MHD_OPTION_ARRAY, pool_of_threads, MHD_OPTION_END);
+        (size_t)LATCHKEY_HTTP_STACK_BYTES, MHD_OPTION_ARRAY, further, MHD_OPTION_END);
 }
 
 uint32_t latchkey_http_descriptors_max(const latchkey_http_options *options) {
@@ -283,7 +299,7 @@ static bool start_parts(latchkey_http_server *server, const latchkey_http_option
     if (!create_watch_set(server, failure)) {
         return false;
     }
-    server->listener = listen_on(options, failure);
+    server->listener = listen_on(options, true, failure);
     if (server->listener < 0) {
         return false;
     }
@@ -295,9 +311,11 @@ static bool start_parts(latchkey_http_server *server, const latchkey_http_option
         return false;
     }
     server->watchdog_runs = true;
+    atomic_store(&server->identity, options->identity);
     server->daemon = start_daemon(server);
     if (server->daemon == NULL) {
         fail(failure, "MHD_start_daemon", errno);
+        atomic_store(&server->identity, NULL);
         return false;
     }
     return true;

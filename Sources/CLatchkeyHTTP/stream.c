@@ -205,6 +205,13 @@ latchkey_http_write latchkey_http_stream_write_block(latchkey_http_stream *s,
     return write_piece(s, block, NULL, block->count);
 }
 
+size_t latchkey_http_stream_unsent(latchkey_http_stream *s) {
+    pthread_mutex_lock(&s->suspension.lock);
+    size_t count = s->unsent.count;
+    pthread_mutex_unlock(&s->suspension.lock);
+    return count;
+}
+
 void latchkey_http_stream_end_with(latchkey_http_stream *s, const void *bytes, size_t count) {
     pthread_mutex_lock(&s->suspension.lock);
     if (!s->has_ended && !s->is_over) {

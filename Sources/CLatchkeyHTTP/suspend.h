@@ -10,7 +10,8 @@
 
 struct connection;
 
-// See suspend.c. A connection has one for its requests, and each stream has one.
+// See suspend.c. A connection has one for its handshake and its requests, and each
+// stream has one.
 typedef struct suspension {
     pthread_mutex_t lock;
     pthread_cond_t moves;

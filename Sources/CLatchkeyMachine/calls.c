@@ -2,7 +2,9 @@
 
 #define _GNU_SOURCE
 
+#include <elf.h>
 #include <errno.h>
+#include <link.h>
 #include <linux/perf_event.h>
 #include <malloc.h>
 #include <string.h>
@@ -40,4 +42,48 @@ uint64_t latchkey_machine_memory_in_use(void) {
 
 void latchkey_machine_memory_return(void) {
     malloc_trim(0);
+}
+
+// What latchkey_machine_build() looks for in the first object, which is the program.
+struct build {
+    uint8_t *bytes;
+    int count_max;
+    int count;
+};
+
+static int find_build(struct dl_phdr_info *object, size_t size, void *context) {
+    (void)size;
+    struct build *build = context;
+    for (int index = 0; index < object->dlpi_phnum; index++) {
+        const ElfW(Phdr) *part = &object->dlpi_phdr[index];
+        if (part->p_type != PT_NOTE) {
+            continue;
+        }
+        // Names and contents are padded to 4 bytes (elf(5)); parts with another alignment have
+        // notes of another kind.
+        const char *at = (const char *)(object->dlpi_addr + part->p_vaddr);
+        const char *end = at + part->p_memsz;
+        while (part->p_align <= 4 && end - at >= (long)sizeof(ElfW(Nhdr))) {
+            const ElfW(Nhdr) *note = (const void *)at;
+            const char *name = at + sizeof *note;
+            const char *content = name + ((note->n_namesz + 3U) & ~3U);
+            if (content > end || (long)note->n_descsz > end - content) {
+                break;
+            }
+            if (note->n_type == NT_GNU_BUILD_ID && note->n_namesz == 4 &&
+                memcmp(name, "GNU", 4) == 0 && (long)note->n_descsz <= build->count_max) {
+                memcpy(build->bytes, content, note->n_descsz);
+                build->count = (int)note->n_descsz;
+                return 1;
+            }
+            at = content + ((note->n_descsz + 3U) & ~3U);
+        }
+    }
+    return 1;
+}
+
+int latchkey_machine_build(uint8_t *bytes, int count_max) {
+    struct build build = {bytes, count_max, 0};
+    dl_iterate_phdr(find_build, &build);
+    return build.count;
 }

@@ -24,11 +24,19 @@ static const uint8_t script[] = {
     ,
 #embed "Dashboard/charts.js"
     ,
+#embed "Dashboard/overview.js"
+    ,
+#embed "Dashboard/watches.js"
+    ,
 #embed "Dashboard/contention.js"
     ,
 #embed "Dashboard/property.js"
     ,
 #embed "Dashboard/list.js"
+    ,
+#embed "Dashboard/difference.js"
+    ,
+#embed "Dashboard/revisions.js"
     ,
 #embed "Dashboard/editor.js"
     ,

@@ -15,21 +15,36 @@ package enum CompareCommand {
     package static let manual = """
         latchkey compare: measures what each strategy costs, and recommends one
 
+        Which strategy should guard my state?
+            latchkey compare
+            A table of all strategies on 1 to 8 threads in about a minute, and the one
+            to take, with the condition under which the answer changes.
+
+        Which one for a cache, on this machine, with a page to show?
+            latchkey compare --preset cache --threads 1..16 --html cache.html
+            The same for 1024 entries and 95 % reads, and a page with plots.
+
+        How do three of them change with the share of reads, or the length of a section?
+            latchkey compare --strategies lock,spin,mutex --read-ratio 0,0.5,0.99
+            latchkey compare --section 50ns,1us,10us --json - | jq .recommendation
+            One table for each value; the whole report, or a part of it, as JSON.
+
+        Did a change make it slower?
+            latchkey compare --json a.json
+            latchkey compare --json b.json
+            latchkey compare --from a.json --against b.json
+            A run before and one after the change; then what is better or worse beyond
+            the noise. Status 1 if something is worse.
+
         Usage: latchkey compare [--flag value | --flag=value ...]
                latchkey compare --from a.json [--current NAME] [--json FILE ...] [--force]
                latchkey compare --from a.json --against b.json [--html FILE ...] [--force]
 
-        Prints a table and a recommendation. A flag with a list measures every value
-        of it; several lists measure every combination. Ctrl-C ends the run early and
-        prints what is finished. A run waits up to 30 s for a quiet machine.
+        A flag with a list measures every value of it; several lists measure every
+        combination. Ctrl-C ends the run early and prints what is finished. A run waits
+        up to 30 s for a quiet machine.
 
         A FILE named - is standard output. The table goes to standard error then.
-
-        Examples:
-          latchkey compare
-          latchkey compare --preset cache --threads 1..16 --html cache.html
-          latchkey compare --strategies lock,spin,mutex --read-ratio 0,0.5,0.99
-          latchkey compare --section 50ns,1us,10us --json - | jq .recommendation
 
         Status:
           0    finished; with --against, nothing is worse beyond the noise

@@ -4,6 +4,11 @@ internal import LatchkeySettings
 package enum EnvironmentVariables {
     private static let prefix = "LATCHKEY_"
 
+    /// What `latchkey lock` and `latchkey elect` give their command.
+    package static let lockName = "LATCHKEY_LOCK_NAME"
+    package static let fencingToken = "LATCHKEY_FENCING_TOKEN"
+    private static let ofLocks = [lockName, fencingToken]
+
     /// Whether Kubernetes sets the variable, in every pod, for a service that is called `latchkey`
     /// or `latchkey-…`: `LATCHKEY_PORT=tcp://10.0.0.1:8080` and others, as links between containers
     /// of Docker did.
@@ -34,9 +39,9 @@ package enum EnvironmentVariables {
     ///   - flags: The flags of all commands: they may share an environment.
     /// - Returns: The sentences, by the names of the variables.
     package static func unknown(in environment: [String: String], _ flags: [Flag]) -> [String] {
-        let known = Set(flags.map(\.environmentName))
+        let known = Set(flags.map(\.environmentName) + ofLocks)
         // Without the prefix, which would make any two names alike.
-        let names = known.map { String($0.dropFirst(prefix.count)) }.sorted()
+        let names = flags.map(\.environmentName).map { String($0.dropFirst(prefix.count)) }.sorted()
         return environment.sorted { $0.key < $1.key }.compactMap { name, value in
             guard name.hasPrefix(prefix), !known.contains(name), !isServiceLink(name, value) else {
                 return nil

@@ -5,8 +5,9 @@ package import LatchkeySettings
 ///
 /// The rules: long names only, but for `-h`; `--flag value` and `--flag=value`; no flag twice, but
 /// for those that say so; a flag that is not given has the value of the environment variable
-/// `LATCHKEY_FLAG`, or else the default; every value is checked against its bounds; each error is a
-/// sentence, with the name that was probably meant.
+/// `LATCHKEY_FLAG`, but for those that say so, or else the default; every value is checked against
+/// its bounds; each error is a sentence, with the name that was probably meant. Where a command
+/// takes operands, `-` and negative numbers are operands, and so is all after `--`.
 package struct Flag {
     package typealias Value = SettingValues
 
@@ -16,17 +17,25 @@ package struct Flag {
     package let help: String
     /// Whether it can be given several times.
     ///
-    /// Then its text has all values, with spaces between.
+    /// Then its text has all values, with `separator` between.
     package let isRepeatable: Bool
+    /// Whether the environment can have the value.
+    ///
+    /// False for what one call of a command does, which no variable is to change.
+    package let hasEnvironment: Bool
+    /// A comma for the flag of a setting, else a space.
+    private(set) var separator = " "
 
     package init(
         _ name: String,
         _ value: Value,
         default defaultText: String,
         isRepeatable: Bool = false,
+        hasEnvironment: Bool = true,
         _ help: String
     ) {
         self.name = name
+        self.hasEnvironment = hasEnvironment
         self.isRepeatable = isRepeatable
         self.value = value
         self.defaultText = defaultText
@@ -35,20 +44,32 @@ package struct Flag {
 
     /// The flag of a setting.
     package init(_ setting: Setting<some Configurable>) {
-        self.init(setting.name, setting.values, default: setting.defaultText, setting.help)
+        self.init(
+            setting.name,
+            setting.values,
+            default: setting.defaultText,
+            isRepeatable: setting.isRepeatable,
+            setting.help
+        )
+        separator = ","
     }
 
     package var environmentName: String {
         "LATCHKEY_" + name.uppercased().split(separator: "-").joined(separator: "_")
     }
 
-    /// The flag's paragraph of the manual, for 80 columns.
-    package var manual: String {
+    /// The help, the bounds and the default.
+    var explanation: String {
         let bounds = value.bounds.isEmpty ? "" : " \(value.bounds.capitalizedFirst)."
         let sentence = defaultText.isEmpty ? "" : " Default: \(defaultText)."
+        return help + bounds + sentence
+    }
+
+    /// The flag's paragraph of the manual, for 80 columns.
+    package var manual: String {
         let placeholder = value.placeholder.isEmpty ? "" : " \(value.placeholder)"
         return "  --\(name)\(placeholder)\n"
-            + TextLines.wrapped(help + bounds + sentence, indent: 6, width: 80) + "\n"
+            + TextLines.wrapped(explanation, indent: 6, width: 80) + "\n"
     }
 
     /// Checks a value against the flag's bounds, and returns it without its unit.
@@ -69,6 +90,8 @@ extension String {
 /// The values of a command's flags.
 package struct FlagValues {
     private let values: [String: String]
+    /// Those of the command line, one by one.
+    private let lists: [String: [String]]
     private let given: Set<String>
     private let fromEnvironment: Set<String>
     /// The arguments that are no flags, where the command takes some.
@@ -83,48 +106,66 @@ package struct FlagValues {
         arguments: some Sequence<String>,
         environment: (String) -> String? = Self.processEnvironment
     ) throws(UsageError) {
-        var values: [String: String] = [:]
+        try self.init(
+            flags,
+            command: command,
+            operandCountMax: operandCountMax,
+            arguments: arguments,
+            environment: environment
+        ) { error throws(UsageError) in
+            throw error
+        }
+    }
+
+    /// The same, which goes on behind each error that `report` does not throw again: a flag whose
+    /// value is wrong then has its default.
+    package init(
+        _ flags: [Flag],
+        command: String,
+        operandCountMax: Int = 0,
+        arguments: some Sequence<String>,
+        environment: (String) -> String? = Self.processEnvironment,
+        report: (UsageError) throws(UsageError) -> Void
+    ) throws(UsageError) {
+        var lists: [String: [String]] = [:]
         var operands: [String] = []
         var rest = Array(arguments)[...]
         while let argument = rest.popFirst() {
-            if operands.count < operandCountMax, !argument.hasPrefix("-") {
+            if argument == "--", operandCountMax > 0 {
+                operands += rest
+                break
+            }
+            if operands.count < operandCountMax, Self.isOperand(argument) {
                 operands.append(argument)
                 continue
             }
-            let parts = argument.dropFirst(2).split(
-                separator: "=",
-                maxSplits: 1,
-                omittingEmptySubsequences: false
-            )
-            guard argument.hasPrefix("--"),
-                let flag = flags.first(where: { $0.name == parts[0] })
-            else { throw Self.unexpected(argument, flags, command) }
-            let former = values[flag.name]
-            guard former == nil || flag.isRepeatable else {
-                throw UsageError("--\(flag.name) is given twice.")
+            do throws(UsageError) {
+                try Self.read(argument, &rest, flags, command, into: &lists)
+            } catch {
+                try report(error)
             }
-            let text: String
-            if parts.count == 2 {
-                text = String(parts[1])
-            } else if case .toggle = flag.value {
-                text = "true"
-            } else if let next = rest.popFirst() {
-                text = next
-            } else {
-                throw UsageError("--\(flag.name) needs a value.")
-            }
-            let value = try flag.check(text, source: "--\(flag.name)")
-            values[flag.name] = former.map { "\($0) \(value)" } ?? value
+        }
+        if operands.count > operandCountMax {
+            try report(Self.unexpected(operands[operandCountMax], flags, command))
         }
         self.operands = operands
+        self.lists = lists
+        var values: [String: String] = [:]
+        for flag in flags {
+            values[flag.name] = lists[flag.name]?.joined(separator: flag.separator)
+        }
         var fromEnvironment: Set<String> = []
-        for flag in flags where values[flag.name] == nil {
+        for flag in flags where flag.hasEnvironment && values[flag.name] == nil {
             let name = flag.environmentName
             if let text = environment(name),
                 !EnvironmentVariables.isServiceLink(name, text)
             {
-                values[flag.name] = try flag.check(text, source: name)
-                fromEnvironment.insert(flag.name)
+                do throws(UsageError) {
+                    values[flag.name] = try flag.check(text, source: name)
+                    fromEnvironment.insert(flag.name)
+                } catch {
+                    try report(error)
+                }
             }
         }
         given = Set(values.keys)
@@ -133,6 +174,47 @@ package struct FlagValues {
             values[flag.name] = flag.defaultText
         }
         self.values = values
+    }
+
+    private static func isOperand(_ argument: String) -> Bool {
+        guard argument.hasPrefix("-") else { return true }
+        return argument.dropFirst().first.map(\.isNumber) ?? true
+    }
+
+    /// Reads a flag, and its value from the arguments behind it.
+    private static func read(
+        _ argument: String,
+        _ rest: inout ArraySlice<String>,
+        _ flags: [Flag],
+        _ command: String,
+        into lists: inout [String: [String]]
+    ) throws(UsageError) {
+        let parts = argument.dropFirst(2).split(
+            separator: "=",
+            maxSplits: 1,
+            omittingEmptySubsequences: false
+        )
+        guard argument.hasPrefix("--"),
+            let flag = flags.first(where: { $0.name == parts[0] })
+        else {
+            // Else its value would be another error.
+            if parts.count == 1, rest.first?.hasPrefix("-") == false { rest.removeFirst() }
+            throw unexpected(argument, flags, command)
+        }
+        let text: String
+        if parts.count == 2 {
+            text = String(parts[1])
+        } else if case .toggle = flag.value {
+            text = "true"
+        } else if let next = rest.popFirst() {
+            text = next
+        } else {
+            throw UsageError("--\(flag.name) needs a value.")
+        }
+        guard lists[flag.name] == nil || flag.isRepeatable else {
+            throw UsageError("--\(flag.name) is given twice.")
+        }
+        lists[flag.name, default: []].append(try flag.check(text, source: "--\(flag.name)"))
     }
 
     /// The error for an argument that is none of the flags, with the flag that was probably meant.
@@ -188,6 +270,9 @@ package struct FlagValues {
         }
         return text
     }
+
+    /// The values of a flag that can be given several times, from the command line.
+    package func list(_ name: String) -> [String] { lists[name] ?? [] }
 
     package func integer(_ name: String) -> Int {
         guard let number = Int(text(name)) else {

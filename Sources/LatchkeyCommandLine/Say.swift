@@ -1,9 +1,6 @@
 internal import Foundation
 internal import LatchkeyReport
 
-/// The version of the package.
-package let latchkeyVersion = "0.1.0"
-
 /// The name under which the program was started, for messages.
 package let programName =
     (CommandLine.arguments.first ?? "").split(separator: "/").last
@@ -50,7 +47,12 @@ package func say(_ text: String, to descriptor: Int32 = 1) {
 /// Writes text that is not the program's result; returns the number of an error, or 0.
 @discardableResult
 package func trySay(_ text: String, to descriptor: Int32 = 1) -> Int32 {
-    var rest = Array(text.utf8)[...]
+    tryWrite(text.utf8, to: descriptor)
+}
+
+/// Writes bytes; returns the number of an error, or 0.
+package func tryWrite(_ bytes: some Collection<UInt8>, to descriptor: Int32 = 1) -> Int32 {
+    var rest = Array(bytes)[...]
     while !rest.isEmpty {
         let count = unsafe rest.withUnsafeBytes { bytes in
             unsafe write(descriptor, bytes.baseAddress, bytes.count)

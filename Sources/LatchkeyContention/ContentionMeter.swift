@@ -192,6 +192,16 @@ import Synchronization
         ContentionReading(words, reset: resetCount, window: Self.window())
     }
 
+    /// The acquisitions of both modes since the meter was made, and the contended ones.
+    var counts: (acquisitions: UInt64, contended: UInt64) {
+        var counts: (acquisitions: UInt64, contended: UInt64) = (0, 0)
+        for isWrite in [false, true] {
+            counts.acquisitions &+= words.sum(at: MeterLayout.acquisitions(isWrite))
+            counts.contended &+= words.sum(at: MeterLayout.Mode(isWrite).contended)
+        }
+        return counts
+    }
+
     /// Everything since the last reset, or since the meter was made, and when that was.
     package var readingSinceReset: (reading: ContentionReading, since: Date) {
         // The baseline first: what it has, the reading has too.

@@ -28,6 +28,15 @@ package final class ContentionMeters: Sendable {
         }
     }
 
+    /// How often the serving strategy was entered since the start, and how often not at once.
+    ///
+    /// The counters that a scrape shows, without the rest of it.
+    package var servingCounts: (acquisitions: UInt64, contended: UInt64) {
+        all.filter { $0.role == .serving }.map(\.counts).reduce((0, 0)) {
+            ($0.0 &+ $1.acquisitions, $0.1 &+ $1.contended)
+        }
+    }
+
     /// The figures since the last reset.
     ///
     /// Sums over the threads that ever were; no lock that guards state is taken.

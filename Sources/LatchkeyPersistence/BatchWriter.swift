@@ -3,23 +3,6 @@ internal import CSQLite
 internal import Glibc
 internal import LatchkeyStore
 
-/// Why a transaction was not made.
-struct BatchFailure: Error {
-    enum Consequence {
-        /// It is not there, and can be tried again.
-        case refused(Withdrawal)
-        /// It can be there after a restart.
-        case unknown
-        /// The database must not be written any more.
-        case fatal
-    }
-
-    let consequence: Consequence
-    let message: String
-    /// Whether the log may have a part of it.
-    var mayHaveWritten = false
-}
-
 /// Writes transactions; used by one thread.
 final class BatchWriter {
     /// A slice of compaction has at most so many rows, unless more come with one batch.
@@ -30,8 +13,8 @@ final class BatchWriter {
     private static let removalFactor: Int64 = 5
 
     static let storedWriting =
-        "insert or replace into stored(name, value, revision, created, expiry, checksum) "
-        + "values(?, ?, ?, ?, ?, ?)"
+        "insert or replace into stored(name, value, revision, created, expiry, checksum, author) "
+        + "values(?, ?, ?, ?, ?, ?, ?)"
 
     let connection: Connection
     /// As on the disk.
@@ -85,7 +68,7 @@ final class BatchWriter {
         commit = try Statement(connection, "commit")
         readChange = try Statement(
             connection,
-            "select \(ChangeRow.columns) from changes where row = ?"
+            "\(ChangeRow.reading) where row = ?"
         )
         readStored = try Statement(connection, "select checksum from stored where name = ?")
         writeStored = try Statement(connection, Self.storedWriting)
@@ -204,13 +187,16 @@ final class BatchWriter {
         guard let first = commit.first else {
             return
         }
-        var more = Int64(commit.others.count)
-        try insert(first, of: commit, more: more)
-        for effect in commit.others {
-            more -= 1
-            try insert(effect, of: commit, more: more)
+        let author = queued.note?.author
+        try unsafe author.withOptionalBytes { (author) throws(DatabaseError) in
+            var more = Int64(commit.others.count)
+            try unsafe insert(first, of: commit, more: more, author)
+            for effect in commit.others {
+                more -= 1
+                try unsafe insert(effect, of: commit, more: more, author)
+            }
         }
-        if let note = queued.note {
+        if let note = queued.note?.bytes {
             try insert(note, of: commit)
         }
     }
@@ -218,17 +204,15 @@ final class BatchWriter {
     private func insert(
         _ effect: Commit.Effect,
         of commit: Commit,
-        more: Int64
+        more: Int64,
+        _ author: UnsafeRawBufferPointer?
     ) throws(DatabaseError) {
         lastRow += 1
         let time = commit.time.milliseconds
         let reason = Int64(effect.reason.rawValue)
         let name = unsafe effect.nameBytes
-        var numbers = RowNumbers(
-            revision: Int64(bitPattern: commit.revision),
-            created: 0,
-            expiry: nil
-        )
+        let revision = Int64(bitPattern: commit.revision)
+        var numbers = RowNumbers(revision: revision, created: 0, expiry: nil)
         var value: UnsafeRawBufferPointer?
         if let property = effect.property {
             numbers = RowNumbers(property)
@@ -236,15 +220,17 @@ final class BatchWriter {
         }
         let checksum = unsafe ChangeRow.checksum(
             numbers,
+            revision: revision,
             more: more,
             reason: reason,
             time: time,
             name,
-            value
+            value,
+            author
         )
         let statement = insertChange
         try statement.bind(1, lastRow)
-        try statement.bind(2, numbers.revision)
+        try statement.bind(2, revision)
         try statement.bind(3, more)
         try statement.bind(4, reason)
         try statement.bind(5, time)
@@ -252,11 +238,9 @@ final class BatchWriter {
         try statement.bind(7, numbers.expiry)
         try statement.bind(8, checksum)
         try unsafe statement.bindText(9, name)
-        if let value = unsafe value {
-            try unsafe statement.bindText(10, value)
-        } else {
-            try statement.bind(10, nil)
-        }
+        try unsafe statement.bindOptionalText(10, value)
+        try unsafe statement.bindOptionalText(11, author)
+        try statement.bind(12, numbers.revision == revision ? nil : numbers.revision)
         try statement.run()
     }
 
@@ -348,13 +332,15 @@ final class BatchWriter {
                 meta[.storedCount] -= 1
             }
         } else {
-            let checksum = unsafe change.numbers.storedChecksum(name, value)
+            let author = unsafe readChange.optionalBytes(10)
+            let checksum = unsafe change.numbers.storedChecksum(name, value, author)
             try unsafe writeStored.bindText(1, name)
             try unsafe writeStored.bindText(2, value)
             try writeStored.bind(3, change.numbers.revision)
             try writeStored.bind(4, change.numbers.created)
             try writeStored.bind(5, change.numbers.expiry)
             try writeStored.bind(6, checksum)
+            try unsafe writeStored.bindOptionalText(7, author)
             try writeStored.run()
             sum &+= checksum
             meta[.storedCount] += former == nil ? 1 : 0

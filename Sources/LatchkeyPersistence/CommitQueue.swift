@@ -3,16 +3,16 @@ internal import LatchkeyStore
 /// A commit that waits to be written.
 struct QueuedCommit: Sendable {
     let commit: Commit
-    let note: [UInt8]?
+    let note: CommitNote?
     let byteCount: Int
 
     /// How many rows of the table `changes` it is.
     var rowCount: Int { commit.first == nil ? 0 : 1 + commit.others.count }
 
-    init(_ commit: Commit, note: [UInt8]?) {
+    init(_ commit: Commit, note: CommitNote?) {
         self.commit = commit
         self.note = note
-        var byteCount = note?.count ?? 0
+        var byteCount = (note?.bytes?.count ?? 0) + (note?.author?.count ?? 0)
         if let first = commit.first {
             byteCount += first.rowByteCount
         }

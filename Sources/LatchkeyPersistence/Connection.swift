@@ -167,6 +167,18 @@ final class Statement: @unchecked Sendable {
         )
     }
 
+    /// Binds a text without copying it, or null.
+    func bindOptionalText(
+        _ index: Int32,
+        _ bytes: UnsafeRawBufferPointer?
+    ) throws(DatabaseError) {
+        if let bytes = unsafe bytes {
+            try unsafe bindText(index, bytes)
+        } else {
+            try bind(index, nil)
+        }
+    }
+
     /// Binds bytes without copying them.
     func bindBytes(_ index: Int32, _ bytes: UnsafeRawBufferPointer) throws(DatabaseError) {
         guard let start = bytes.baseAddress, unsafe !bytes.isEmpty else {
@@ -223,6 +235,11 @@ final class Statement: @unchecked Sendable {
         let start = unsafe sqlite3_column_blob(handle, column)
         let count = unsafe sqlite3_column_bytes(handle, column)
         return unsafe UnsafeRawBufferPointer(start: start, count: Int(count))
+    }
+
+    /// The same; nil if it is null.
+    func optionalBytes(_ column: Int32) -> UnsafeRawBufferPointer? {
+        isNull(column) ? nil : unsafe bytes(column)
     }
 
     func string(_ column: Int32) -> String {

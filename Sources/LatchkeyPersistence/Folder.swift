@@ -47,6 +47,9 @@ final class Folder: Sendable {
     }
 
     deinit {
+        // A child process that is just being started can have the open file, too: then closing it
+        // here would not end the lock.
+        flock(descriptor, LOCK_UN)
         close(descriptor)
     }
 
@@ -57,8 +60,13 @@ final class Folder: Sendable {
             }
             return
         }
+        try sync(parent(of: path))
+    }
+
+    /// The path of the folder that a folder is in.
+    static func parent(of path: String) -> String {
         let parts = path.split(separator: "/").dropLast().joined(separator: "/")
-        try sync(path.hasPrefix("/") ? "/" + parts : parts.isEmpty ? "." : parts)
+        return path.hasPrefix("/") ? "/" + parts : parts.isEmpty ? "." : parts
     }
 
     /// Puts the names of a folder's files on the disk.

@@ -98,6 +98,16 @@ extension String {
     }
 }
 
+extension [UInt8]? {
+    /// Calls `body` with the bytes, or with nil.
+    func withOptionalBytes<Result, Failure: Error>(
+        _ body: (UnsafeRawBufferPointer?) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
+        guard let self else { return try body(nil) }
+        return try unsafe self.withBytes { (bytes) throws(Failure) in try unsafe body(bytes) }
+    }
+}
+
 extension [UInt8] {
     func withBytes<Result, Failure: Error>(
         _ body: (UnsafeRawBufferPointer) throws(Failure) -> Result

@@ -46,6 +46,7 @@ final class OpenedDatabase: Sendable {
                 isNew = false
             }
             try Self.configure(connection)
+            if startRevision != nil { try Self.bringForward(connection, folder) }
             dataVersion = try connection.integer("pragma data_version") ?? 0
             try Self.checkDatabase(connection, folder)
             meta = try Meta(connection)
@@ -152,7 +153,7 @@ final class OpenedDatabase: Sendable {
                     + "\(Schema.format). Use a newer version."
             )
         }
-        guard format == Schema.format else {
+        guard format >= Schema.firstFormat else {
             throw .damaged(path, "its format is \(format)", readable: nil)
         }
     }
@@ -215,13 +216,21 @@ final class OpenedDatabase: Sendable {
         )
     }
 
+    /// Gives a whole database of the first format this one, in one transaction.
+    private static func bringForward(_ connection: Connection, _ folder: Folder) throws {
+        guard try connection.integer("pragma user_version") == Schema.firstFormat else { return }
+        try checkDatabase(connection, folder)
+        try connection.execute(Schema.migration)
+    }
+
     private static func checkDatabase(
         _ connection: Connection,
         _ folder: Folder
     ) throws(any Error) {
+        let format = try connection.integer("pragma user_version") ?? 0
         try check(
             application: try connection.integer("pragma application_id") ?? 0,
-            format: try connection.integer("pragma user_version") ?? 0,
+            format: format,
             folder.database
         )
         guard let found = try connection.text("pragma quick_check(1)"), found == "ok" else {
@@ -233,7 +242,7 @@ final class OpenedDatabase: Sendable {
         while try reading.step() {
             statements.append(reading.string(0))
         }
-        guard statements == Schema.statements else {
+        guard statements == Schema.statements(of: format) else {
             throw PersistenceFailure.damaged(
                 folder.database,
                 "its tables are not those of this format",

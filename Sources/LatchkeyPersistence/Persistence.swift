@@ -175,7 +175,7 @@ package final class Persistence: Sendable {
     ///
     /// Commits can come out of the order of their revisions. One that comes after ``finish()`` is
     /// never released.
-    package func append(_ commit: Commit, note: [UInt8]?) {
+    package func append(_ commit: Commit, note: CommitNote?) {
         started.load()?.append(QueuedCommit(commit, note: note))
     }
 

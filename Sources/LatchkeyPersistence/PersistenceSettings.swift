@@ -54,8 +54,8 @@ extension PersistenceSettings: Configurable {
         .choice(
             "durability",
             \.durabilityChoice,
-            "When a write is acknowledged: always means when it is on the disk; interval means at "
-                + "once, and a crash loses the writes of the last interval."
+            "When a write is acknowledged: when it is on the disk, or at once; then a crash "
+                + "loses the writes of the last interval."
         ),
         .seconds(
             "sync-interval",
@@ -68,15 +68,14 @@ extension PersistenceSettings: Configurable {
             \.logByteCountMax,
             1 << 20...1 << 40,
             unit: .bytes,
-            "Writes are refused while the log of the database is longer, because another program "
-                + "reads the database without end."
+            "Writes are refused while the log of the database is longer."
         ),
         .integer(
             "compact-after",
             \.compactionCountMin,
             100...1 << 30,
             "Changes are brought forward when there are so many, or a quarter as many as "
-                + "properties. Fewer make a start faster, and writes cost more."
+                + "properties. Fewer make starts faster and writes slower."
         ),
     ]
 }

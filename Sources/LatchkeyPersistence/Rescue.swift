@@ -68,6 +68,7 @@ struct Rescue {
                     time = max(time, commit.time.milliseconds)
                     for effect in commit.effects {
                         state.properties[effect.name] = effect.property
+                        state.authors[effect.name] = commit.author
                     }
                 }
             }
@@ -83,6 +84,7 @@ struct Rescue {
             state.properties.values.sorted { one, other in
                 unsafe one.nameBytes.order(other.nameBytes) == true
             },
+            state.authors,
             from: reader.meta.startRevision,
             after: start,
             time,
@@ -92,6 +94,7 @@ struct Rescue {
 
     private func write(
         _ properties: [Property],
+        _ authors: [PropertyName: [UInt8]],
         from first: Revision,
         after start: Revision,
         _ time: Int64,
@@ -103,9 +106,18 @@ struct Rescue {
         let writing = try Statement(target, BatchWriter.storedWriting)
         for property in properties {
             let numbers = RowNumbers(property)
-            let checksum = unsafe numbers.storedChecksum(property.nameBytes, property.valueBytes)
-            try writing.bindStored(property, numbers, checksum)
-            try writing.run()
+            let author = RowReader.name(of: property).flatMap { authors[$0] }
+            let checksum = try unsafe author.withOptionalBytes { (author) throws(DatabaseError) in
+                let checksum = unsafe numbers.storedChecksum(
+                    property.nameBytes,
+                    property.valueBytes,
+                    author
+                )
+                try writing.bindStored(property, numbers, checksum)
+                try unsafe writing.bindOptionalText(7, author)
+                try writing.run()
+                return checksum
+            }
             meta[.storedSum] = RowReader.add(meta[.storedSum], checksum)
         }
         // Nothing was stored at that revision; at `start`, properties are.
@@ -133,30 +145,42 @@ extension Statement {
     }
 }
 
+/// What is read of a database that may be damaged.
+private struct Rescued {
+    var properties: [PropertyName: Property]
+    var authors: [PropertyName: [UInt8]]
+    /// A sentence about what cannot be read.
+    let loss: String?
+}
+
 extension RowReader {
     /// All rows of `stored` that are whole, and a sentence about the others.
-    fileprivate func readWholeStored() -> (properties: [PropertyName: Property], loss: String?) {
+    fileprivate func readWholeStored() -> Rescued {
         var properties: [PropertyName: Property] = [:]
+        var authors: [PropertyName: [UInt8]] = [:]
         var (lostCount, ending): (Int64, String?) = (0, nil)
         do {
-            let rows = try Statement(connection, Self.storedReading)
+            let rows = try Self.storedReading(connection)
             while try rows.step() {
                 guard let property = wholeProperty(rows), let name = Self.name(of: property) else {
                     lostCount += 1
                     continue
                 }
                 properties[name] = property
+                authors[name] = unsafe rows.optionalBytes(6).map { unsafe Array($0) }
             }
         } catch {
             ending = error.text
         }
         let missing = max(lostCount, meta[.storedCount] - Int64(properties.count))
         guard missing > 0 || ending != nil else {
-            return (properties, nil)
+            return Rescued(properties: properties, authors: authors, loss: nil)
         }
-        return (
-            properties,
-            "Lost of the \(max(meta[.storedCount], missing)) stored properties: \(missing)"
+        return Rescued(
+            properties: properties,
+            authors: authors,
+            loss:
+                "Lost of the \(max(meta[.storedCount], missing)) stored properties: \(missing)"
                 + (ending.map { ": \($0)." } ?? ".")
         )
     }

@@ -3,6 +3,9 @@ internal import LatchkeyStore
 
 /// The checksum of a row: CRC-32 of its numbers, the lengths of its texts, and its texts.
 ///
+/// The length of an author need not be there: it is the last text. A revision that a property keeps
+/// comes before it.
+///
 /// SQLite has none of its own, and `pragma integrity_check` does not see a flipped bit in a value.
 enum RowChecksum {
     /// Which table a row belongs to.
@@ -17,7 +20,9 @@ enum RowChecksum {
         _ table: Table,
         _ numbers: InlineArray<5, Int64>,
         _ first: UnsafeRawBufferPointer,
-        _ second: UnsafeRawBufferPointer? = nil
+        _ second: UnsafeRawBufferPointer? = nil,
+        author: UnsafeRawBufferPointer? = nil,
+        kept: Int64? = nil
     ) -> Int64 {
         let secondCount = unsafe second.map { UInt64($0.count) } ?? .max
         let words: InlineArray<8, UInt64> = [
@@ -34,6 +39,14 @@ enum RowChecksum {
         sum = unsafe add(first, to: sum)
         if let second = unsafe second {
             sum = unsafe add(second, to: sum)
+        }
+        if let kept {
+            let words: InlineArray<1, UInt64> = [UInt64(bitPattern: kept).littleEndian]
+            sum = unsafe words.span.bytes.withUnsafeBytes { unsafe add($0, to: sum) }
+        }
+        // Rows without one have the checksum of the first format.
+        if let author = unsafe author {
+            sum = unsafe add(author, to: sum)
         }
         return Int64(sum)
     }
@@ -68,13 +81,15 @@ struct RowNumbers {
     /// The checksum of the property's row in `stored`.
     func storedChecksum(
         _ name: UnsafeRawBufferPointer,
-        _ value: UnsafeRawBufferPointer
+        _ value: UnsafeRawBufferPointer,
+        _ author: UnsafeRawBufferPointer?
     ) -> Int64 {
         unsafe RowChecksum.of(
             .stored,
             [revision, created, expiry ?? .max, 0, 0],
             name,
-            value
+            value,
+            author: author
         )
     }
 }

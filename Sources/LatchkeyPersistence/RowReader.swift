@@ -48,14 +48,25 @@ struct RowReader {
 
     // MARK: The table stored
 
-    static let storedReading =
-        "select name, value, revision, created, expiry, checksum from stored order by name"
+    static func storedReading(_ connection: Connection) throws(DatabaseError) -> Statement {
+        let author = try isFirstFormat(connection) ? "null" : "author"
+        return try Statement(
+            connection,
+            "select name, value, revision, created, expiry, checksum, \(author) from stored "
+                + "order by name"
+        )
+    }
+
+    /// Whether the database lacks the columns that came with the second format.
+    private static func isFirstFormat(_ connection: Connection) throws(DatabaseError) -> Bool {
+        try connection.integer("pragma user_version") == Schema.firstFormat
+    }
 
     func readStored(
         _ body: ([Property]) throws(PersistenceFailure) -> Void
     ) throws(PersistenceFailure) {
         try run(readable: nil) {
-            let rows = try Statement(connection, Self.storedReading)
+            let rows = try Self.storedReading(connection)
             var (count, sum): (Int64, Int64) = (0, 0)
             var chunk: [Property] = []
             var former: Property?
@@ -109,7 +120,8 @@ struct RowReader {
         )
         let (name, value) = unsafe (rows.bytes(0), rows.bytes(1))
         guard rows.isText(0), rows.isText(1),
-            unsafe numbers.storedChecksum(name, value) == rows.integer(5)
+            rows.isNull(6) || rows.isText(6),
+            unsafe numbers.storedChecksum(name, value, rows.optionalBytes(6)) == rows.integer(5)
         else {
             return nil
         }
@@ -161,7 +173,8 @@ struct RowReader {
         var read = progress
         defer { progress = read }
         try run(readable: nil) {
-            let rows = try Statement(connection, ChangeRow.reading)
+            let added = try Self.isFirstFormat(connection) ? "null, null" : ChangeRow.added
+            let rows = try Statement(connection, ChangeRow.readingAll(added: added))
             var expected: Int64?
             var effects: [StoredEffect] = []
             var chunk: [StoredCommit] = []
@@ -181,7 +194,12 @@ struct RowReader {
                         continue
                     }
                     chunk.append(
-                        StoredCommit(revision: row.revision, time: row.time, effects: effects)
+                        StoredCommit(
+                            revision: row.revision,
+                            time: row.time,
+                            author: unsafe rows.optionalBytes(10).map { unsafe Array($0) },
+                            effects: effects
+                        )
                     )
                     effects.removeAll()
                     read.revision = row.revision
@@ -272,94 +290,6 @@ struct RowReader {
                     unsafe Array(rows.bytes(3))
                 )
             }
-        }
-    }
-}
-
-/// The numbers of a row of the table `changes`.
-struct ChangeRow {
-    static let columns =
-        "row, revision, more, reason, time, created, expiry, checksum, name, value"
-    static let reading = "select \(columns) from changes order by row"
-    static let writing =
-        "insert into changes(\(columns)) values(?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-
-    let row: Int64
-    let numbers: RowNumbers
-    let more: Int64
-    let reason: Int64
-    let milliseconds: Int64
-    let checksum: Int64
-    let isRemoval: Bool
-
-    var revision: Revision { Revision(bitPattern: numbers.revision) }
-    var time: Timestamp { Timestamp(milliseconds: milliseconds) }
-
-    /// Reads the current row of a statement with ``columns``.
-    init(_ rows: Statement) {
-        row = rows.integer(0)
-        more = rows.integer(2)
-        reason = rows.integer(3)
-        milliseconds = rows.integer(4)
-        isRemoval = rows.isNull(9)
-        numbers = RowNumbers(
-            revision: rows.integer(1),
-            created: rows.integer(5),
-            expiry: rows.optionalInteger(6)
-        )
-        checksum = rows.integer(7)
-    }
-
-    func computedChecksum(_ rows: Statement) -> Int64 {
-        unsafe Self.checksum(
-            numbers,
-            more: more,
-            reason: reason,
-            time: milliseconds,
-            rows.bytes(8),
-            isRemoval ? nil : rows.bytes(9)
-        )
-    }
-
-    static func checksum(
-        _ numbers: RowNumbers,
-        more: Int64,
-        reason: Int64,
-        time: Int64,
-        _ name: UnsafeRawBufferPointer,
-        _ value: UnsafeRawBufferPointer?
-    ) -> Int64 {
-        unsafe RowChecksum.of(
-            .changes,
-            [
-                numbers.revision, more << 8 | reason, time, numbers.created,
-                numbers.expiry ?? .max,
-            ],
-            name,
-            value
-        )
-    }
-
-    /// The effect, or nil if the row is none.
-    func effect(_ rows: Statement) -> StoredEffect? {
-        guard rows.isText(8), isRemoval || rows.isText(9), let byte = UInt8(exactly: reason),
-            let reason = Commit.Reason(rawValue: byte),
-            let name = try? unsafe PropertyName(borrowing: rows.bytes(8))
-        else {
-            return nil
-        }
-        guard !isRemoval else {
-            return StoredEffect(name: name.copy(), property: nil, reason: reason)
-        }
-        let property = unsafe Property(
-            name: name,
-            value: rows.bytes(9),
-            revision: revision,
-            created: Revision(bitPattern: numbers.created),
-            expiry: numbers.expiry.map { Timestamp(milliseconds: $0) } ?? .never
-        )
-        return RowReader.name(of: property).map {
-            StoredEffect(name: $0, property: property, reason: reason)
         }
     }
 }

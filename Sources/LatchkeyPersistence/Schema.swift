@@ -1,31 +1,43 @@
 /// The tables of the database.
 ///
-/// Columns with a property's value come last, so that SQLite finds the others without them.
+/// Columns with a property's value come last, so that SQLite finds the others without them; but for
+/// those that came with the second format.
 enum Schema {
     /// "LKEY": `pragma application_id`.
     static let application: Int64 = 0x4C4B_4559
     /// `pragma user_version`.
-    static let format: Int64 = 1
+    static let format: Int64 = 2
+    /// The first format, without authors and kept revisions.
+    ///
+    /// It is brought forward when a service opens it.
+    static let firstFormat: Int64 = 1
     static let pageByteCount = 4096
 
     /// A row for each effect of a commit.
     ///
     /// `row` has no gap, and `more` says how many rows of the same commit follow, so that a missing
-    /// row is noticed. Without value, the property was removed. Without expiry, it stays.
-    private static let changes = """
+    /// row is noticed. Without value, the property was removed. Without expiry, it stays. An author
+    /// is the name of a token; there is none where the service asks for no tokens, and where it
+    /// removes properties by itself. A property whose time to live begins anew has `kept` its
+    /// revision.
+    private static func changes(_ added: String) -> String {
+        """
         CREATE TABLE changes(row integer primary key, revision integer not null, \
         more integer not null, reason integer not null, time integer not null, created integer, \
-        expiry integer, checksum integer not null, name text not null, value text)
+        expiry integer, checksum integer not null, name text not null, value text\(added))
         """
+    }
 
     /// The properties as of the revision `storedRevision` of the table `meta`.
     ///
     /// While a round of compaction runs, some are of later revisions, up to that of the round.
-    private static let stored = """
+    private static func stored(_ author: String) -> String {
+        """
         CREATE TABLE stored(name text primary key not null, revision integer not null, \
         created integer not null, expiry integer, checksum integer not null, \
-        value text not null) without rowid
+        value text not null\(author)) without rowid
         """
+    }
 
     /// What belongs to a commit and is not a property.
     private static let notes = """
@@ -39,17 +51,50 @@ enum Schema {
         """
 
     /// The state, for readers: the latest change of a name, or else what is stored of it.
-    private static let properties = """
-        CREATE VIEW properties as select name, value, revision, created, expiry from (\
-        select c.name, c.value, c.revision, c.created, c.expiry from changes c \
-        where c.row in (select max(row) from changes group by name) and c.value is not null \
-        union all select s.name, s.value, s.revision, s.created, s.expiry from stored s \
-        where s.name not in (select name from changes)) where expiry is null \
+    private static func properties(
+        revision: String = "c.revision",
+        _ authors: (all: String, changes: String, stored: String)
+    ) -> String {
+        """
+        CREATE VIEW properties as select name, value, revision, created, expiry\(authors.all) \
+        from (select c.name, c.value, \(revision), c.created, c.expiry\(authors.changes) \
+        from changes c where c.row in (select max(row) from changes group by name) \
+        and c.value is not null union all \
+        select s.name, s.value, s.revision, s.created, s.expiry\(authors.stored) \
+        from stored s where s.name not in (select name from changes)) where expiry is null \
         or expiry > (julianday('now') - 2440587.5) * 86400000
         """
+    }
+
+    private static let author = ", author text"
+    private static let kept = ", kept integer"
+    private static let view = properties(
+        revision: "coalesce(c.kept, c.revision) as revision",
+        (", author", ", c.author", ", s.author")
+    )
 
     /// As SQLite keeps them in its own table, sorted by name.
-    static let statements = [changes, meta, notes, properties, stored]
+    static let statements = [changes(author + kept), meta, notes, view, stored(author)]
+
+    /// Those of the first format.
+    private static let firstStatements = [
+        changes(""), meta, notes, properties(("", "", "")), stored(""),
+    ]
+
+    /// Those of a format that can be read.
+    static func statements(of format: Int64) -> [String] {
+        format == firstFormat ? firstStatements : statements
+    }
+
+    /// What makes a database of the first format one of this format.
+    ///
+    /// The columns are added to the text that SQLite keeps (its manual, ALTER TABLE), and no row is
+    /// written: what a row lacks is null.
+    static let migration =
+        "begin immediate; drop view properties; alter table changes add column author text; "
+        + "alter table changes add column kept integer; "
+        + "alter table stored add column author text; \(view); "
+        + "pragma user_version = \(format); commit"
 
     static let reading = "select sql from sqlite_schema where sql is not null order by name"
 }

@@ -9,6 +9,8 @@ package struct Setting<Owner: Configurable>: Sendable {
     package let values: SettingValues
     /// One sentence, or a few, for those who operate the service.
     package let help: String
+    /// Whether the flag can be given several times: then its values are put together with commas.
+    package private(set) var isRepeatable = false
     private let shownDefault: String?
     private let spell: @Sendable (Owner) -> String
     private let assign: @Sendable (String, inout Owner) -> Bool
@@ -75,11 +77,20 @@ package struct Setting<Owner: Configurable>: Sendable {
     package func contained<Outer: Configurable>(
         in path: any WritableKeyPath<Outer, Owner> & Sendable
     ) -> Setting<Outer> {
-        Setting<Outer>(name, values, shownDefault, help) { [spell] outer in
+        var setting = Setting<Outer>(name, values, shownDefault, help) { [spell] outer in
             spell(outer[keyPath: path])
         } assign: { [assign] text, outer in
             assign(text, &outer[keyPath: path])
         }
+        setting.isRepeatable = isRepeatable
+        return setting
+    }
+
+    /// The same setting, whose flag can be given several times.
+    package func repeatable() -> Self {
+        var setting = self
+        setting.isRepeatable = true
+        return setting
     }
 }
 

@@ -10,8 +10,15 @@ package enum SettingValues: Sendable {
     case choice([String])
     /// `true` or `false`.
     case toggle
-    /// A value with a spelling of its own. `help` describes the values that `isRight` accepts.
-    case spelling(placeholder: String, help: String, isRight: @Sendable (String) -> Bool)
+    /// A value with a spelling of its own.
+    ///
+    /// `help` describes the values. `problem` is the rest of a sentence that begins with the
+    /// setting's name; nil for a text that is right.
+    case spelled(
+        placeholder: String,
+        help: String,
+        problem: @Sendable (String) -> String?
+    )
     /// Values separated by commas, at least one and none twice.
     case list(Element)
 
@@ -27,10 +34,23 @@ package enum SettingValues: Sendable {
         case spelling(placeholder: String, help: String, isRight: @Sendable (String) -> Bool)
     }
 
+    /// A value with a spelling of its own.
+    ///
+    /// `help` describes the values that `isRight` accepts.
+    package static func spelling(
+        placeholder: String,
+        help: String,
+        isRight: @escaping @Sendable (String) -> Bool
+    ) -> Self {
+        .spelled(placeholder: placeholder, help: help) { text in
+            isRight(text) ? nil : "takes \(help), not '\(text)'."
+        }
+    }
+
     /// What stands for the value in a line of help.
     package var placeholder: String {
         switch self {
-        case .text(let placeholder), .spelling(let placeholder, _, _): placeholder
+        case .text(let placeholder), .spelled(let placeholder, _, _): placeholder
         case .integer(_, .none): "N"
         case .integer(_, let unit): unit.name.uppercased()
         case .powerOfTwo: "N"
@@ -57,7 +77,7 @@ package enum SettingValues: Sendable {
         case .list(.integer(let range, _)):
             "from \(range.lowerBound) to \(range.upperBound); 1..8 is 1,2,4,8"
         case .list(.decimal(let range)): "from \(range.lowerBound) to \(range.upperBound)"
-        case .choice, .text, .toggle, .spelling, .list: ""
+        case .choice, .text, .toggle, .spelled, .list: ""
         }
     }
 
@@ -100,8 +120,10 @@ package enum SettingValues: Sendable {
             )
         case .toggle:
             try require(Bool(text) != nil, "true or false", text)
-        case .spelling(_, let help, let isRight):
-            try require(isRight(text), help, text)
+        case .spelled(_, _, let problem):
+            if let problem = problem(text) {
+                throw InvalidSetting(problem)
+            }
         case .list(let element):
             _ = try element.values(text)
         }

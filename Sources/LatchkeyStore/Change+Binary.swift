@@ -2,20 +2,23 @@
 ///
 /// | Part | Bytes |
 /// |---|---|
-/// | version | 1, the number 2 |
+/// | version | 1, the number 3 |
 /// | kind | 1: one step 0, transaction 1 |
 /// | of a transaction: conditions | number as varint; for each one: test, name, operand |
 /// | of a transaction: steps of both branches | number as varint, steps; twice |
-/// | test | 1: `revision` 0, `exists` 1, `equals` 2 |
-/// | operand | revision as varint; 0 or 1; value |
+/// | test | 1: `revision` 0, `exists` 1, `equals` 2, the relations of ``JSONOrder`` from 3 on |
+/// | operand | revision as varint; 0 or 1; value; value |
 /// | step: action | 1: `get` 0, `put` 1, `delete` 2, `increment` 3, `merge` 4 |
-/// | | or `expire` 5, `evict` 6 |
+/// | | or `expire` 5, `evict` 6, `touch` 7, `pop` 8, deletion of a prefix 9, `count` 10 |
 /// | conditions | 1: `If-Match` in bits 0 and 1, `If-None-Match` from bit 2 |
 /// | name, value | length as varint, bytes |
 /// | time to live | varint, 0 for none |
+/// | whether it is for new properties only | 1: 0 or 1 |
 /// | each list | number as varint, revisions as varints |
 /// | value of a put, patch of a merge | length as varint, bytes |
 /// | addend of an increment | varint, zigzag |
+/// | claim of a pop | 1: 0 for none or 1; prefix and value, each its length as varint, bytes |
+/// | bound of a deletion | number as varint; 1 if it must be whole, else 0 |
 ///
 /// Conditions are 0 for none, 1 for any, 2 for a list of revisions.
 ///
@@ -28,7 +31,7 @@ extension Change {
     /// How many steps a binary form can have: an import commits more than a client's transaction.
     private static let encodedCountMax: UInt64 = 1000
 
-    private static let version: UInt8 = 2
+    private static let version: UInt8 = 3
 
     /// The change in its binary form.
     package func encoded() -> [UInt8] {
@@ -120,8 +123,14 @@ extension Transaction.Condition {
             writer.bytes.append(2)
             unsafe writer.add(name.bytes)
             unsafe writer.add(value)
+        case .compares(let relation, let value):
+            writer.bytes.append(Self.firstRelation + relation.rawValue)
+            unsafe writer.add(name.bytes)
+            unsafe writer.add(value)
         }
     }
+
+    private static let firstRelation: UInt8 = 3
 
     fileprivate init(decoding reader: inout BinaryReader) throws(InvalidChange) {
         let code = try reader.byte()
@@ -130,15 +139,14 @@ extension Transaction.Condition {
         case 0:
             self.init(name, .revision(try reader.number()))
         case 1:
-            let flag = try reader.byte()
-            guard flag <= 1 else {
-                throw InvalidChange()
-            }
-            self.init(name, .exists(flag == 1))
+            self.init(name, .exists(try reader.flag()))
         case 2:
             self.init(name, unsafe .equals(try reader.bytes()))
         default:
-            throw InvalidChange()
+            guard let relation = JSONOrder.Relation(rawValue: code &- Self.firstRelation) else {
+                throw InvalidChange()
+            }
+            self.init(name, unsafe .compares(relation, try reader.bytes()))
         }
     }
 }
@@ -154,6 +162,10 @@ extension Change.Step {
             case .merge: 4
             case .expire: 5
             case .evict: 6
+            case .touch: 7
+            case .pop: 8
+            case .deletePrefix: 9
+            case .count: 10
             }
         writer.bytes.append(code)
         writer.bytes.append(
@@ -161,6 +173,7 @@ extension Change.Step {
         )
         unsafe writer.add(name.bytes)
         writer.add(UInt64(ttl ?? 0))
+        writer.bytes.append(isOnlyIfNew ? 1 : 0)
         for case .oneOf(let revisions) in [conditions.ifMatch, conditions.ifNoneMatch] {
             writer.add(UInt64(revisions.count))
             for revision in revisions {
@@ -172,7 +185,16 @@ extension Change.Step {
             unsafe writer.add(value)
         case .increment(let step):
             writer.add(UInt64(bitPattern: (step << 1) ^ (step >> 63)))
-        case .get, .delete, .expire, .evict:
+        case .pop(let claim):
+            writer.bytes.append(claim == nil ? 0 : 1)
+            if let claim {
+                unsafe writer.add(claim.prefix.bytes)
+                unsafe writer.add(claim.value.bytes)
+            }
+        case .deletePrefix(let countMax, let isWhole):
+            writer.add(UInt64(countMax))
+            writer.bytes.append(isWhole ? 1 : 0)
+        case .get, .delete, .expire, .evict, .touch, .count:
             break
         }
     }
@@ -185,6 +207,7 @@ extension Change.Step {
         guard let ttl = TimeToLive(exactly: ttl) else {
             throw InvalidChange()
         }
+        let isOnlyIfNew = try reader.flag()
         let conditions = Conditions(
             ifMatch: try reader.tags(conditionCodes & 3),
             ifNoneMatch: try reader.tags(conditionCodes >> 2)
@@ -202,10 +225,20 @@ extension Change.Step {
         case 4: action = unsafe .merge(try reader.bytes())
         case 5: action = .expire
         case 6: action = .evict
+        case 7: action = .touch
+        case 8: action = .pop(try reader.claim())
+        case 9: action = .deletePrefix(countMax: try reader.count(), isWhole: try reader.flag())
+        case 10: action = .count
         default:
             throw InvalidChange()
         }
-        self.init(name, action, ttl: ttl == 0 ? nil : ttl, conditions)
+        self.init(
+            name,
+            action,
+            ttl: ttl == 0 ? nil : ttl,
+            isOnlyIfNew: isOnlyIfNew,
+            conditions
+        )
     }
 }
 
@@ -279,6 +312,29 @@ private struct BinaryReader {
         }
         defer { offset += Int(count) }
         return unsafe UnsafeRawBufferPointer(rebasing: owner.bytes[offset..<offset + Int(count)])
+    }
+
+    mutating func flag() throws(InvalidChange) -> Bool {
+        let flag = try byte()
+        guard flag <= 1 else {
+            throw InvalidChange()
+        }
+        return flag == 1
+    }
+
+    mutating func count() throws(InvalidChange) -> Int {
+        guard let count = Int(exactly: try number()) else {
+            throw InvalidChange()
+        }
+        return count
+    }
+
+    mutating func claim() throws(InvalidChange) -> Change.Claim? {
+        guard try flag() else {
+            return nil
+        }
+        let prefix = try name()
+        return unsafe Change.Claim(prefix, value: try bytes())
     }
 
     mutating func name() throws(InvalidChange) -> PropertyName {

@@ -16,9 +16,10 @@ package enum Change: Sendable {
         _ name: PropertyName,
         value: UnsafeRawBufferPointer,
         ttl: TimeToLive? = nil,
+        isOnlyIfNew: Bool = false,
         conditions: Conditions = .none
     ) -> Change {
-        .step(Step(name, unsafe .put(value), ttl: ttl, conditions))
+        .step(Step(name, unsafe .put(value), ttl: ttl, isOnlyIfNew: isOnlyIfNew, conditions))
     }
 
     package static func delete(
@@ -33,9 +34,10 @@ package enum Change: Sendable {
         _ name: PropertyName,
         by step: Int64,
         ttl: TimeToLive? = nil,
+        isOnlyIfNew: Bool = false,
         conditions: Conditions = .none
     ) -> Change {
-        .step(Step(name, .increment(by: step), ttl: ttl, conditions))
+        .step(Step(name, .increment(by: step), ttl: ttl, isOnlyIfNew: isOnlyIfNew, conditions))
     }
 
     /// Applies a JSON merge patch (RFC 7396), which must be a valid JSON text.
@@ -45,9 +47,19 @@ package enum Change: Sendable {
         _ name: PropertyName,
         patch: UnsafeRawBufferPointer,
         ttl: TimeToLive? = nil,
+        isOnlyIfNew: Bool = false,
         conditions: Conditions = .none
     ) -> Change {
-        .step(Step(name, unsafe .merge(patch), ttl: ttl, conditions))
+        .step(Step(name, unsafe .merge(patch), ttl: ttl, isOnlyIfNew: isOnlyIfNew, conditions))
+    }
+
+    /// Begins the time to live of a property anew.
+    package static func touch(
+        _ name: PropertyName,
+        ttl: TimeToLive,
+        conditions: Conditions = .none
+    ) -> Change {
+        .step(Step(name, .touch, ttl: ttl, conditions))
     }
 
     /// Removes a property whose time is over, unless it has another revision by now.
@@ -73,17 +85,21 @@ extension Change {
         /// Without one, a put makes a property that never expires, and the other actions keep the
         /// time that it has.
         package let ttl: TimeToLive?
+        /// Whether a property that exists keeps the time that it has, in spite of ``ttl``.
+        package let isOnlyIfNew: Bool
         package let conditions: Conditions
 
         package init(
             _ name: PropertyName,
             _ action: Action,
             ttl: TimeToLive? = nil,
+            isOnlyIfNew: Bool = false,
             _ conditions: Conditions = .none
         ) {
             self.name = name
             self.action = action
             self.ttl = ttl
+            self.isOnlyIfNew = isOnlyIfNew
             self.conditions = conditions
         }
     }
@@ -109,21 +125,62 @@ extension Change {
         case expire
         /// Removes the property to make room.
         case evict
+        /// Begins the time to live anew. There is no event, and the revision stays.
+        case touch
+        /// Removes the first property whose name begins with the step's name, or claims it.
+        ///
+        /// This action and the following two are steps of transactions only.
+        case pop(Claim?)
+        /// Removes all properties whose names begin with the step's name.
+        ///
+        /// They are at most so many. More are refused, if `isWhole`, and stay otherwise.
+        case deletePrefix(countMax: Int, isWhole: Bool)
+        /// Counts the properties whose names begin with the step's name.
+        case count
 
         /// The bytes of a value or a patch.
         package var content: UnsafeRawBufferPointer? {
             switch self {
             case .put(let bytes), .merge(let bytes): unsafe bytes
-            case .get, .delete, .increment, .expire, .evict: nil
+            case .get, .delete, .increment, .expire, .evict, .touch, .pop, .deletePrefix, .count:
+                nil
             }
         }
 
         /// Whether the result of the step has a value.
         var showsValue: Bool {
             switch self {
-            case .get, .increment, .merge: true
-            case .put, .delete, .expire, .evict: false
+            case .get, .increment, .merge, .pop: true
+            case .put, .delete, .expire, .evict, .touch, .deletePrefix, .count: false
             }
+        }
+
+        /// Whether the step's name is what other names begin with.
+        package var takesPrefix: Bool {
+            switch self {
+            case .pop, .deletePrefix, .count: true
+            case .get, .put, .delete, .increment, .merge, .expire, .evict, .touch: false
+            }
+        }
+    }
+
+    /// What hides a property from those who take the first one of a prefix.
+    ///
+    /// It is a property, too, whose name is ``prefix`` and the rest of the other's name.
+    package final class Claim: Sendable {
+        /// Owns its bytes.
+        package let prefix: PropertyName
+        /// A JSON text.
+        package let value: OwnedBytes
+
+        package init(_ prefix: PropertyName, value: UnsafeRawBufferPointer) {
+            self.prefix = prefix.copy()
+            self.value = unsafe OwnedBytes(copying: value)
+        }
+
+        /// Whether a claim could be one of what is claimed, or the other way round.
+        package func isMixed(with other: PropertyName) -> Bool {
+            unsafe prefix.bytes.begins(with: other.bytes) || other.bytes.begins(with: prefix.bytes)
         }
     }
 
@@ -162,21 +219,27 @@ package typealias TimeToLive = Int64
 extension Change.Step {
     fileprivate var canGrow: Bool {
         switch action {
-        case .get, .delete, .expire, .evict: false
-        case .put, .increment, .merge: true
+        case .get, .delete, .expire, .evict, .touch, .pop(nil), .deletePrefix, .count: false
+        case .put, .increment, .merge, .pop: true
         }
     }
 
     /// The same step under other conditions, in memory of its own.
     package func copy(_ conditions: Conditions) -> Self {
         guard let content = unsafe action.content else {
-            return Self(name.copy(), action, ttl: ttl, conditions)
+            return Self(name.copy(), action, ttl: ttl, isOnlyIfNew: isOnlyIfNew, conditions)
         }
         let owner = unsafe OwnedBytes(copying: name.bytes, content)
         let copy = unsafe UnsafeRawBufferPointer(rebasing: owner.bytes[name.bytes.count...])
         let action: Change.Action =
             if case .put = action { unsafe .put(copy) } else { unsafe .merge(copy) }
-        return Self(PropertyName(name, in: owner), action, ttl: ttl, conditions)
+        return Self(
+            PropertyName(name, in: owner),
+            action,
+            ttl: ttl,
+            isOnlyIfNew: isOnlyIfNew,
+            conditions
+        )
     }
 
     /// The property that the step starts from, if `former` is in the table: none if its time is
@@ -199,7 +262,8 @@ extension Change.Step {
         switch action {
         case .evict: .evicted
         case .expire: .expired
-        case .get, .put, .delete, .increment, .merge: .requested
+        case .touch: .touched
+        case .get, .put, .delete, .increment, .merge, .pop, .deletePrefix, .count: .requested
         }
     }
 
@@ -208,10 +272,10 @@ extension Change.Step {
         guard conditions.verdict(former?.revision) != .pass else {
             return
         }
-        if case .delete = action, former == nil {
-            throw .missing
+        switch action {
+        case .delete where former == nil, .touch where former == nil: throw .missing
+        default: throw .preconditionFailed
         }
-        throw .preconditionFailed
     }
 
     /// The property that the step leaves of `current`; `prepared` is that of a put.
@@ -227,6 +291,11 @@ extension Change.Step {
             return prepared
         case .delete, .expire, .evict:
             return nil
+        case .touch:
+            guard let current else { throw .missing }
+            return unsafe Property(name: name, value: current.valueBytes)
+        case .pop, .deletePrefix, .count:
+            preconditionFailure("Only a transaction has such a step.")
         case .increment(let step):
             return try sum(current, step)
         case .merge(let patch):
@@ -256,12 +325,13 @@ extension Change.Step {
         }
     }
 
-    /// When the property that the step leaves of `current` expires.
+    /// When the property that the step leaves expires, where `current` is the time of the one that
+    /// it finds, if there is one.
     func expiry(from current: Timestamp?, at time: Timestamp) -> Timestamp {
-        if let ttl {
+        if let ttl, current == nil || !isOnlyIfNew {
             return Timestamp(milliseconds: time.milliseconds + ttl)
         }
-        if case .put = action {
+        if case .put = action, ttl == nil {
             return .never
         }
         return current ?? .never

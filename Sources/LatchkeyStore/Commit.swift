@@ -73,8 +73,11 @@ package final class Commit: Sendable {
 
         /// Whether the property came into being, or came back.
         package var isCreation: Bool {
-            property.map { $0.created == $0.revision } ?? false
+            isEvent && property.map { $0.created == $0.revision } ?? false
         }
+
+        /// Whether watchers are told: not of a time to live that begins anew.
+        package var isEvent: Bool { reason != .touched }
 
         /// The name's bytes.
         ///
@@ -100,6 +103,10 @@ package final class Commit: Sendable {
         case evicted
         /// The time of the property was over.
         case expired
+        /// The time to live of the property begins anew.
+        ///
+        /// The property keeps the revision that it had.
+        case touched
     }
 }
 
@@ -117,8 +124,12 @@ package indirect enum Refusal: Error, Hashable, Sendable {
     case overflow
     /// The value would be longer than a value can be.
     case valueTooLarge
-    /// The steps would read and write more bytes than a transaction can.
+    /// The steps would read and write more bytes than a transaction can, or remove too much.
     case transactionTooLarge
+    /// The name of a claim would be longer than a name can be.
+    case claimNameTooLong
+    /// What the transaction waits for is not there yet.
+    case notYet
     /// As many changes wait as the strategy accepts.
     ///
     /// Only where a change is tried again: after room was made for it, or after a withdrawal.

@@ -7,6 +7,7 @@ internal import Synchronization
 final class CommitContext: Sendable {
     let revisions: RevisionSequence
     let room: StoreRoom
+    let quotas: QuotaTable
     let limits: StoreLimits
     let clock: StoreClock
     /// The number of the latest use of a property, where uses are numbered.
@@ -28,6 +29,7 @@ final class CommitContext: Sendable {
         self.clock = clock
         revisions = RevisionSequence(after: revision, ordersPublication: ordersPublication)
         room = StoreRoom(limits: limits)
+        quotas = QuotaTable(limits.quotas)
         self.hook = hook
         self.betweenSteps = betweenSteps
     }
@@ -56,13 +58,78 @@ final class CommitContext: Sendable {
         )
     }
 
-    /// Takes the room that `new` needs beyond that of `former`.
-    func takeRoom(for new: StoreSize, beyond former: StoreSize) throws(Refusal) {
+    /// Takes the room that `new` needs beyond that of `former`, both of one name.
+    func takeRoom(
+        for new: StoreSize,
+        beyond former: StoreSize,
+        of name: PropertyName
+    ) throws(Refusal) {
+        let growth = new.byteCount - former.byteCount
+        guard !quotas.isEmpty, growth > 0 else {
+            return try takeRoom(for: new, beyond: former)
+        }
+        do throws(StoreFull) {
+            try quotas.take(growth, of: name)
+        } catch {
+            throw .full(error)
+        }
+        do throws(Refusal) {
+            try takeRoom(for: new, beyond: former)
+        } catch {
+            quotas.giveBack(growth, of: name)
+            throw error
+        }
+    }
+
+    /// The same for several names, which make the quotas grow by `growth`.
+    func takeRoom(
+        for new: StoreSize,
+        beyond former: StoreSize,
+        _ growth: QuotaGrowth
+    ) throws(Refusal) {
+        do throws(StoreFull) {
+            try quotas.take(growth)
+        } catch {
+            throw .full(error)
+        }
+        do throws(Refusal) {
+            try takeRoom(for: new, beyond: former)
+        } catch {
+            quotas.giveBackTaken(growth)
+            throw error
+        }
+    }
+
+    private func takeRoom(for new: StoreSize, beyond former: StoreSize) throws(Refusal) {
         do {
             try room.take(for: new, beyond: former)
         } catch {
             throw .full(error)
         }
+    }
+
+    /// Takes the revision of a commit of one name, and gives back the room of `former` behind it.
+    func nextRevision(
+        givingBack former: StoreSize,
+        beyond new: StoreSize,
+        of name: PropertyName
+    ) -> Revision {
+        let revision = nextRevision(givingBack: former, beyond: new)
+        if !quotas.isEmpty, former.byteCount > new.byteCount {
+            quotas.giveBack(former.byteCount - new.byteCount, of: name)
+        }
+        return revision
+    }
+
+    /// The same for several names, which make the quotas grow by `growth`.
+    func nextRevision(
+        givingBack former: StoreSize,
+        beyond new: StoreSize,
+        _ growth: QuotaGrowth
+    ) -> Revision {
+        let revision = nextRevision(givingBack: former, beyond: new)
+        quotas.giveBackShrinking(growth)
+        return revision
     }
 
     /// Takes the revision of a commit, and gives back the room of `former` behind it.

@@ -37,7 +37,7 @@ package final class CommitHook: Sendable {
 
     private struct Passed: Sendable {
         let commit: Commit
-        let note: [UInt8]?
+        let note: CommitNote?
     }
 
     private struct State: Sendable {
@@ -56,7 +56,7 @@ package final class CommitHook: Sendable {
     }
 
     let unreleasedCommits: UnreleasedCommits
-    private let receive: @Sendable (Commit, _ note: [UInt8]?) -> Void
+    private let receive: @Sendable (Commit, _ note: CommitNote?) -> Void
     private let releasedRevision = Atomic<Revision>(0)
     private let currentGeneration = Atomic<Generation>(0)
     /// How many threads give commits to the user; ``isAwaited`` is added by who waits for them.
@@ -73,7 +73,7 @@ package final class CommitHook: Sendable {
     ///     It may call ``release(through:)``.
     package convenience init(
         limits: UnreleasedLimits = UnreleasedLimits(),
-        receive: @escaping @Sendable (Commit, _ note: [UInt8]?) -> Void
+        receive: @escaping @Sendable (Commit, _ note: CommitNote?) -> Void
     ) {
         self.init(limits, beforePassing: nil, receive)
     }
@@ -81,7 +81,7 @@ package final class CommitHook: Sendable {
     init(
         _ limits: UnreleasedLimits,
         beforePassing: (@Sendable () -> Void)?,
-        _ receive: @escaping @Sendable (Commit, _ note: [UInt8]?) -> Void
+        _ receive: @escaping @Sendable (Commit, _ note: CommitNote?) -> Void
     ) {
         unreleasedCommits = UnreleasedCommits(limits)
         self.beforePassing = beforePassing
@@ -178,7 +178,7 @@ package final class CommitHook: Sendable {
     func pass(
         _ commit: Commit,
         _ generation: Generation,
-        note: [UInt8]?,
+        note: CommitNote?,
         _ proceed: @escaping @Sendable (Outcome) -> Void
     ) {
         beforePassing?()

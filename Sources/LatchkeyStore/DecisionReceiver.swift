@@ -11,13 +11,13 @@ package protocol DecisionReceiver: Sendable {
     ///
     /// Asked once for each commit with an effect, outside the guarded section, before the hook gets
     /// the commit. That it is asked does not say that the commit stays.
-    func note(for commit: Commit) -> [UInt8]?
+    func note(for commit: Commit) -> CommitNote?
 }
 
 extension DecisionReceiver {
     /// Nothing.
     @inlinable
-    package func note(for commit: Commit) -> [UInt8]? { nil }
+    package func note(for commit: Commit) -> CommitNote? { nil }
 }
 
 /// A closure that takes the decision.

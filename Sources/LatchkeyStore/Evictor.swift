@@ -269,6 +269,7 @@ extension StoreFull {
         switch self {
         case .properties(let count): count.map { StoreSize(propertyCount: $0) }
         case .bytes(let count): count.map { StoreSize(byteCount: $0) }
+        case .quota: nil
         }
     }
 }

@@ -21,8 +21,8 @@ extension HistoryLimits: Configurable {
             "history",
             \.commitCountMax,
             1...100_000_000,
-            "The number of commits that the history holds. Watches resume from it, and older "
-                + "revisions are read from it."
+            "The number of commits that the history holds: for watches that resume, and for past "
+                + "values."
         ),
         .integer(
             "history-bytes",

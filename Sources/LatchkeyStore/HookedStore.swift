@@ -61,8 +61,14 @@ package struct HookedStore<ChosenStrategy: Strategy>: CommittingStore {
     /// How full the store is, and the latest revision that is released.
     package var usage: StoreUsage { base.usage }
 
+    /// How full the quotas are, changes that are not released included.
+    package var quotaUsage: [QuotaUsage] { base.quotaUsage }
+
     /// Changes that were accepted and are not yet applied.
     package var backlogCount: Int { base.backlogCount }
+
+    /// Those of the stripe that has the most.
+    package var fullestBacklogCount: Int { base.fullestBacklogCount }
 
     @inlinable
     package func look(

@@ -131,7 +131,7 @@ struct JournalingReceiver<Next: DecisionReceiver>: DecisionReceiver {
     }
 
     @inlinable
-    func note(for commit: Commit) -> [UInt8]? {
+    func note(for commit: Commit) -> CommitNote? {
         next.note(for: commit)
     }
 }

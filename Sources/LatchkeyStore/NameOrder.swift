@@ -109,6 +109,16 @@ struct NameOrder: Sendable {
         }
     }
 
+    /// The property that has the name.
+    func find(_ name: PropertyName) -> Property? {
+        let place = unsafe position(of: name.bytes)
+        guard place.chunk < chunks.count, place.index < chunks[place.chunk].count else {
+            return nil
+        }
+        let property = chunks[place.chunk][place.index]
+        return unsafe property.nameBytes.equals(name.bytes) ? property : nil
+    }
+
     /// Calls `body` with each property.
     func visit(_ body: (Property) -> Void) {
         for chunk in chunks {

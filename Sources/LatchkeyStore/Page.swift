@@ -4,6 +4,8 @@ package struct PageRequest: Sendable {
     package static let limitDefault = 100
     package static let limitMax = 1000
 
+    /// Only these, in the order of names; nil for all.
+    private(set) var names: [PropertyName]?
     /// Only names that begin with these bytes.
     let prefix: OwnedBytes
     /// Only names after this one, which need not exist.
@@ -11,18 +13,39 @@ package struct PageRequest: Sendable {
     let limit: Int
     /// The page ends behind the property that makes names and values this long together.
     let byteCountMax: Int
+    /// Names that have this byte behind the prefix are listed as one folder, which ends with it.
+    let delimiter: UInt8?
 
     package init(
         prefix: OwnedBytes,
         after: OwnedBytes?,
         limit: Int,
-        byteCountMax: Int = .max
+        byteCountMax: Int = .max,
+        delimiter: UInt8? = nil
     ) {
         precondition((1...Self.limitMax).contains(limit), "A page has 1 to 1000 properties.")
+        precondition(delimiter.map { $0 < 0x80 } ?? true, "A delimiter is an ASCII character.")
+        self.delimiter = delimiter
         self.prefix = prefix
         self.after = after
         self.limit = limit
         self.byteCountMax = byteCountMax
+    }
+
+    /// The properties that have these names, which own their bytes; at most ``limitMax``.
+    package init(names: [PropertyName]) {
+        self.init(prefix: OwnedBytes([]), after: nil, limit: Self.limitMax)
+        self.names = Array(Set(names)).sorted { unsafe $0.bytes.precedes($1.bytes) }
+    }
+
+    /// The folder that a property is listed as; nil if it is listed itself.
+    fileprivate func folder(of property: Property) -> [UInt8]? {
+        guard let delimiter else { return nil }
+        let name = unsafe property.nameBytes
+        guard let end = unsafe name[prefix.bytes.count...].firstIndex(of: delimiter) else {
+            return nil
+        }
+        return unsafe Array(name[...end])
     }
 }
 
@@ -33,8 +56,13 @@ package struct Page: Sendable {
     /// When the page was taken.
     package let time: Timestamp
     package let properties: [Property]
-    /// Whether more properties follow.
-    package let hasMore: Bool
+    /// The folders of other properties, in the order of their names.
+    package let folders: [[UInt8]]
+    /// What the next page is to begin after; nil if nothing follows.
+    package let next: [UInt8]?
+
+    /// Whether more follows.
+    package var hasMore: Bool { next != nil }
 }
 
 extension Page {
@@ -43,20 +71,46 @@ extension Page {
     /// Nothing of the snapshot but the listed properties outlives the call.
     @usableFromInline
     init(_ request: PageRequest, _ snapshot: StoreSnapshot) {
+        if let names = request.names {
+            self.init(
+                revision: snapshot.revision,
+                time: snapshot.time,
+                properties: names.compactMap(snapshot.find),
+                folders: [],
+                next: nil
+            )
+            return
+        }
         var walk = snapshot.walk(prefix: request.prefix, after: request.after)
         var properties: [Property] = []
+        var folders: [[UInt8]] = []
+        var last: [UInt8]?
         var byteCount = 0
-        while properties.count < request.limit, byteCount < request.byteCountMax,
+        while properties.count + folders.count < request.limit, byteCount < request.byteCountMax,
             let property = walk.next()
         {
-            properties.append(property)
-            byteCount += property.byteCount
+            if let folder = request.folder(of: property) {
+                folders.append(folder)
+                // Behind all of its names: no text in UTF-8 has this byte.
+                let end = folder + [0xFF]
+                walk = snapshot.walk(prefix: request.prefix, after: OwnedBytes(end))
+                last = end
+                byteCount += folder.count
+            } else {
+                properties.append(property)
+                byteCount += property.byteCount
+                last = nil
+            }
+        }
+        if last == nil {
+            last = properties.last.map { unsafe Array($0.nameBytes) }
         }
         self.init(
             revision: snapshot.revision,
             time: snapshot.time,
             properties: properties,
-            hasMore: walk.next() != nil
+            folders: folders,
+            next: walk.next() == nil ? nil : last
         )
     }
 }

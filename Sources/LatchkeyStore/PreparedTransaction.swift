@@ -33,6 +33,12 @@ struct TableSelection: Sendable {
         self.positions = positions
     }
 
+    /// All tables.
+    init(all count: Int, _ propertyStripes: [Int]) {
+        stripes = Array(0..<count)
+        positions = propertyStripes
+    }
+
     private static func isAscending(_ stripes: [Int]) -> Bool {
         for index in stripes.indices.dropFirst() where stripes[index - 1] >= stripes[index] {
             return false
@@ -77,15 +83,22 @@ final class PreparedTransaction: Sendable {
     let conditions: [Int]
     let steps: [Step]
     let otherwise: [Step]
-    /// The tables of `names`.
+    /// The tables of `names`; all tables if a step takes a prefix.
     @usableFromInline let tables: TableSelection
+    let takesPrefixes: Bool
 
     /// - Parameters:
     ///   - transaction: The transaction.
     ///   - time: When it is executed; nil for the time of the store's clock.
+    ///   - stripeCount: How many stripes there are.
     ///   - stripe: The stripe of a property.
     @usableFromInline
-    init(_ transaction: Transaction, at time: Timestamp?, stripe: (PropertyName) -> Int) {
+    init(
+        _ transaction: Transaction,
+        at time: Timestamp?,
+        stripeCount: Int,
+        stripe: (PropertyName) -> Int
+    ) {
         self.transaction = transaction
         self.time = time
         var names = DistinctNames(
@@ -96,7 +109,11 @@ final class PreparedTransaction: Sendable {
         steps = Self.prepare(transaction.steps, &names)
         otherwise = Self.prepare(transaction.otherwise, &names)
         self.names = names.names
-        tables = TableSelection(names.names.map(stripe))
+        takesPrefixes = transaction.takesPrefixes
+        let stripes = names.names.map(stripe)
+        tables =
+            takesPrefixes
+            ? TableSelection(all: stripeCount, stripes) : TableSelection(stripes)
     }
 
     private static func prepare(

@@ -52,6 +52,10 @@ package struct PropertyName: @unchecked Sendable {
         PropertyName(self, in: unsafe OwnedBytes(copying: bytes))
     }
 
+    /// The stripe of the name where there are so many, as `Striped.index(hash:)` chooses it.
+    @inlinable
+    func stripe(of count: Int) -> Int { Int(truncatingIfNeeded: hash) & (count &- 1) }
+
     private static func hash(_ bytes: UnsafeRawBufferPointer) -> UInt64 {
         var hasher = Hasher()
         unsafe hasher.combine(bytes: bytes)

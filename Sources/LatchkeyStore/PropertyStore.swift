@@ -137,12 +137,20 @@ package final class PropertyStore<ChosenStrategy: Strategy>: CommittingStore {
 
     package var usage: StoreUsage { context.usage }
 
+    /// How full the quotas are, in the order of their prefixes.
+    package var quotaUsage: [QuotaUsage] { context.quotas.usage }
+
     /// Changes that were accepted and are not yet applied.
     package var backlogCount: Int { stripes.backlogCount }
 
+    /// Those of the stripe that has the most: each stripe has the bound.
+    package var fullestBacklogCount: Int {
+        (0..<stripes.count).reduce(0) { max($0, stripes[$1].backlogCount) }
+    }
+
     @inlinable
     func index(_ name: PropertyName) -> Int {
-        stripes.index(hash: Int(truncatingIfNeeded: name.hash))
+        name.stripe(of: stripes.count)
     }
 
     @inlinable
@@ -297,7 +305,7 @@ package final class PropertyStore<ChosenStrategy: Strategy>: CommittingStore {
 
     @inlinable
     func prepare(_ transaction: Transaction, at time: Timestamp?) -> PreparedTransaction {
-        PreparedTransaction(transaction, at: time) { index($0) }
+        PreparedTransaction(transaction, at: time, stripeCount: stripes.count) { index($0) }
     }
 
     @inlinable

@@ -13,7 +13,7 @@
 package struct PropertyTable: Sendable {
     private var byName = NameTable()
     private(set) var order = NameOrder()
-    private var deletions = WithheldDeletions()
+    private var traces = WithheldTraces()
     /// The revision of the latest commit over several tables that changed this one.
     ///
     /// 0 if there is none, or if no reader can see such a commit before it is published.
@@ -87,12 +87,17 @@ package struct PropertyTable: Sendable {
             valueByteCountMax: context.limits.valueByteCountMax
         )
         let (formerSize, size) = (StoreSize(former), StoreSize(property))
-        try context.takeRoom(for: size, beyond: formerSize)
+        try context.takeRoom(for: size, beyond: formerSize, of: step.name)
         install(step.name, former, property, at: place)
-        let revision = context.nextRevision(givingBack: formerSize, beyond: size)
+        let revision = context.nextRevision(
+            givingBack: formerSize,
+            beyond: size,
+            of: step.name
+        )
         stamp(
             step.name,
             property,
+            changed: step.reason == .touched ? current?.revision : nil,
             created: current?.created ?? revision,
             expiry: step.expiry(from: current?.expiry, at: time),
             revision
@@ -127,19 +132,30 @@ package struct PropertyTable: Sendable {
         }
     }
 
-    /// Stamps a property that is installed, or remembers that there is none.
+    /// Stamps a property that is installed, and remembers the commit if no property shows its
+    /// revision.
+    ///
+    /// - Parameters:
+    ///   - name: The name.
+    ///   - property: The property; nil if there is none.
+    ///   - changed: The revision that the property keeps; nil for that of the commit.
+    ///   - created: When it came into being.
+    ///   - expiry: When it expires.
+    ///   - revision: That of the commit.
     mutating func stamp(
         _ name: PropertyName,
         _ property: Property?,
+        changed: Revision?,
         created: Revision,
         expiry: Timestamp,
         _ revision: Revision
     ) {
         if let property {
-            property.assign(revision: revision, created: created, expiry: expiry)
+            property.assign(revision: changed ?? revision, created: created, expiry: expiry)
             context.noteUse(property)
-        } else {
-            noteDeletion(name, revision)
+        }
+        if property == nil || changed != nil {
+            noteTrace(name, revision)
         }
     }
 
@@ -157,9 +173,12 @@ package struct PropertyTable: Sendable {
         byName = NameTable()
         order = NameOrder()
         let revision = context.nextRevision(givingBack: size, beyond: StoreSize())
+        for effect in effects where !context.quotas.isEmpty {
+            context.quotas.replace(effect.former, by: nil, PropertyName(of: effect.some))
+        }
         if context.hook != nil {
             for effect in effects {
-                noteDeletion(PropertyName(of: effect.some), revision)
+                noteTrace(PropertyName(of: effect.some), revision)
             }
         }
         return Commit(
@@ -200,17 +219,17 @@ package struct PropertyTable: Sendable {
 }
 
 extension PropertyTable {
-    private mutating func noteDeletion(_ name: PropertyName, _ revision: Revision) {
+    private mutating func noteTrace(_ name: PropertyName, _ revision: Revision) {
         if let hook = context.hook {
-            deletions.add(name, revision, released: hook.released)
+            traces.add(name, revision, released: hook.released)
         }
     }
 
-    /// The revision at which the name got the property that it has, or lost it.
+    /// The revision of the latest commit that a read of the name depends on.
     ///
-    /// 0 if there is none and every deletion is released.
+    /// 0 if there is no property and every deletion is released.
     func revision(of name: PropertyName) -> Revision {
-        byName.find(name)?.revision ?? deletions.revision(of: name)
+        max(byName.find(name)?.revision ?? 0, traces.revision(of: name))
     }
 
     /// The result of a read of the name, and the revision that it depends on.
@@ -223,7 +242,9 @@ extension PropertyTable {
         _ generation: Generation
     ) -> Withheld<Property?> {
         let property = findPublished(name, in: scope)
-        return Withheld(property, property?.revision ?? revision(of: name), generation)
+        // A property that is expired is not found, and has the revision that counts.
+        let own = property?.revision ?? byName.find(name)?.revision ?? 0
+        return Withheld(property, max(own, traces.revision(of: name)), generation)
     }
 
     /// Executes a change of one step, and says which revision the answer depends on.
@@ -289,7 +310,7 @@ extension PropertyTable {
 
     /// Forgets what commits left that were undone.
     mutating func takeBack(after revision: Revision) {
-        deletions.takeBack(after: revision)
+        traces.takeBack(after: revision)
         sharedRevision = min(sharedRevision, revision)
     }
 }

@@ -19,37 +19,32 @@ extension [PropertyTable] {
         at time: Timestamp
     ) throws(Refusal) -> Commit {
         let context = self[0].context
-        let (names, positions) = (prepared.names, prepared.tables.positions)
-        var drafts = names.indices.map { index in
-            Draft(self[positions[index]].find(names[index], in: .stored), at: time)
+        var drafts = TransactionDrafts(prepared, self, at: time)
+        let succeeded = try drafts.satisfy(prepared)
+        guard succeeded || !prepared.transaction.waits else {
+            throw .notYet
         }
-        var work = TransactionWork(context.limits)
-        let succeeded = try drafts.satisfy(prepared, &work)
-        var results = try drafts.take(
-            succeeded ? prepared.transaction.steps : prepared.transaction.otherwise,
-            succeeded ? prepared.steps : prepared.otherwise,
-            of: succeeded ? .then : .otherwise,
-            at: time,
-            context.limits,
-            &work
-        )
+        var results = try drafts.take(prepared, succeeded ? .then : .otherwise, self)
         let (former, new) = drafts.changedSizes
-        try context.takeRoom(for: new, beyond: former)
+        let growth = drafts.growth(context.quotas)
+        try context.takeRoom(for: new, beyond: former, growth)
         let hasEffect = former.propertyCount + new.propertyCount > 0
         let revision =
             hasEffect
-            ? context.nextRevision(givingBack: former, beyond: new) : context.revisions.last
+            ? context.nextRevision(givingBack: former, beyond: new, growth)
+            : context.revisions.last
         var first: Commit.Effect?
         var others: [Commit.Effect] = []
-        for index in drafts.indices {
+        for index in drafts.names.indices {
             guard let effect = drafts[index].effect else {
                 continue
             }
-            let (name, position) = (names[index], positions[index])
+            let (name, position) = (drafts.names[index], drafts.positions[index])
             self[position].install(name, effect.former, effect.property)
             self[position].stamp(
                 name,
                 effect.property,
+                changed: drafts[index].revision,
                 created: drafts[index].created ?? revision,
                 expiry: drafts[index].expiry,
                 revision
@@ -61,7 +56,7 @@ extension [PropertyTable] {
                 others.append(effect)
             }
         }
-        for index in drafts.indices where !drafts[index].isChanged {
+        for index in drafts.names.indices where !drafts[index].isChanged {
             drafts[index].property.map(context.noteUse)
         }
         for index in results.indices {
@@ -85,9 +80,13 @@ extension [PropertyTable] {
         takenByteCount: Int
     ) -> Withheld<Decision> {
         let decision = execute(prepared)
-        return Withheld(decision, self[0].context, takenByteCount) {
-            zip(prepared.names, prepared.tables.positions)
-                .map { self[$1].revision(of: $0) }.max() ?? 0
+        let context = self[0].context
+        return Withheld(decision, context, takenByteCount) {
+            // What has names that were not known is decided by all that there is.
+            prepared.takesPrefixes
+                ? context.revisions.last
+                : zip(prepared.names, prepared.tables.positions)
+                    .map { self[$1].revision(of: $0) }.max() ?? 0
         }
     }
 
@@ -103,6 +102,7 @@ extension [PropertyTable] {
             let former = self[position].find(name, in: .stored)
             formerSize += StoreSize(former)
             context.room.occupy(StoreSize(effect.property))
+            context.quotas.replace(former, by: effect.property, name)
             self[position].install(name, former, effect.property)
             self[position].noteShared(commit.revision)
         }
@@ -124,8 +124,10 @@ extension [PropertyTable] {
         var (former, new) = (StoreSize(), StoreSize())
         for property in properties {
             let name = PropertyName(of: property)
-            former += StoreSize(self[table(name)].put(back: property, name))
+            let found = self[table(name)].put(back: property, name)
+            former += StoreSize(found)
             new += StoreSize(property)
+            self[0].context.quotas.replace(found, by: property, name)
         }
         self[0].context.room.restore(new, beyond: former)
     }
@@ -155,6 +157,7 @@ extension [PropertyTable] {
                 let found = self[table(effect.name)].put(back: effect.property, effect.name)
                 former += StoreSize(found)
                 new += StoreSize(effect.property)
+                context.quotas.replace(found, by: effect.property, effect.name)
                 let effect = Commit.Effect(from: found, to: effect.property, effect.reason)
                 if first == nil {
                     first = effect
@@ -187,6 +190,7 @@ extension [PropertyTable] {
                 self[table(name)].undo(effect, name)
                 former += StoreSize(effect.former)
                 new += StoreSize(effect.property)
+                context.quotas.replace(effect.property, by: effect.former, name)
             }
             context.room.restore(former, beyond: new)
             last -= 1
@@ -195,144 +199,5 @@ extension [PropertyTable] {
             self[index].takeBack(after: revision)
         }
         context.betweenSteps?()
-    }
-}
-
-/// A property on its way through the steps of a transaction.
-private struct Draft {
-    /// The property in the table.
-    let former: Property?
-    /// Whether the time of `former` is over.
-    private let wasExpired: Bool
-    var property: Property?
-    var isChanged = false
-    /// The revision that the property came into being at; nil for that of the commit.
-    var created: Revision?
-    var expiry: Timestamp
-
-    init(_ former: Property?, at time: Timestamp) {
-        self.former = former
-        wasExpired = former?.isExpired(at: time) ?? false
-        property = wasExpired ? nil : former
-        created = property?.created
-        expiry = property?.expiry ?? .never
-    }
-
-    /// What the transaction does to the property, if it does anything.
-    ///
-    /// A property that was expired and is gone has expired, whatever the steps did in between.
-    var effect: Commit.Effect? {
-        guard isChanged else {
-            return nil
-        }
-        let isExpiry = wasExpired && property == nil
-        return Commit.Effect(from: former, to: property, isExpiry ? .expired : .requested)
-    }
-
-    /// Takes a step; a deletion of nothing changes nothing.
-    mutating func take(
-        _ step: Change.Step,
-        _ prepared: Property?,
-        at time: Timestamp,
-        _ limits: StoreLimits,
-        _ work: inout TransactionWork
-    ) throws(Refusal) {
-        switch step.action {
-        case .get: return
-        case .delete where property == nil: return
-        default: break
-        }
-        if property == nil {
-            created = nil
-        }
-        let exists = property != nil
-        try work.take(step.readByteCount(property))
-        property = try step.property(
-            from: property,
-            prepared: prepared,
-            valueByteCountMax: limits.valueByteCountMax
-        )
-        try work.take(step.writtenByteCount(property))
-        expiry = step.expiry(from: exists ? expiry : nil, at: time)
-        isChanged = true
-    }
-
-    /// The property as it is now, to be settled when the commit has got its revision.
-    var result: Transaction.Result {
-        let revision = property == nil ? 0 : isChanged ? nil : property?.revision
-        return Transaction.Result(property, revision: revision, created: created, expiry: expiry)
-    }
-}
-
-extension [Draft] {
-    /// The sizes of what the steps change, before and after them.
-    fileprivate var changedSizes: (former: StoreSize, new: StoreSize) {
-        var (former, new) = (StoreSize(), StoreSize())
-        for index in indices where self[index].isChanged {
-            former += StoreSize(self[index].former)
-            new += StoreSize(self[index].property)
-        }
-        return (former, new)
-    }
-
-    /// Whether all conditions hold.
-    fileprivate func satisfy(
-        _ prepared: PreparedTransaction,
-        _ work: inout TransactionWork
-    ) throws(Refusal) -> Bool {
-        for (condition, position) in zip(prepared.transaction.conditions, prepared.conditions) {
-            let property = self[position].property
-            try work.take(condition.test.readByteCount(property))
-            guard condition.test.holds(property) else {
-                return false
-            }
-        }
-        return true
-    }
-
-    /// Takes the steps one after the other.
-    ///
-    /// - Returns: for each step its result, to be settled.
-    fileprivate mutating func take(
-        _ steps: [Change.Step],
-        _ prepared: [PreparedTransaction.Step],
-        of branch: Transaction.Branch,
-        at time: Timestamp,
-        _ limits: StoreLimits,
-        _ work: inout TransactionWork
-    ) throws(Refusal) -> [Transaction.Result] {
-        for index in steps.indices {
-            do throws(Refusal) {
-                try steps[index].check(self[prepared[index].position].property)
-            } catch {
-                throw .step(index, branch, error)
-            }
-        }
-        var results: [Transaction.Result] = []
-        results.reserveCapacity(steps.count)
-        var shownByteCount = 0
-        for index in steps.indices {
-            let position = prepared[index].position
-            do throws(Refusal) {
-                try self[position].take(
-                    steps[index],
-                    prepared[index].property,
-                    at: time,
-                    limits,
-                    &work
-                )
-                if steps[index].action.showsValue, let property = self[position].property {
-                    shownByteCount += property.byteCount
-                }
-                // A short request must not ask for an answer of any length.
-                guard shownByteCount / Transaction.valuesMax <= limits.valueByteCountMax else {
-                    throw .valueTooLarge
-                }
-            } catch {
-                throw .step(index, branch, error)
-            }
-            results.append(self[position].result)
-        }
-        return results
     }
 }

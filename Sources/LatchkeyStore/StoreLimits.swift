@@ -6,6 +6,8 @@ package struct StoreLimits: Sendable, Hashable {
     package var propertyCountMax: Int
     /// How long all names and values can be together.
     package var byteCountMax: Int
+    /// Further bounds on bytes, of names with a prefix.
+    package var quotas: [Quota] = []
     /// What happens at the bounds of properties and bytes.
     package var eviction = EvictionPolicy.refuse
     /// How deep arrays and objects of a value can nest.
@@ -50,13 +52,14 @@ extension StoreLimits: Configurable {
             "What happens to a write without room: it is refused with status 507, or the least "
                 + "recently used properties are removed."
         ),
+        quotaSetting,
         .integer(
             "max-transaction-bytes",
             \.transactionByteCountMax,
             1...1_073_741_824,
             unit: .bytes,
             "The maximum length of all values that one transaction compares, increments and "
-                + "merges, before and after each step. Others wait meanwhile."
+                + "merges."
         ),
         .integer(
             "max-json-depth",

@@ -73,7 +73,7 @@ struct StoreRoom: ~Copyable, Sendable {
     /// Adds to a number unless the sum would exceed the bound.
     ///
     /// - Returns: By how much it would.
-    private static func take(_ part: Int, of number: borrowing Atomic<Int>, _ bound: Int) -> Int {
+    static func take(_ part: Int, of number: borrowing Atomic<Int>, _ bound: Int) -> Int {
         var used = number.load(ordering: .relaxed)
         while used + part <= bound {
             let (isTaken, now) = number.weakCompareExchange(
@@ -144,6 +144,8 @@ struct StoreSize {
 package enum StoreFull: Error, Hashable {
     case properties(shortage: Int?)
     case bytes(shortage: Int?)
+    /// Nothing is removed to make room in a quota.
+    case quota(Quota)
 }
 
 /// How full a store is, and its latest revision.

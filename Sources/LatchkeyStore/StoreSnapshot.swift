@@ -18,7 +18,17 @@ package struct StoreSnapshot: Sendable {
         revision = context.revisions.last
         time = context.clock.now()
         useCount = context.useCount
-        orders = tables.filter { $0.count > 0 }.map(\.order)
+        orders = tables.map(\.order)
+    }
+
+    /// The property that has the name, unless its time is over.
+    func find(_ name: PropertyName) -> Property? {
+        guard let property = orders[name.stripe(of: orders.count)].find(name),
+            !property.isExpired(at: time)
+        else {
+            return nil
+        }
+        return property
     }
 
     /// The properties whose names begin with the prefix, and follow `after`.

@@ -2,10 +2,18 @@
 package struct StoredCommit: Sendable {
     package let revision: Revision
     package let time: Timestamp
+    /// The name of who made it, if that is known.
+    package let author: [UInt8]?
     /// Each name once.
     package let effects: [StoredEffect]
 
-    package init(revision: Revision, time: Timestamp, effects: [StoredEffect]) {
+    package init(
+        revision: Revision,
+        time: Timestamp,
+        author: [UInt8]? = nil,
+        effects: [StoredEffect]
+    ) {
+        self.author = author
         self.revision = revision
         self.time = time
         self.effects = effects

@@ -13,6 +13,9 @@ package struct Transaction: Sendable {
     package let steps: [Change.Step]
     /// The steps that are made if one of the conditions does not hold.
     package let otherwise: [Change.Step]
+    /// Whether the transaction is refused with ``Refusal/notYet`` if one of the conditions does not
+    /// hold, or a pop finds nothing.
+    package var waits = false
 
     package init(
         if conditions: [Condition] = [],
@@ -22,6 +25,11 @@ package struct Transaction: Sendable {
         self.conditions = conditions
         self.steps = steps
         self.otherwise = otherwise
+    }
+
+    /// Whether a step takes names that are not known before it is made.
+    @usableFromInline var takesPrefixes: Bool {
+        steps.contains { $0.action.takesPrefix } || otherwise.contains { $0.action.takesPrefix }
     }
 
     /// The steps that are made.
@@ -54,6 +62,8 @@ package struct Transaction: Sendable {
         /// Whether the value is equal to this JSON text: the order of members, white space, and the
         /// spelling of strings and numbers do not matter.
         case equals(UnsafeRawBufferPointer)
+        /// How the value compares with this JSON text: see ``JSONOrder``.
+        case compares(JSONOrder.Relation, UnsafeRawBufferPointer)
 
         func holds(_ property: Property?) -> Bool {
             switch self {
@@ -69,6 +79,15 @@ package struct Transaction: Sendable {
                     JSONView(property.valueBytes),
                     JSONView(value)
                 )
+            case .compares(let relation, let value):
+                guard let property else {
+                    return false
+                }
+                return unsafe JSONOrder.holds(
+                    JSONView(property.valueBytes),
+                    relation,
+                    JSONView(value)
+                )
             }
         }
     }
@@ -81,10 +100,15 @@ package struct Transaction: Sendable {
         package let results: [Result]
     }
 
-    /// A property behind a step of a transaction.
+    /// A property behind a step of a transaction, or the one that a pop has taken; or how many a
+    /// step has counted or deleted.
     package struct Result: Sendable {
         /// The property, whose value this is; nil if there is none.
         package let property: Property?
+        /// How many properties a step has counted or deleted.
+        package private(set) var count = 0
+        /// Whether it has left some.
+        package private(set) var hasMore = false
         /// Its revision; 0 if there is none, or if the property was in no revision.
         package private(set) var revision: Revision
         /// 0 if the property was in no revision.
@@ -105,6 +129,12 @@ package struct Transaction: Sendable {
             self.revision = revision ?? Self.pending
             self.created = created ?? Self.pending
             self.expiry = expiry
+        }
+
+        init(count: Int, hasMore: Bool = false) {
+            self.init(nil, revision: 0, created: 0, expiry: .never)
+            self.count = count
+            self.hasMore = hasMore
         }
 
         /// Sets the revision of the commit; 0 if it took none.

@@ -21,10 +21,14 @@ struct TransactionWork {
 extension Transaction.Test {
     /// How many bytes the test reads.
     func readByteCount(_ property: Property?) -> Int {
-        guard case .equals(let value) = self, let property else {
+        guard let property else {
             return 0
         }
-        return unsafe property.valueBytes.count + value.count
+        return switch self {
+        case .revision, .exists: 0
+        case .equals(let value), .compares(_, let value):
+            unsafe property.valueBytes.count + value.count
+        }
     }
 }
 
@@ -34,7 +38,7 @@ extension Change.Step {
     /// What a put writes was copied before the stripes are held.
     func readByteCount(_ property: Property?) -> Int {
         switch action {
-        case .get, .put, .delete, .expire, .evict: 0
+        case .get, .put, .delete, .expire, .evict, .touch, .pop, .deletePrefix, .count: 0
         case .increment, .merge:
             unsafe (property?.valueBytes.count ?? 0) + (action.content?.count ?? 0)
         }
@@ -43,8 +47,8 @@ extension Change.Step {
     /// How many bytes the step writes, if it leaves this property.
     func writtenByteCount(_ property: Property?) -> Int {
         switch action {
-        case .get, .put, .delete, .expire, .evict: 0
-        case .increment, .merge: unsafe property?.valueBytes.count ?? 0
+        case .get, .put, .delete, .expire, .evict, .pop, .deletePrefix, .count: 0
+        case .increment, .merge, .touch: unsafe property?.valueBytes.count ?? 0
         }
     }
 }

@@ -13,31 +13,32 @@ struct Withheld<Value: Sendable>: Sendable {
     }
 }
 
-/// The deletions of a table that may not be released yet.
+/// The commits that leave no property of their revision in a table, and may not be released yet:
+/// deletions, and times to live that began anew.
 ///
-/// An existing property has the revision that a read of it depends on; a deleted one has none.
-struct WithheldDeletions: Sendable {
-    private struct Deletion {
+/// Any other commit leaves the revision that a read depends on in the property.
+struct WithheldTraces: Sendable {
+    private struct Trace {
         let hash: UInt64
         let revision: Revision
     }
 
-    private var deletions: [Deletion] = []
+    private var traces: [Trace] = []
 
     mutating func add(_ name: PropertyName, _ revision: Revision, released: Revision) {
-        deletions.removeAll { $0.revision <= released }
-        deletions.append(Deletion(hash: name.hash, revision: revision))
+        traces.removeAll { $0.revision <= released }
+        traces.append(Trace(hash: name.hash, revision: revision))
     }
 
     /// Forgets those that are taken back.
     mutating func takeBack(after revision: Revision) {
-        deletions.removeAll { $0.revision > revision }
+        traces.removeAll { $0.revision > revision }
     }
 
-    /// The revision of the latest deletion of the name, 0 if all are released.
+    /// The revision of the latest such commit of the name, 0 if all are released.
     ///
     /// Names of the same hash count as one: a read then waits for one commit more.
     func revision(of name: PropertyName) -> Revision {
-        deletions.last { $0.hash == name.hash }?.revision ?? 0
+        traces.last { $0.hash == name.hash }?.revision ?? 0
     }
 }

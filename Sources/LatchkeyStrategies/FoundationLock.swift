@@ -48,18 +48,14 @@ extension FoundationLock: NamedLock {
 
 /// `lock`: `NSLock` around every access.
 ///
-/// The baseline, and the default of the service.
-///
-/// Entering again on the same thread hangs, as `NSLock` does.
-///
-/// A wait with a deadline is by the time of day, as `lock(before:)`: longer if that is set back.
+/// The baseline, and the default of the service. Entering again on the same thread hangs. A wait
+/// with a deadline is by the time of day: longer if that is set back.
 ///
 /// - *Guarantees:* nothing beyond the common ones.
 /// - *Use it when* you have not measured.
 /// - *Not when* waiting threads need fairness.
 /// - *Trap:* a running thread can overtake waiting ones. Medians look perfect while one thread
-///   waits for many milliseconds: compare `wait max` with that of a queue. In release builds,
-///   locking again on the same thread hangs without a message; metered and checked builds stop.
+///   waits for many milliseconds: compare `wait max` with that of a queue.
 ///
 /// ```sh
 /// latchkey compare --strategies lock,serial-queue --threads 8 --section 1000 --outside 0

@@ -1,4 +1,5 @@
 internal import Foundation
+internal import LatchkeyClient
 internal import LatchkeyCommandLine
 internal import LatchkeyContention
 internal import LatchkeyMachine
@@ -8,7 +9,7 @@ internal import LatchkeySettings
 
 /// `latchkey advise`: whether a running service should use another strategy.
 enum AdviseCommand {
-    private static let addressDefault = "http://127.0.0.1:8080"
+    private static let addressDefault = ServiceAddress.example
     /// The time is divided, so that noise can be told from a difference: into at least 10 slices,
     /// and into more of 2 s each.
     ///
@@ -41,6 +42,13 @@ enum AdviseCommand {
             "The token for a service that asks for one. Any will do. Other users of this "
                 + "machine can see a flag; they cannot see LATCHKEY_TOKEN."
         ),
+        Flag(
+            "ca",
+            .text(placeholder: "FILE"),
+            default: "none",
+            "A file with certificates, in PEM, that the service's certificate is verified with, or "
+                + "none for those of the system."
+        ),
     ]
 
     static let manual = """
@@ -72,7 +80,13 @@ enum AdviseCommand {
             arguments: arguments
         )
         let address = values.operands.first ?? addressDefault
-        guard let source = Source(address, token: values.text("token")) else {
+        guard
+            let source = Source(
+                address,
+                token: values.text("token"),
+                authorities: values.text("ca") == "none" ? nil : values.text("ca")
+            )
+        else {
             throw UsageError(
                 "'\(address)' is not the address of a service: give one such as "
                     + "\(addressDefault)."
@@ -112,23 +126,18 @@ enum AdviseCommand {
     /// A service that is asked.
     private struct Source {
         let url: String
-        private let host: String
-        private let port: UInt16
-        private let token: String
+        private let connection: ServiceConnection
 
         /// `nil` if the text is not the address of an HTTP server.
-        init?(_ text: String, token: String) {
-            let full = text.contains("://") ? text : "http://" + text
-            guard let parts = URLComponents(string: full), parts.scheme == "http",
-                let host = parts.host, !host.isEmpty, ["", "/"].contains(parts.path),
-                parts.query == nil, parts.user == nil,
-                let port = UInt16(exactly: parts.port ?? 80), port > 0
-            else { return nil }
-            // An IPv6 address is in brackets in a URL only.
-            self.host = host.trimmingCharacters(in: ["[", "]"])
-            self.port = port
-            self.token = token
-            url = full
+        init?(_ text: String, token: String, authorities: String?) {
+            guard let address = ServiceAddress(text) else { return nil }
+            connection = ServiceConnection(
+                origin: address.origin,
+                token: token,
+                authorities: authorities,
+                timeLimit: .seconds(AdviseCommand.timeoutSeconds)
+            )
+            url = text.contains("://") ? text : address.origin
         }
 
         /// Watches the service.
@@ -191,28 +200,26 @@ enum AdviseCommand {
         }
 
         private func answer(_ path: String) throws(UnusableService) -> String {
-            switch HealthProbe.answer(
-                host: host,
-                port: port,
-                path: path,
-                token: token,
-                timeoutSeconds: AdviseCommand.timeoutSeconds
-            ) {
-            case .success((200, let body)):
-                return String(decoding: body, as: UTF8.self)
-            case .success((401, _)):
+            let answer: ClientAnswer
+            do {
+                answer = try connection.get(path)
+            } catch {
+                throw UnusableService(message: "\(url): \(error.message).")
+            }
+            switch answer.status {
+            case 200:
+                return answer.text
+            case 401:
                 throw UnusableService(
-                    message: token.isEmpty
-                        ? "\(url) asks for a token: set LATCHKEY_TOKEN, or give --token."
-                        : "\(url) does not accept this token."
+                    message: connection.hasToken
+                        ? "\(url) does not accept this token."
+                        : "\(url) asks for a token: set LATCHKEY_TOKEN, or give --token."
                 )
-            case .success((let status, _)):
+            default:
                 throw UnusableService(
                     message: "\(url) is not a Latchkey service: it answers \(path) with status "
-                        + "\(status)."
+                        + "\(answer.status)."
                 )
-            case .failure(let failure):
-                throw UnusableService(message: "\(url): \(failure.message).")
             }
         }
 

@@ -1,3 +1,4 @@
+internal import LatchkeyCommandLine
 internal import LatchkeyComparison
 internal import LatchkeyOperations
 internal import LatchkeyReport
@@ -21,7 +22,7 @@ enum ComparisonStep {
         settings.isForced = true
         do {
             try settings.validate()
-            var report = try ComparisonRun(settings, version: Latchkey.version, executable: "").run(
+            var report = try ComparisonRun(settings, version: latchkeyVersion, executable: "").run(
                 isInterrupted: isCancelled,
                 progress: { progress(Double($0.finishedCount) / Double(max(1, $0.totalCount))) }
             ).report

@@ -1,4 +1,5 @@
 internal import Foundation
+internal import LatchkeyClient
 internal import LatchkeyCommandLine
 internal import LatchkeyMachine
 internal import LatchkeyService
@@ -16,13 +17,20 @@ enum HealthCommand {
             "host",
             .text(placeholder: "ADDRESS"),
             default: defaults["host", default: ""],
-            "The numeric address of the service. 0.0.0.0 and :: mean this machine."
+            "The address of the service. 0.0.0.0 and :: mean this machine."
         ),
         Flag(
             "port",
             .integer(1...65_535),
             default: defaults["port", default: ""],
             "The port of the service."
+        ),
+        Flag(
+            "tls-certificate",
+            .text(placeholder: "FILE"),
+            default: defaults["tls-certificate", default: ""],
+            "As the service has it. With it, the service is asked over TLS. Its certificate is not "
+                + "verified."
         ),
         Flag("path", .text(placeholder: "PATH"), default: "/healthz", "The path to ask for."),
         Flag(
@@ -45,22 +53,33 @@ enum HealthCommand {
 
     static func run(_ arguments: [String]) throws(UsageError) {
         let values = try FlagValues(flags, command: "latchkey health", arguments: arguments)
-        let result = HealthProbe.run(
-            host: values.text("host"),
-            port: UInt16(values.integer("port")),
-            path: values.text("path"),
-            timeoutSeconds: values.integer("timeout-seconds")
+        let scheme = values.text("tls-certificate") == "none" ? "http" : "https"
+        let host = reachable(values.text("host"))
+        let connection = ServiceConnection(
+            origin: "\(scheme)://\(host):\(values.integer("port"))",
+            verifies: false,
+            timeLimit: .seconds(values.integer("timeout-seconds"))
         )
-        switch result {
-        case .success(200):
+        do {
+            let status = try connection.get(values.text("path")).status
+            guard status == 200 else {
+                complain("the service answers with status \(status)")
+                exit(1)
+            }
             // The exit status is the result, even if the line cannot be written.
             trySay("latchkey: healthy\n")
-        case .success(let status):
-            complain("the service answers with status \(status)")
+        } catch {
+            complain(error.message)
             exit(1)
-        case .failure(let failure):
-            complain(failure.message)
-            exit(1)
+        }
+    }
+
+    /// The host, as a URL has it, of a service that listens on this address.
+    private static func reachable(_ host: String) -> String {
+        switch host {
+        case "0.0.0.0": "127.0.0.1"
+        case "::": "[::1]"
+        default: host.contains(":") ? "[\(host)]" : host
         }
     }
 }

@@ -1,13 +1,16 @@
+internal import CLatchkeyLocales
 internal import Foundation
 internal import LatchkeyCommandLine
 internal import LatchkeyReport
+internal import LatchkeyService
 internal import LatchkeySettings
 
 /// The program: runs the command, and reports an error in the command line as one sentence and
 /// status 2.
 @main
 enum Latchkey {
-    static let version = latchkeyVersion
+    static let version = latchkeyFullVersion
+    static let program = ProgramVersion(version)
 
     static func main() {
         openStandardStreams()
@@ -19,10 +22,12 @@ enum Latchkey {
         do throws(UsageError) {
             switch (command, name) {
             case (let command?, _):
-                let wantsHelp = arguments.contains { ["--help", "-h"].contains($0) }
+                // What stands behind -- is not for this program.
+                let wantsHelp = arguments.prefix { $0 != "--" }
+                    .contains { ["--help", "-h"].contains($0) }
                 wantsHelp ? sayManual(command.manual) : try command.run(arguments)
             case (nil, "--version"):
-                say("latchkey \(version)\n")
+                say(program.text)
             case (nil, "--help"), (nil, "-h"), (nil, "help"):
                 try sayManualOf(arguments.first)
             case (nil, nil):
@@ -41,10 +46,14 @@ enum Latchkey {
     /// `latchkey help` and `latchkey help COMMAND`.
     private static func sayManualOf(_ name: String?) throws(UsageError) {
         guard let name, !name.hasPrefix("-") else { return sayManual(manual) }
+        sayManual(try command(name).manual)
+    }
+
+    static func command(_ name: String) throws(UsageError) -> Command {
         guard let command = commands.first(where: { $0.name == name }) else {
             throw unknownCommand(name)
         }
-        sayManual(command.manual)
+        return command
     }
 
     private static func unknownCommand(_ name: String) -> UsageError {
@@ -58,64 +67,169 @@ enum Latchkey {
     static var unknownVariables: [String] {
         EnvironmentVariables.unknown(
             in: ProcessInfo.processInfo.environment,
-            ServeCommand.flags + CompareFlags.all + AdviseCommand.flags + HealthCommand.flags
-                + StrategiesCommand.flags + RecoverCommand.flags + TokenCommand.flags
+            commands.flatMap(\.flags).filter(\.hasEnvironment)
         )
     }
 
-    private static var commands: [Command] {
-        [
-            Command(name: "serve", manual: ServeCommand.manual, run: ServeCommand.run),
-            Command(name: "compare", manual: CompareCommand.manual) {
+    /// All commands, in the order of the help.
+    ///
+    /// The help, the manual pages and the completions of shells are made of this list.
+    static var commands: [Command] { ownCommands + clients }
+
+    private static var ownCommands: [Command] {
+        var all = lockCommands
+        all += dataCommands
+        all += otherCommands
+        return all
+    }
+
+    private static var clients: [Command] {
+        clientCommands.map { command in
+            Command(name: command.name, manual: command.manual, flags: command.flags) {
                 arguments throws(UsageError) in
+                try command.run(arguments)
+            }
+        }
+    }
+
+    /// Those that are clients of a service.
+    static var clientCommands: [any ClientCommand.Type] {
+        [
+            GetCommand.self, PutCommand.self, DeleteCommand.self, IncrementCommand.self,
+            MergeCommand.self, ListCommand.self, WatchCommand.self, TransactionCommand.self,
+            PopCommand.self, TouchCommand.self, CountCommand.self, ExportCommand.self,
+            ImportCommand.self, LockCommand.self, ElectCommand.self, TopCommand.self,
+        ]
+    }
+
+    private static var lockCommands: [Command] {
+        [
+            Command(
+                name: "serve",
+                manual: ServeCommand.manual,
+                flags: ServeCommand.flags,
+                run: ServeCommand.run
+            ),
+            Command(
+                name: "check-config",
+                manual: CheckConfigCommand.manual,
+                flags: CheckConfigCommand.flags,
+                run: CheckConfigCommand.run
+            ),
+            Command(
+                name: "compare",
+                manual: CompareCommand.manual,
+                flags: CompareFlags.all
+            ) { arguments throws(UsageError) in
                 try CompareCommand.run(arguments)
             },
             Command(
                 name: "strategies",
                 manual: StrategiesCommand.manual,
+                flags: StrategiesCommand.flags,
                 run: StrategiesCommand.run
             ),
-            Command(name: "advise", manual: AdviseCommand.manual, run: AdviseCommand.run),
-            Command(name: "check", manual: CheckCommand.manual, run: CheckCommand.run),
-            Command(name: "recover", manual: RecoverCommand.manual, run: RecoverCommand.run),
-            Command(name: "backup", manual: BackupCommand.manual, run: BackupCommand.run),
-            Command(name: "restore", manual: RestoreCommand.manual, run: RestoreCommand.run),
-            Command(name: "token", manual: TokenCommand.manual, run: TokenCommand.run),
-            Command(name: "health", manual: HealthCommand.manual, run: HealthCommand.run),
+            Command(
+                name: "advise",
+                manual: AdviseCommand.manual,
+                flags: AdviseCommand.flags,
+                operands: [.text(placeholder: "URL")],
+                run: AdviseCommand.run
+            ),
         ]
     }
 
-    private struct Command {
-        let name: String
-        let manual: String
-        let run: ([String]) throws(UsageError) -> Void
+    private static var dataCommands: [Command] {
+        let folder = Flag.Value.text(placeholder: "DIR")
+        let file = Flag.Value.text(placeholder: "FILE")
+        return [
+            Command(
+                name: "backup",
+                manual: BackupCommand.manual,
+                flags: [],
+                operands: [folder, file],
+                run: BackupCommand.run
+            ),
+            Command(
+                name: "restore",
+                manual: RestoreCommand.manual,
+                flags: [],
+                operands: [file, folder],
+                run: RestoreCommand.run
+            ),
+            Command(
+                name: "check",
+                manual: CheckCommand.manual,
+                flags: [],
+                operands: [folder],
+                run: CheckCommand.run
+            ),
+            Command(
+                name: "recover",
+                manual: RecoverCommand.manual,
+                flags: RecoverCommand.flags,
+                operands: [folder],
+                run: RecoverCommand.run
+            ),
+        ]
     }
 
-    private static let manual = """
+    private static var otherCommands: [Command] {
+        [
+            Command(
+                name: "token",
+                manual: TokenCommand.manual,
+                flags: TokenCommand.flags,
+                operands: [.choice(["create"]), .text(placeholder: "NAME")],
+                run: TokenCommand.run
+            ),
+            Command(
+                name: "health",
+                manual: HealthCommand.manual,
+                flags: HealthCommand.flags,
+                run: HealthCommand.run
+            ),
+            Command(
+                name: "completion",
+                manual: CompletionCommand.manual,
+                flags: [],
+                operands: CompletionCommand.operands,
+                run: CompletionCommand.run
+            ),
+            Command(
+                name: "manual",
+                manual: ManualCommand.manual,
+                flags: ManualCommand.flags,
+                operands: [.text(placeholder: "COMMAND")],
+                run: ManualCommand.run
+            ),
+        ]
+    }
+
+    static var manual: String {
+        """
         latchkey: synchronized state over HTTP, and the cost of each strategy
 
         Usage: latchkey COMMAND [--flag value | --flag=value ...]
                latchkey COMMAND --help
 
         Commands:
-          serve        serve JSON properties, guarded by one strategy
-          compare      measure the cost of each strategy and recommend one
-          strategies   print the strategies and their guarantees
-          advise       say whether a running service should use another strategy
-          backup       copy the data of a service, which may be running
-          restore      make a data folder from a backup
-          check        look for damage in a data folder
-          recover      make a damaged data folder usable
-          token        make a token, which says what its holder may do
-          health       check whether a running service is alive
-          --version    print the version
-          --help, -h   print this help; 'latchkey COMMAND --help' prints a command's
+        \(ownCommands.table)
+
+        Clients of a running service, at --url or LATCHKEY_URL:
+        \(clients.table)
+
+          --version      print the version, the build and the libraries
+          --help, -h     print this help; 'latchkey COMMAND --help' prints a command's
 
         Each flag is also an environment variable: --drain-seconds is
-        LATCHKEY_DRAIN_SECONDS. The flag wins if both are given.
+        LATCHKEY_DRAIN_SECONDS. The flag wins if both are given. Of the clients' flags,
+        those that say where the service is are; they can also be lines, such as
+        url = https://latchkey.example, of the file ~/.config/latchkey.
 
         Times and sizes take units: 50ns, 10us, 200ms, 2s, 5m, 1h; 512KiB, 2MB, 1GiB.
         A number without a unit is in the unit that the flag's help names.
 
         """
+    }
 }

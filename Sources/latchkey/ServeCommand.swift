@@ -26,8 +26,12 @@ enum ServeCommand {
         that the flag's help names.
 
         SIGTERM and SIGINT drain the service: it refuses new connections, finishes the
-        requests in flight and ends with status 0. A second signal ends the process at
-        once. SIGHUP has the file of tokens read again.
+        requests in flight and ends with status 0. With --shutdown-delay, requests are
+        served for so long first. The next signal ends the delay, or the process at once.
+
+        SIGHUP has tokens and certificates read again, and the audit log opened anew.
+        SIGUSR1 writes the state of the service to the log. 'latchkey check-config' says
+        what would keep the service from starting.
 
 
         """ + flags.map(\.manual).joined(separator: "\n")
@@ -50,60 +54,69 @@ enum ServeCommand {
             arguments: arguments,
             environment: environment
         )
-        var configuration = ServiceConfiguration()
-        configuration.version = Latchkey.version
-        configuration.compare = ComparisonStep.run
-        try values.set(in: &configuration)
-        guard !configuration.isProfiling || configuration.metering != .off else {
-            throw UsageError("--profile has no meaning with --metering off: nothing would be seen.")
-        }
-        if configuration.shadows.isEmpty {
-            guard !values.isGiven("shadow-sample") else {
-                throw UsageError("--shadow-sample has no meaning without --shadow.")
-            }
-        } else if configuration.metering == .off {
-            throw UsageError("--shadow has no meaning with --metering off: nothing would be seen.")
-        }
-        for name in PersistenceSettings.settings.map(\.name)
-        where name != "data" && values.isGiven(name) && configuration.persistence.path.isEmpty {
-            throw UsageError("--\(name) has no meaning without --data.")
-        }
-        try checkAccess(configuration, values)
-        for name in ["record-sample", "record-bytes"]
-        where values.isGiven(name) && configuration.recording.path.isEmpty {
-            throw UsageError("--\(name) has no meaning without --record.")
-        }
+        let configuration = try configuration(values)
+        if let mistake = mistakes(in: configuration, values).first { throw mistake }
         return configuration
     }
 
-    private static func checkAccess(
-        _ configuration: ServiceConfiguration,
+    /// The choices that the flags stand for, which may contradict each other.
+    static func configuration(_ values: FlagValues) throws(UsageError) -> ServiceConfiguration {
+        var configuration = ServiceConfiguration()
+        configuration.program = Latchkey.program
+        configuration.compare = ComparisonStep.run
+        try values.set(in: &configuration)
+        return configuration
+    }
+
+    /// Flags that contradict each other, or have no meaning.
+    static func mistakes(
+        in configuration: ServiceConfiguration,
         _ values: FlagValues
-    ) throws(UsageError) {
-        if configuration.access.tokenFile.isEmpty {
-            for name in ["open", "session-seconds"] where values.isGiven(name) {
-                throw UsageError("--\(name) has no meaning without --token-file.")
+    ) -> [UsageError] {
+        var mistakes: [UsageError] = []
+        func require(_ isRight: Bool, _ sentence: @autoclosure () -> String) {
+            if !isRight { mistakes.append(UsageError(sentence())) }
+        }
+        func needs(_ names: [String], _ other: String, _ isThere: Bool) {
+            for name in names where !isThere && values.isGiven(name) {
+                mistakes.append(UsageError("--\(name) has no meaning without --\(other)."))
             }
+        }
+        let measures = configuration.metering != .off
+        require(
+            !configuration.isProfiling || measures,
+            "--profile has no meaning with --metering off: nothing would be seen."
+        )
+        needs(["shadow-sample"], "shadow", !configuration.shadows.isEmpty)
+        require(
+            configuration.shadows.isEmpty || measures,
+            "--shadow has no meaning with --metering off: nothing would be seen."
+        )
+        let ofData = PersistenceSettings.settings.map(\.name).filter { $0 != "data" }
+        needs(ofData, "data", !configuration.persistence.path.isEmpty)
+        let access = configuration.access
+        if access.tokenFile.isEmpty {
+            needs(["open", "session-seconds"], "token-file", false)
             // The image has the variable, whatever is chosen.
             if let flag = flags.first(where: { $0.name == "first-token" }),
-                values.isGiven(flag.name), values.source(flag) != flag.environmentName
+                values.source(flag) != flag.environmentName
             {
-                throw UsageError("--first-token has no meaning without --token-file.")
+                needs([flag.name], "token-file", false)
             }
-        } else if configuration.access.tokenFile == configuration.access.firstToken {
-            throw UsageError("--first-token and --token-file must be two files.")
-        } else if configuration.access.isInsecure {
-            throw UsageError("--insecure has no meaning with --token-file.")
-        }
-        for name in ["rate-burst", "rate-mode"]
-        where values.isGiven(name) && configuration.rate.rate == nil {
-            throw UsageError("--\(name) has no meaning without --rate.")
-        }
-        guard configuration.access.isInsecure || !configuration.isInsecure else {
-            throw UsageError(
-                "other machines can reach \(values.text("host")), and everybody could change "
-                    + "everything. Give --token-file FILE, or --insecure if that is right."
+        } else {
+            require(
+                access.tokenFile != access.firstToken,
+                "--first-token and --token-file must be two files."
             )
+            require(!access.isInsecure, "--insecure has no meaning with --token-file.")
         }
+        needs(["rate-burst", "rate-mode"], "rate", configuration.rate.rate != nil)
+        require(
+            access.isInsecure || !configuration.isInsecure,
+            "other machines can reach \(values.text("host")), and everybody could change "
+                + "everything. Give --token-file FILE, or --insecure if that is right."
+        )
+        needs(["record-sample", "record-bytes"], "record", !configuration.recording.path.isEmpty)
+        return mistakes
     }
 }

@@ -110,8 +110,9 @@ struct BoundsTests {
         }
         for client in clients {
             let reply = client.read()
-            #expect(reply.status == 408 && reply.closes)
-            #expect(reply.field("Content-Type") == "application/problem+json")
+            // Nothing can be written past the library where TLS is.
+            #expect(mode.isEncrypted || reply.status == 408 && reply.closes)
+            #expect(mode.isEncrypted || reply.field("Content-Type") == "application/problem+json")
             #expect(client.seesEnd())
         }
         try await server.stop()

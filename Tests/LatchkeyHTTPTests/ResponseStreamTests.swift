@@ -26,7 +26,8 @@ struct ResponseStreamTests {
         let curl = Process()
         let output = Pipe()
         curl.executableURL = URL(filePath: "/usr/bin/env")
-        curl.arguments = ["curl", "-sNi", "http://127.0.0.1:\(server.port)/stream"]
+        let scheme = mode.isEncrypted ? "https" : "http"
+        curl.arguments = ["curl", "-ksNi", "\(scheme)://127.0.0.1:\(server.port)/stream"]
         curl.standardOutput = output
         try curl.run()
         let stream = try #require(producer.next())

@@ -1,5 +1,6 @@
 import Dispatch
 import LatchkeyHTTP
+import LatchkeyTestSupport
 import Testing
 
 /// A server whose handler does what the path says.
@@ -8,6 +9,7 @@ import Testing
 /// - `/echo` answers with the body.
 /// - `/owned` answers with the query, `/owned-long` with very many bytes, as bytes of an `Owner`.
 /// - `/hold` answers with the body when ``letGo(_:)`` is called; so does `/wait`, without deadline.
+/// - `/certificate` answers with the name in the client's certificate.
 /// - `/etags` answers with all `If-None-Match` fields and their count.
 /// - `/bad-field` tries to add a field with a line feed.
 /// - Anything else is answered with its path, a space and its query.
@@ -21,7 +23,10 @@ final class TestServer: Sendable {
 
     /// Which threads: a test argument.
     enum Mode: String, CaseIterable, Sendable {
-        case eventLoops, oneEventLoop, perConnection
+        case eventLoops, oneEventLoop, perConnection, encrypted, encryptedPerConnection
+
+        var isEncrypted: Bool { self == .encrypted || self == .encryptedPerConnection }
+        var isPerConnection: Bool { self == .perConnection || self == .encryptedPerConnection }
     }
 
     let server: HTTPServer
@@ -38,6 +43,11 @@ final class TestServer: Sendable {
         let held = Held()
         self.held = held
         server = try HTTPServer(configuration) { TestServer.handle($0, held) }
+        encrypt(mode)
+    }
+
+    private func encrypt(_ mode: Mode) {
+        EncryptedPorts.set(port, isEncrypted: mode.isEncrypted)
     }
 
     /// A server that answers `/stream` with a stream, `/bad-stream` with one that has a bad field,
@@ -63,6 +73,7 @@ final class TestServer: Sendable {
                 }
             )
         }
+        encrypt(mode)
     }
 
     /// A server whose requests are answered by a router, from their head on.
@@ -73,6 +84,7 @@ final class TestServer: Sendable {
             head: { router.handleHead($0) },
             handle: { router.handle($0) }
         )
+        encrypt(mode)
     }
 
     private static func configuration(_ mode: Mode) -> HTTPServerConfiguration {
@@ -81,12 +93,18 @@ final class TestServer: Sendable {
         // All clients have one address.
         configuration.clientShare = 1
         configuration.eventLoopCount = mode == .oneEventLoop ? 1 : 2
-        configuration.usesThreadPerConnection = mode == .perConnection
+        configuration.usesThreadPerConnection = mode.isPerConnection
+        configuration.identity = mode.isEncrypted ? identity : nil
         configuration.targetBytesMax = TestServer.targetBytesMax
         configuration.headBytesMax = TestServer.headBytesMax
         configuration.bodyBytesMax = TestServer.bodyBytesMax
         return configuration
     }
+
+    private static let identity = {
+        let certificate = TestCertificate()
+        return TLSIdentity(certificates: certificate.certificate, key: certificate.key)
+    }()
 
     private static func handle(_ exchange: Exchange, _ held: Held) {
         if let rejection = exchange.rejection {
@@ -117,6 +135,14 @@ final class TestServer: Sendable {
         case "/wait":
             exchange.awaitAnswer(for: nil)
             held.add(exchange)
+        case "/certificate":
+            let text =
+                switch exchange.clientCertificate {
+                case .none: "none"
+                case .valid(let name): name
+                case .refused: "refused"
+                }
+            exchange.respond(.ok, body: .bytes(Array(text.utf8)))
         case "/etags":
             let joined = exchange.headers(named: .ifNoneMatch) ?? []
             let count = exchange.headerCount(named: .ifNoneMatch)
@@ -162,6 +188,7 @@ final class TestServer: Sendable {
     /// Waits until every connection is gone, and stops.
     func stop() async throws {
         try await self.await("no connections") { $0.connections == 0 }
+        EncryptedPorts.set(port, isEncrypted: false)
         #expect(server.stop(within: .seconds(1)) == (0, 0))
     }
 }

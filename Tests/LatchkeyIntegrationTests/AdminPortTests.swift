@@ -26,7 +26,10 @@ struct AdminPortTests {
             let silent = try (0..<4).map { _ in try site.client() }
             try admin.awaitMetric("latchkey_http_connections_accepted_total", 4)
             #expect(try site.ask("GET", "/v1/strategies").status == 503)
-            for path in ["/healthz", "/readyz", "/metrics", "/v1/contention", "/v1/strategies"] {
+            for path in [
+                "/healthz", "/readyz", "/metrics", "/v1/contention", "/v1/strategies",
+                "/v1/overview", "/v1/watches",
+            ] {
                 #expect(try admin.ask("GET", path).status == 200, "\(path)")
             }
             #expect(try admin.ask("POST", "/v1/contention/reset").status == 204)

@@ -86,7 +86,7 @@ struct AdviseTests {
     }
 
     @Test(arguments: [
-        "ftp://127.0.0.1", "https://127.0.0.1", "http://", "http://127.0.0.1/v1/contention",
+        "ftp://127.0.0.1", "https://127.0.0.1/v1", "http://", "http://127.0.0.1/v1/contention",
         "http://127.0.0.1:99999", "http://127.0.0.1:0", "http://127.0.0.1?x", "two words",
     ])
     func `what is no address is a sentence and status 2`(address: String) async throws {
@@ -114,7 +114,7 @@ struct AdviseTests {
         let url = "http://127.0.0.1:\(socket.port)"
         let result = try await Program.result(of: ["advise", url])
         #expect(result.status == 2)
-        #expect(result.errors == "latchkey: \(url): no answer: connect: Connection refused.\n")
+        #expect(result.errors == "latchkey: \(url): no answer: Couldn't connect to server.\n")
         withExtendedLifetime(socket) {}
     }
 

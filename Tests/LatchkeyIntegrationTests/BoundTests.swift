@@ -1,8 +1,10 @@
-import LatchkeyMachine
+import LatchkeyClient
 import LatchkeyService
 import LatchkeyStrategies
 import LatchkeyTestSupport
 import Testing
+
+@testable import latchkey
 
 /// Each bound: a request at the bound is served, one above it is refused, and the service stays up.
 @Suite(.timeLimit(.minutes(3)), .serialized)
@@ -141,13 +143,14 @@ struct BoundTests {
                 let evil = try site.ask("GET", "/metrics", headers: ["Sec-Fetch-Site: cross-site"])
                 #expect(evil.status == 403)
                 #expect(try site.ask("POST", "/healthz").status == 503)
-                let probe = HealthProbe.run(
-                    host: "127.0.0.1",
-                    port: site.port,
-                    path: "/healthz",
-                    timeoutSeconds: 2
+                let scheme = deployment == .encrypted ? "https" : "http"
+                let origin = "\(scheme)://127.0.0.1:\(site.port)"
+                let probe = ServiceConnection(
+                    origin: origin,
+                    verifies: false,
+                    timeLimit: .seconds(2)
                 )
-                #expect((try? probe.get()) == 200, "latchkey health")
+                #expect(try probe.get("/healthz").status == 200, "latchkey health")
             }
             withExtendedLifetime(silent) {}
         }
@@ -180,9 +183,11 @@ struct BoundTests {
             ] {
                 let client = try site.client()
                 try client.send(start)
-                let answer = try client.answer()
-                #expect(answer.problem == "request-timeout")
-                #expect(answer.status == 408)
+                if deployment.writesPastLibrary {
+                    let answer = try client.answer()
+                    #expect(answer.problem == "request-timeout")
+                    #expect(answer.status == 408)
+                }
                 #expect(try client.isClosed())
             }
             #expect(try site.ask("GET", "/v1/properties/slow").status == 404)
@@ -207,8 +212,12 @@ struct BoundTests {
             for text in answered {
                 let client = try site.client()
                 try client.send(text)
-                let answer = try client.answer()
-                #expect(answer.status == 400 || answer.status == 505, "\(text)")
+                if deployment.writesPastLibrary || !text.contains("Length: x") {
+                    let answer = try client.answer()
+                    #expect(answer.status == 400 || answer.status == 505, "\(text)")
+                } else {
+                    #expect(try client.isClosed())
+                }
                 #expect(try other.request("GET", "/healthz").status == 200)
             }
             // What has no request line is closed, which libmicrohttpd does by itself.

@@ -216,16 +216,24 @@ struct CrossSiteTests {
                         )
                         return try client.answer()
                     }
-                    var answers = [(408, try answer("Content-Length: 900", "[1"))]
+                    var answers: [(Int, HTTPAnswer)] = []
+                    if deployment.writesPastLibrary {
+                        answers.append((408, try answer("Content-Length: 900", "[1")))
+                    }
                     if method == "PUT" {
                         let length = 1 << 30
                         answers.append((413, try answer("Content-Length: \(length)", "[1")))
+                    }
+                    if method == "PUT", deployment.writesPastLibrary {
                         let chunk = "10000\r\n\(String(repeating: " ", count: 65536))\r\n"
                         let body = String(repeating: chunk, count: 40)
                         answers.append((413, try answer("Transfer-Encoding: chunked", body)))
                     }
-                    for (status, answer) in answers {
-                        #expect(answer.status == status)
+                    for (bound, answer) in answers {
+                        // The library gives the answer behind the checks of the head.
+                        let isRefused =
+                            !deployment.writesPastLibrary && origin == "https://other.example"
+                        #expect(answer.status == (isRefused ? 403 : bound))
                         #expect(
                             answer.headers["access-control-allow-origin"]
                                 == (origin == "https://app.example" ? origin : nil)

@@ -1,15 +1,20 @@
+import Foundation
 import LatchkeyService
 import LatchkeyTestSupport
 import Testing
 
 @testable import latchkey
 
-/// The two ways to run the service under test: each test body runs in both, with the same flags.
+/// The ways to run the service under test: each test body runs in all, with the same flags.
 enum Deployment: String, CaseIterable, CustomTestStringConvertible, Sendable {
     case inProcess = "in this process"
     case program = "as the program"
+    case encrypted = "over TLS"
 
     var testDescription: String { rawValue }
+
+    /// Whether answers can be written past the HTTP library.
+    var writesPastLibrary: Bool { self != .encrypted }
 
     /// Starts a service, runs the body, and ends the service, which must end without errors.
     func serve(
@@ -22,11 +27,10 @@ enum Deployment: String, CaseIterable, CustomTestStringConvertible, Sendable {
         let flags = common + first + flags
         switch self {
         case .inProcess:
-            let service = try RunningService(ServeCommand.configuration(flags))
-            let outcome = await catching { try body(Site(port: service.port)) }
-            let drained = try await offPool { service.drain() }
-            try outcome.get()
-            #expect(drained == Drained(requestCount: 0, answerCount: 0, isWritten: true))
+            try await serveInProcess(flags, body)
+        case .encrypted:
+            let folder = try TemporaryFolder()
+            try await serveInProcess(flags + folder.tlsFlags(TestCertificate()), body)
         case .program:
             let program = try Program(["serve"] + flags)
             let outcome = await catching { try body(Site(port: program.awaitPort())) }
@@ -34,6 +38,19 @@ enum Deployment: String, CaseIterable, CustomTestStringConvertible, Sendable {
             try outcome.get()
             #expect(status == 0)
         }
+    }
+
+    private func serveInProcess(
+        _ flags: [String],
+        _ body: @escaping @Sendable (Site) throws -> Void
+    ) async throws {
+        let service = try RunningService(ServeCommand.configuration(flags))
+        EncryptedPorts.set(service.port, isEncrypted: self == .encrypted)
+        let outcome = await catching { try body(Site(port: service.port)) }
+        EncryptedPorts.set(service.port, isEncrypted: false)
+        let drained = try await offPool { service.drain() }
+        try outcome.get()
+        #expect(drained == Drained(requestCount: 0, answerCount: 0, isWritten: true))
     }
 
     private func catching(
@@ -44,6 +61,23 @@ enum Deployment: String, CaseIterable, CustomTestStringConvertible, Sendable {
         } catch {
             return .failure(error)
         }
+    }
+}
+
+extension TemporaryFolder {
+    /// Writes a certificate and its key, and returns the flags that name the files.
+    func tlsFlags(_ certificate: TestCertificate) throws -> [String] {
+        try write(certificate)
+        return ["--tls-certificate", path + "/certificate.pem", "--tls-key", path + "/key.pem"]
+    }
+
+    func write(_ certificate: TestCertificate) throws {
+        try write("certificate.pem", certificate.certificate)
+        try write("key.pem", certificate.key)
+    }
+
+    func write(_ name: String, _ text: String) throws {
+        try Data(text.utf8).write(to: URL(fileURLWithPath: "\(path)/\(name)"))
     }
 }
 

@@ -35,6 +35,32 @@ struct DurabilityTests {
         _ = program.wait()
     }
 
+    @Test func `a time to live that began anew outlives kill -9`() async throws {
+        try await offPool {
+            let folder = try TemporaryFolder()
+            let flags = ["serve", "--port", "0", "--data", folder.path + "/data"]
+            let program = try Program(flags)
+            let site = Site(port: try program.awaitPort())
+            let tag = try site.ask("PUT", "/v1/properties/a?ttl=60", "1").headers["etag"]
+            #expect(try site.ask("POST", "/v1/properties/a/touch?ttl=6000").status == 204)
+            #expect(try site.ask("PUT", "/v1/properties/b", "1").headers["etag"] == #""3""#)
+            Self.kill(program)
+            let again = try Program(flags)
+            let second = Site(port: try again.awaitPort())
+            let answer = try second.ask("GET", "/v1/properties/a")
+            #expect(answer.headers["etag"] == tag)
+            #expect(Double(answer.headers["latchkey-ttl"] ?? "") ?? 0 > 5000)
+            let put = try second.ask(
+                "PUT",
+                "/v1/properties/a",
+                "2",
+                headers: ["If-Match: \(tag ?? "")"]
+            )
+            #expect(put.headers["etag"] == #""4""#)
+            #expect(again.end() == 0)
+        }
+    }
+
     @Test(arguments: kinds, modes)
     func `what was acknowledged is there after kill -9`(
         kind: StrategyKind,

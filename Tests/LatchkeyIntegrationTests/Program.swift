@@ -68,12 +68,13 @@ final class Program: @unchecked Sendable {
     /// Waits for the line that says that the service is ready, and returns its port.
     func awaitPort() throws -> UInt16 {
         let line = try firstLine()
-        guard line.hasPrefix("latchkey: listening on http://"), line.hasSuffix(")"),
-            let address = line.split(separator: " ").first(where: { $0.hasPrefix("http://") }),
+        guard line.hasPrefix("latchkey: listening on http"), line.hasSuffix(")"),
+            let address = line.split(separator: " ").first(where: { $0.contains("://") }),
             let port = address.split(separator: ":").last.flatMap({ UInt16($0) })
         else {
             throw ProgramError(description: "unexpected first line: \(line)")
         }
+        EncryptedPorts.set(port, isEncrypted: address.hasPrefix("https"))
         return port
     }
 
@@ -81,10 +82,32 @@ final class Program: @unchecked Sendable {
         try line(output) ?? ""
     }
 
+    /// Waits for a line on standard output that begins with this text.
+    func awaitOutput(_ text: String) throws {
+        while let line = try line(output) {
+            if line.hasPrefix(text) { return }
+        }
+        throw ProgramError(description: "the program ended without printing '\(text)'")
+    }
+
+    /// Whether nothing is printed within this time.
+    func isSilent(milliseconds: Int32) -> Bool {
+        let descriptor = output.fileHandleForReading.fileDescriptor
+        var watched = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        return unsafe poll(&watched, 1, milliseconds) == 0
+    }
+
     /// Waits for a line on standard error that contains this text.
     func awaitErrors(containing text: String) throws {
+        _ = try errors(through: text)
+    }
+
+    /// The next lines on standard error, through the one that contains this text.
+    func errors(through text: String) throws -> [String] {
+        var lines: [String] = []
         while let line = try line(errors) {
-            if line.contains(text) { return }
+            lines.append(line)
+            if line.contains(text) { return lines }
         }
         throw ProgramError(description: "the program ended without saying '\(text)'")
     }

@@ -147,6 +147,14 @@ private let spellings: [String: [(text: String, isRight: Bool)]] = [
         ("metrics,readyz", true), ("readyz", true), ("none", true), ("healthz", false), ("", false),
         ("readyz,readyz", false),
     ],
+    "quota": [
+        ("none", true), ("a=1", true), ("a b/=1125899906842624,é=2,x=y=3", true),
+        ("a%2Cb%25=5", true), ("a=0", false), ("a=1125899906842625", false), ("a=", false),
+        ("=1", false), ("a=1,a=2", false), ("a=1,,b=1", false), ("%0A=1", false), ("%=1", false),
+        ("%4=1", false), ("", false),
+        ("\(String(repeating: "a", count: 256))=1", true),
+        ("\(String(repeating: "a", count: 257))=1", false),
+    ],
     "rate": [
         ("none", true), ("1", true), ("1000000", true), ("0", false), ("1000001", false),
         ("rate", false), ("1.5", false), ("", false),
@@ -227,7 +235,7 @@ extension SettingValues {
                 ("\(range.lowerBound - 0.1)", false), ("\(range.upperBound + 0.1)", false),
                 ("0.1,0.5", true), ("0.5,0.1", false), ("", false),
             ]
-        case .spelling, .list(.spelling):
+        case .spelled, .list(.spelling):
             nil
         }
     }

@@ -70,6 +70,40 @@ struct ShareTests {
         }
     }
 
+    /// A refusal at once would cost as much as an answer.
+    @Test(arguments: Deployment.allCases)
+    func `a client that does not wait is not served refusals without end`(
+        deployment: Deployment
+    ) async throws {
+        try await deployment.serve(["--rate", "1", "--rate-burst", "1"]) { site in
+            let requests: [(String, String, [UInt8]?)] = [
+                ("GET", "/v1/properties/a", nil), ("PUT", "/v1/properties/a", [0x31]),
+                ("DELETE", "/v1/properties/a", nil), ("GET", "/nothing", nil),
+            ]
+            for (method, target, body) in requests {
+                let client = try site.client()
+                let start = ContinuousClock.now
+                var count = 0
+                while ContinuousClock.now < start + .seconds(1) {
+                    let status = try client.request(method, target, body: body).status
+                    count += status == 429 ? 1 : 0
+                }
+                #expect((1...11).contains(count), "\(method) \(target)")
+            }
+            // One with a body that nothing asked for is closed.
+            for target in ["/nothing", "/v1/import"] {
+                let type = ["Content-Type: application/x-ndjson"]
+                var status = 0
+                for _ in 0..<20 where status != 429 {
+                    let client = try site.client()
+                    status = try client.request("POST", target, headers: type, body: [0x31]).status
+                    if status == 429 { #expect(try client.isClosed()) }
+                }
+                #expect(status == 429, "\(target)")
+            }
+        }
+    }
+
     /// Before, those that were refused counted, too.
     @Test(arguments: Deployment.allCases, modes)
     func `an address that has its share takes no place from others, however often it connects`(
@@ -129,6 +163,43 @@ struct ShareTests {
             let next = try EventStreamClient(port: site.port, "/v1/watch", from: 1)
             #expect(next.status == 200)
             withExtendedLifetime(polls) {}
+        }
+    }
+
+    @Test(arguments: Deployment.allCases)
+    func `tokens behind one address have connections of their own`(
+        deployment: Deployment
+    ) async throws {
+        let tokens = try Tokens(["a": ["read"], "b": ["read"]])
+        try await deployment.serve(tokens.flags + ["--max-connections", "16"]) { site in
+            func connect(_ name: String) throws -> (client: HTTPClient, answer: HTTPAnswer) {
+                let client = try site.client()
+                let headers = tokens.headers(name)
+                return (client, try client.request("GET", "/v1/properties", headers: headers))
+            }
+            let kept = try ["a", "b"].flatMap { name in try (0..<4).map { _ in try connect(name) } }
+            #expect(kept.allSatisfy { $0.answer.status == 200 })
+            for open in ["/healthz", "/readyz", "/metrics"] {
+                let answer = try site.ask("GET", open, headers: tokens.headers("a"))
+                #expect(answer.status == 200, "\(open)")
+            }
+            let refused = try connect("a")
+            #expect(refused.answer.problem == "client-share-taken")
+            #expect(refused.answer.text.contains("4 connections"))
+            #expect(try refused.client.isClosed())
+            // A connection belongs to the token that it was used with last.
+            let moved = try kept[0].client
+                .request("GET", "/v1/properties", headers: tokens.headers("b"))
+            #expect(moved.status == 429)
+            #expect(try kept[0].client.isClosed())
+            let next = try connect("a")
+            #expect(next.answer.status == 200)
+            // Those without a token have the share of their address.
+            let others = try (0..<4).map { _ in try site.client() }
+            for other in others { #expect(try other.request("GET", "/healthz").status == 200) }
+            let refusedToo = try site.ask("GET", "/v1/strategies")
+            #expect(refusedToo.problem == "too-many-connections-per-address")
+            withExtendedLifetime((kept, next, others)) {}
         }
     }
 

@@ -56,6 +56,10 @@ struct SniffingTests {
             ] {
                 let client = try site.client()
                 try client.send(request)
+                guard deployment.writesPastLibrary || status == 413 else {
+                    #expect(try client.isClosed(), "\(status)")
+                    continue
+                }
                 let answer = try client.answer()
                 #expect(answer.status == status)
                 Self.check(answer.headers, "\(status)")

@@ -5,26 +5,44 @@ import Testing
 /// Standard streams that are full, closed, or ends of pipes and files.
 @Suite(.timeLimit(.minutes(3)), .serialized)
 struct StreamTests {
-    /// A port that was free a moment ago, for programs whose first line cannot be read.
-    private static func freePort() throws -> UInt16 {
-        let probe = try Program(["serve", "--port", "0"])
-        let port = try probe.awaitPort()
-        _ = probe.end()
-        return port
-    }
-
-    /// Waits until the port answers.
-    private static func awaitService(_ port: UInt16) throws -> Site {
-        let site = Site(port: port)
+    /// Waits until the program listens.
+    ///
+    /// Its first line cannot be read, so the system says where. A port that was free a moment ago
+    /// can belong to another connection by now.
+    private static func awaitService(_ program: Program) throws -> Site {
         let end = ContinuousClock.now + .seconds(20)
-        while (try? site.ask("GET", "/healthz")) == nil {
+        while true {
+            if let port = listeningPort(of: program.processIdentifier) {
+                EncryptedPorts.set(port, isEncrypted: false)
+                return Site(port: port)
+            }
             guard ContinuousClock.now < end else {
-                throw ProgramError(description: "no server answers at port \(port)")
+                throw ProgramError(description: "the program listens nowhere")
             }
             // Sleeps because a program without output gives no other sign.
             usleep(2_000)
         }
-        return site
+    }
+
+    /// The port of an IPv4 socket of the process that is in the state LISTEN (`0A`), from
+    /// `/proc/net/tcp`: its columns are described in proc_net_tcp.txt of the kernel.
+    private static func listeningPort(of process: Int32) -> UInt16? {
+        let descriptors = "/proc/\(process)/fd"
+        let names = (try? FileManager.default.contentsOfDirectory(atPath: descriptors)) ?? []
+        let sockets = Set(
+            names.compactMap {
+                try? FileManager.default.destinationOfSymbolicLink(atPath: "\(descriptors)/\($0)")
+            }
+        )
+        let table = (try? String(contentsOfFile: "/proc/net/tcp", encoding: .utf8)) ?? ""
+        for line in table.split(separator: "\n").dropFirst() {
+            let columns = line.split(separator: " ")
+            guard columns.count > 9, columns[3] == "0A", sockets.contains("socket:[\(columns[9])]"),
+                let port = columns[1].split(separator: ":").last
+            else { continue }
+            return UInt16(port, radix: 16)
+        }
+        return nil
     }
 
     @Test(
@@ -38,12 +56,11 @@ struct StreamTests {
         flags: [String]
     ) async throws {
         try await offPool {
-            let port = try Self.freePort()
             let program = try Program(
-                ["serve", "--port", "\(port)", "--http-threads", "2"] + flags,
+                ["serve", "--port", "0", "--http-threads", "2"] + flags,
                 fullPipes: fullPipes
             )
-            let site = try Self.awaitService(port)
+            let site = try Self.awaitService(program)
             for _ in 0..<2_000 {
                 let client = try site.client()
                 // Libmicrohttpd warns of each of these.
@@ -59,12 +76,11 @@ struct StreamTests {
     @Test(arguments: [0, 1, 2])
     func `no connection takes the number of a stream that was closed`(stream: Int) async throws {
         try await offPool {
-            let port = try Self.freePort()
             let program = try Program(
-                ["serve", "--port", "\(port)", "--http-threads", "1"],
+                ["serve", "--port", "0", "--http-threads", "1"],
                 after: "exec \(stream)>&-"
             )
-            let site = try Self.awaitService(port)
+            let site = try Self.awaitService(program)
             let place = "/proc/\(program.processIdentifier)/fd/\(stream)"
             #expect(try FileManager.default.destinationOfSymbolicLink(atPath: place) == "/dev/null")
             let client = try site.client()

@@ -266,8 +266,12 @@ struct WatchTests {
     @Test(arguments: Deployment.allCases)
     func `bad watches are refused`(deployment: Deployment) async throws {
         try await deployment.serve { site in
+            let parts = (0..<16).map { $0 % 2 == 0 ? "name=\($0)" : "prefix=\($0)" }
+            let most = parts.joined(separator: "&")
+            #expect(try EventStreamClient(port: site.port, "/v1/watch?\(most)").status == 200)
             for query in [
-                "prefix=a&name=b", "after=-1", "after=x", "after=1.2.3", "after=0&initial=true",
+                "\(most)&name=a", "previous=1", "previous=true&previous=true", "after=-1",
+                "after=x", "after=1.2.3", "after=0&initial=true",
                 "initial=yes", "observer=", "observer=a%20b", "observer=%C3%A4",
                 "observer=\(String(repeating: "x", count: 129))", "limit=1", "after=1&after=2",
                 "prefix=\(String(repeating: "x", count: 257))",

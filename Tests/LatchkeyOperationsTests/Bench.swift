@@ -30,7 +30,7 @@ final class Bench: Sendable {
                 look: { (name, completion) throws(BacklogFull) in
                     try store.look(name, completion: completion)
                 },
-                commit: { (change, completion) throws(BacklogFull) in
+                commit: { (change, _, completion) throws(BacklogFull) in
                     try store.commit(change, completion: completion)
                 },
                 clock: clock.clock,

@@ -52,6 +52,20 @@ struct FetchTests {
         #expect(bench.value("fetched") == "[1, 2]")
     }
 
+    @Test func `the trace of the request goes on`() async throws {
+        let server = try PlainServer { _ in .answer("200 OK", [], "1") }
+        let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+        let bench = Bench(fetching: Self.limits(["127.0.0.1:\(server.port)"]))
+        let url = "http://127.0.0.1:\(server.port)/"
+        for traceparent in [trace, nil] {
+            let origin = OperationOrigin(address: "127.0.0.1", traceparent: traceparent)
+            let id = try bench.submit(OperationPlan(origin: origin, steps: [.fetch(url)]))
+            #expect(try await bench.end(of: id).state == .finished)
+        }
+        let found = server.requests.map { $0.contains("\r\ntraceparent: \(trace)\r\n") }
+        #expect(found == [true, false])
+    }
+
     @Test func `nothing else is connected to`() async throws {
         let server = try PlainServer { _ in .answer("200 OK", [], "1") }
         let port = server.port

@@ -56,12 +56,15 @@ struct CommitSource {
     private(set) var model: Model
     private var random: SeededGenerator
     private let nameCount: Int
+    /// Whether times to live begin anew, which the first format does not know.
+    private let touches: Bool
     private var properties: [String: Property] = [:]
 
-    init(seed: UInt64, after revision: Revision, nameCount: Int = 200) {
+    init(seed: UInt64, after revision: Revision, nameCount: Int = 200, touches: Bool = true) {
         model = Model(after: revision)
         random = SeededGenerator(seed)
         self.nameCount = nameCount
+        self.touches = touches
     }
 
     mutating func next(effectCountMax: Int = 4) throws -> Commit {
@@ -88,6 +91,9 @@ struct CommitSource {
             model.entries[name] = nil
             return try #require(Commit.Effect(from: former, to: nil, reason))
         }
+        if let former, former.isMortal, touches {
+            return try touch(name, former, revision)
+        }
         let count = Int.random(in: 0..<40, using: &random) == 0 ? 6000 : 40
         let value =
             "\"\(String(repeating: "x", count: Int.random(in: 0..<count, using: &random)))\""
@@ -98,6 +104,24 @@ struct CommitSource {
         properties[name] = property
         model.entries[name] = Model.Entry(property)
         return try #require(Commit.Effect(from: former, to: property, .requested))
+    }
+
+    /// The time to live begins anew: the property keeps its revision.
+    private mutating func touch(
+        _ name: String,
+        _ former: Property,
+        _ revision: Revision
+    ) throws -> Commit.Effect {
+        let property = try makeProperty(
+            name,
+            unsafe text(former.valueBytes),
+            former.revision,
+            former.created,
+            Timestamp(milliseconds: 4_000_000_000_000 + Int64(revision))
+        )
+        properties[name] = property
+        model.entries[name] = Model.Entry(property)
+        return try #require(Commit.Effect(from: former, to: property, .touched))
     }
 
     /// A commit that puts one property.

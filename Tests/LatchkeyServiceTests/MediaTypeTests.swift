@@ -72,7 +72,9 @@ private struct Reference {
         return !hasOtherCharset && (type == "application/json" || hasSuffix)
     }
 
-    var isMergePatch: Bool { !hasOtherCharset && type == "application/merge-patch+json" }
+    var isMergePatch: Bool {
+        !hasOtherCharset && ["application/merge-patch+json", "application/json"].contains(type)
+    }
 
     var isJSONLines: Bool {
         let types = ["application/x-ndjson", "application/jsonl", "application/json-lines"]

@@ -6,7 +6,7 @@ import Testing
 @Suite struct ProcessFigures {
     @Test func `are all there under their usual names`() throws {
         let registry = MetricRegistry()
-        ProcessMetrics.register(in: registry, version: "1.2.3")
+        ProcessMetrics.register(in: registry, ProgramVersion("1.2.3"))
         let text = String(decoding: registry.text(.text), as: UTF8.self)
         let names = text.split(separator: "\n").filter { !$0.hasPrefix("#") }
             .compactMap { $0.split { " {".contains($0) }.first }

@@ -13,6 +13,7 @@ struct WatchPumpTests {
     private static let names = ["a", "a/1", "a/2", "b", "b/1", "c"]
     private static let filters: [WatchFilter] = [
         .prefixed(""), .prefixed("a"), .prefixed("a/"), .named("a"), .named("b/1"), .named("none"),
+        .mixed, .mixed.withPrevious, .named("a").withPrevious,
     ]
 
     /// Commits of one to four effects.
@@ -124,6 +125,36 @@ struct WatchPumpTests {
         }
     }
 
+    @Test func `a time to live that begins anew is no event`() {
+        let rig = WatchRig()
+        rig.put("a", "1")
+        let live = rig.open(.now(1))
+        rig.run()
+        rig.touch("a")
+        rig.touch("a", increment: ["b"])
+        rig.touch("a")
+        rig.run()
+        let late = rig.open(.place(WatchPlace(revision: 0)))
+        rig.run()
+        let expected = rig.expected(.prefix([]), from: WatchPlace(revision: 1))
+        #expect(expected.map(\.id) == ["3"])
+        #expect(Self.events(live.take().bytes) == expected)
+        #expect(Self.events(late.take().bytes).map(\.id) == ["1", "3"])
+    }
+
+    @Test func `a filter has each name once, in the order of names`() {
+        func part(_ text: String) -> WatchFilter.Part { .prefix(Array(text.utf8)) }
+        func name(_ text: String) -> WatchFilter.Part { .name(Array(text.utf8)) }
+        #expect(
+            WatchFilter([part("b"), part("a"), part("ab"), name("abc")]).parts
+                == [part("a"), part("b")]
+        )
+        #expect(WatchFilter([name("a"), part("a")]).parts == [part("a")])
+        #expect(WatchFilter([name("b"), name("a"), name("b")]).parts == [name("a"), name("b")])
+        #expect(WatchFilter([part("x"), part("")]).parts == [part("")])
+        #expect(WatchFilter([name("a"), part("a/")]).parts == [name("a"), part("a/")])
+    }
+
     @Test func `a place ahead of the journal waits for it`() {
         let rig = WatchRig()
         let other = rig.open(.place(WatchPlace(revision: 0)))
@@ -148,7 +179,11 @@ struct WatchPumpTests {
         }
         rig.put("a", "1")
         let revision = rig.last
-        for filter in [WatchFilter.prefixed("a"), .prefixed(""), .named("a"), .named("none")] {
+        let counts: [WatchFilter: Int] = [
+            .prefixed("a"): 61, .prefixed(""): 121, .named("a"): 1, .named("none"): 0,
+            WatchFilter([.prefix(Array("b".utf8)), .name(Array("a".utf8)), .prefix([0x63])]): 61,
+        ]
+        for (filter, count) in counts {
             let stream = rig.open(filter, .state(try rig.snapshot()), capacity: 20_000)
             rig.commit(increment: ["a"])
             let events = Self.events(rig.drain(stream))
@@ -157,10 +192,7 @@ struct WatchPumpTests {
             #expect(events[..<ready].allSatisfy { $0.type == "put" && $0.id.isEmpty })
             let names = events[..<ready].map { $0.data.split(separator: "\"")[2] }
             #expect(names == names.sorted())
-            #expect(
-                names.count
-                    == [.prefixed("a"): 61, .prefixed(""): 121, .named("a"): 1][filter, default: 0]
-            )
+            #expect(names.count == count)
             #expect(
                 Array(events[(ready + 1)...])
                     == rig.expected(filter, from: WatchPlace(revision: rig.last - 1))

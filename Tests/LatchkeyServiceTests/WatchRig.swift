@@ -69,6 +69,13 @@ final class WatchRig {
         )
     }
 
+    /// Makes a commit that begins the time to live anew, and increments these names.
+    func touch(_ name: String, increment: [String] = []) {
+        let touch = Change.Step(.named(name), .touch, ttl: 60_000)
+        let steps = increment.map { Change.Step(.named($0), .increment(by: 1)) }
+        commit(.transaction(Transaction(steps + [touch])))
+    }
+
     func put(_ name: String, _ value: String) {
         let value = OwnedBytes(Array(value.utf8))
         withExtendedLifetime(value) {
@@ -145,15 +152,13 @@ final class WatchRig {
     /// The events that a watcher has to get from a place on.
     func expected(_ filter: WatchFilter, from place: WatchPlace) -> [EventStreamParser.Event] {
         commits.flatMap { commit -> [EventStreamParser.Event] in
-            let matching = commit.effects.indices.filter { index in
-                unsafe filter.matches(commit.effects[index].nameBytes)
-            }
+            let matching = commit.effects.indices.filter { filter.matches(commit.effects[$0]) }
             return matching.compactMap { index in
                 let before = WatchPlace(revision: commit.revision - 1, effectCount: index)
                 guard before >= place else { return nil }
                 let isLast = index == matching.last
                 let id = isLast ? "\(commit.revision)" : "\(commit.revision).\(index + 1)"
-                return event(commit.effects[index], commit.revision, id)
+                return event(commit.effects[index], commit.revision, id, filter.showsPrevious)
             }
         }
     }
@@ -161,15 +166,22 @@ final class WatchRig {
     private func event(
         _ effect: Commit.Effect,
         _ revision: Revision,
-        _ id: String
+        _ id: String,
+        _ showsPrevious: Bool
     ) -> EventStreamParser.Event {
+        let isNew = effect.property.map { $0.created == revision } ?? false
+        let former = showsPrevious && !isNew ? effect.former : nil
+        let previous = former.map { former in
+            unsafe #","previous":\#(String(decoding: former.valueBytes, as: UTF8.self))"#
+        }
+        let end = (previous ?? "") + "}"
         let name = unsafe String(decoding: effect.nameBytes, as: UTF8.self)
         let start = #"{"name":"\#(name)","revision":\#(revision),"#
         guard let property = effect.property else {
-            return .init(type: "delete", data: start + #""reason":"deleted"}"#, id: id)
+            return .init(type: "delete", data: start + #""reason":"deleted""# + end, id: id)
         }
         let value = unsafe String(decoding: property.valueBytes, as: UTF8.self)
-        let data = start + #""created":\#(property.created),"value":\#(value)}"#
+        let data = start + #""created":\#(property.created),"value":\#(value)"# + end
         return .init(type: "put", data: data, id: id)
     }
 }
@@ -199,6 +211,7 @@ final class FakeStream: WatchOutput {
 
     var isEnded: Bool { state.read { $0.isEnded } }
     var writeCount: Int { state.read { $0.writeCount } }
+    var unsentByteCount: Int { state.read { $0.bytes.count } }
     var text: String { String(decoding: state.read { $0.bytes }, as: UTF8.self) }
 
     func write(_ bytes: [UInt8]) -> ResponseStream.WriteResult {
@@ -261,6 +274,19 @@ extension PropertyName {
 }
 
 extension WatchFilter {
+    /// Those that have all kinds of parts.
+    static let mixed = WatchFilter([
+        .prefix(Array("a/".utf8)), .name(Array("c".utf8)), .name(Array("a".utf8)),
+        .prefix(Array("a/1".utf8)), .name(Array("a".utf8)),
+    ])
+
+    /// The same filter, with the values from before.
+    var withPrevious: WatchFilter {
+        var filter = self
+        filter.showsPrevious = true
+        return filter
+    }
+
     static func named(_ text: String) -> WatchFilter { .name(Array(text.utf8)) }
     static func prefixed(_ text: String) -> WatchFilter { .prefix(Array(text.utf8)) }
 }

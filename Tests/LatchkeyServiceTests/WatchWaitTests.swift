@@ -17,7 +17,7 @@ struct WatchWaitTests {
         rig.pump.wait(
             id,
             WatchWait(
-                name: Array("a".utf8),
+                filter: .name(Array("a".utf8)),
                 since: since,
                 deadlineNanoseconds: rig.now + nanoseconds
             ) { end in ends.write { $0.append(end) } }
@@ -82,6 +82,47 @@ struct WatchWaitTests {
         #expect(wait(rig, 50, since: 0)() == .changed)
         #expect(wait(rig, 51, since: 1)() == nil)
         #expect(!stream.isEnded)
+    }
+
+    @Test func `those who wait for the same name are woken in the order in which they came`() {
+        let rig = WatchRig()
+        let woken = Synchronized<[UInt64], LockStrategy>([])
+        let ids = Array(1...50 as ClosedRange<UInt64>)
+        // Added in another order, as a second round of some of them is.
+        for id in ids.reversed() {
+            let filter: WatchFilter = id % 2 == 0 ? .named("a") : .mixed
+            let wait = WatchWait(filter: filter, since: 0, deadlineNanoseconds: rig.now + 1 << 40) {
+                _ in
+                woken.write { $0.append(id) }
+            }
+            rig.pump.wait(id, wait)
+        }
+        rig.touch("b", increment: ["b"])
+        rig.run()
+        #expect(woken.read { $0 }.isEmpty)
+        rig.commit(increment: ["a"])
+        rig.run()
+        #expect(woken.read { $0 } == ids)
+    }
+
+    @Test func `a wait whose client may not do that any more ends`() {
+        let rig = WatchRig()
+        let isAllowed = Synchronized<Bool, LockStrategy>(true)
+        let ends = Synchronized<[WatchWait.End], LockStrategy>([])
+        var wait = WatchWait(
+            filter: .named("a"),
+            since: 0,
+            deadlineNanoseconds: rig.now + 1 << 40
+        ) { end in ends.write { $0.append(end) } }
+        wait.isAllowed = { isAllowed.read { $0 } }
+        rig.pump.wait(1, wait)
+        rig.pump.tokensChanged()
+        #expect(ends.read { $0 }.isEmpty)
+        isAllowed.write { $0 = false }
+        rig.pump.tokensChanged()
+        #expect(ends.read { $0 } == [.revoked])
+        rig.pump.wait(2, wait)
+        #expect(ends.read { $0 } == [.revoked, .revoked])
     }
 
     @Test func `a wait ends with the drain`() {

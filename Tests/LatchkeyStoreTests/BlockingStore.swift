@@ -201,6 +201,26 @@ extension Change.Step {
         Self(.owning(name), .increment(by: step), conditions)
     }
 
+    static func touch(_ name: String, ttl: TimeToLive, _ conditions: Conditions = .none) -> Self {
+        Self(.owning(name), .touch, ttl: ttl, conditions)
+    }
+
+    static func pop(_ prefix: String) -> Self { Self(.owning(prefix), .pop(nil)) }
+
+    static func claim(_ prefix: String, _ claim: String, ttl: TimeToLive) -> Self {
+        let value = OwnedBytes(Array("null".utf8))
+        return withExtendedLifetime(value) {
+            let claim = unsafe Change.Claim(.owning(claim), value: value.bytes)
+            return Self(.owning(prefix), .pop(claim), ttl: ttl)
+        }
+    }
+
+    static func deletePrefix(_ prefix: String, countMax: Int = 1000, isWhole: Bool = true) -> Self {
+        Self(.owning(prefix), .deletePrefix(countMax: countMax, isWhole: isWhole))
+    }
+
+    static func count(_ prefix: String) -> Self { Self(.owning(prefix), .count) }
+
     static func get(_ name: String, _ conditions: Conditions = .none) -> Self {
         Self(.owning(name), .get, conditions)
     }
@@ -244,7 +264,9 @@ extension PropertyTable {
         case .transaction(let transaction):
             var tables = [self]
             defer { self = tables[0] }
-            return tables.execute(PreparedTransaction(transaction, at: now) { _ in 0 })
+            return tables.execute(
+                PreparedTransaction(transaction, at: now, stripeCount: 1) { _ in 0 }
+            )
         }
     }
 
@@ -272,5 +294,29 @@ extension PropertyTable {
 extension PropertyName {
     var text: String {
         unsafe String(decoding: bytes, as: UTF8.self)
+    }
+}
+
+extension BlockingStore {
+    /// A store whose clock stands still, with 8 stripes and a pause between the steps of changes.
+    static func pausing<ChosenStrategy: MakeableStrategy>(
+        _ limits: StoreLimits,
+        turns: Int
+    ) -> BlockingStore where Store == PropertyStore<ChosenStrategy> {
+        BlockingStore(
+            PropertyStore(
+                limits: limits,
+                stripeCount: 8,
+                strategy: { ChosenStrategy() },
+                clock: StoreClock { Timestamp(milliseconds: 0) },
+                after: 0,
+                hook: nil,
+                betweenSteps: {
+                    for _ in 0..<turns {
+                        Yield.now()
+                    }
+                }
+            )
+        )
     }
 }

@@ -66,7 +66,7 @@ private struct Execution: StrategyVisitor {
             }
             let decision = store.execute(change, at: Timestamp(milliseconds: Int64(number)))
             result.answers.append(Self.text(decision))
-            if case .success(let commit) = decision {
+            if case .success(let commit) = decision, !commit.isEmpty {
                 applied.apply(commit)
             }
         }
@@ -89,7 +89,13 @@ private struct Execution: StrategyVisitor {
         default: break
         }
         let number = Int64.random(in: -5...5, using: &random)
-        switch Int.random(in: 0..<10, using: &random) {
+        switch Int.random(in: 0..<13, using: &random) {
+        case 10: return Change(.touch(name, ttl: 60, conditions))
+        case 11:
+            let isOnlyIfNew = Bool.random(using: &random)
+            let action = Change.Action.increment(by: number)
+            return Change(Change.Step(.owning(name), action, ttl: 40, isOnlyIfNew: isOnlyIfNew))
+        case 12: return prefixes(name, &random)
         case 0..<4:
             let value = Bool.random(using: &random) ? "\(number)" : "\"text \(number)\""
             return Change(.put(name, value, conditions))
@@ -109,6 +115,18 @@ private struct Execution: StrategyVisitor {
         }
     }
 
+    /// A transaction whose steps take prefixes, before and behind steps of single properties.
+    private static func prefixes(_ name: String, _ random: inout SeededGenerator) -> Change {
+        let prefix = ["n", "n1", "n2", "n3", "none"].randomElement(using: &random) ?? ""
+        let steps: [Change.Step] = [
+            .delete(name), .pop(prefix), .put(name, "1"), .claim(prefix, "claims/", ttl: 30),
+            .count(prefix), .touch(name, ttl: 90), .claim(prefix, "claims/", ttl: 30),
+            .deletePrefix("claims/n1"), .deletePrefix(prefix, countMax: 2, isWhole: false),
+            .pop(prefix), .count("n"),
+        ]
+        return .transaction(Transaction(steps.filter { _ in Bool.random(using: &random) }))
+    }
+
     private static func text(_ decision: Decision) -> String {
         switch decision {
         case .failure(let refusal):
@@ -117,12 +135,14 @@ private struct Execution: StrategyVisitor {
             let effects = commit.effects.map { effect in
                 let properties = [effect.former, effect.property].map { property in
                     property.map {
-                        unsafe "\(String(decoding: $0.valueBytes, as: UTF8.self)) \($0.created)"
+                        unsafe "\(String(decoding: $0.valueBytes, as: UTF8.self)) \($0.created) "
+                            + "\($0.revision) \($0.expiry)"
                     } ?? "-"
                 }
                 return "\(PropertyName(of: effect.some).text): \(properties)"
             }
-            return "done \(commit.revision) \(commit.time.milliseconds) \(effects)"
+            let results = commit.outcome?.results.map { "\($0.revision) \($0.count)" } ?? []
+            return "done \(commit.revision) \(commit.time.milliseconds) \(effects) \(results)"
         }
     }
 }

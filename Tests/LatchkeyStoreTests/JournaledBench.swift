@@ -86,6 +86,7 @@ extension Commit.Reason {
         case .requested: "deleted"
         case .evicted: "evicted"
         case .expired: "expired"
+        case .touched: "touched"
         }
     }
 }

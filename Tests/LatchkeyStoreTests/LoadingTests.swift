@@ -90,13 +90,15 @@ struct LoadingTests {
 
 /// A store makes commits; another one begins with a part of them loaded, and replays the others.
 private struct Restarting: StrategyVisitor {
+    private static let limits = StoreLimits.quotas(["n": .max, "n1": .max, "n20": .max])
+
     let stripeCount: Int
 
     func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) {
         let start: Revision = 1 << 40
         let source = BlockingStore(
             PropertyStore(
-                limits: StoreLimits(),
+                limits: Self.limits,
                 stripeCount: 4,
                 strategy: { ChosenStrategy() },
                 clock: StoreClock { Timestamp(milliseconds: 0) },
@@ -126,7 +128,7 @@ private struct Restarting: StrategyVisitor {
         let hook = CommitHook { _, _ in }
         let store = BlockingStore(
             HookedStore(
-                limits: StoreLimits(),
+                limits: Self.limits,
                 stripeCount: stripeCount,
                 strategy: { ChosenStrategy() },
                 after: loaded.revision,
@@ -139,6 +141,7 @@ private struct Restarting: StrategyVisitor {
         let replayed =
             store.replay(Array(rest.prefix(50))) + store.replay(Array(rest.dropFirst(50)))
         #expect(store.base.usage == source.base.usage)
+        #expect(store.base.quotaUsage == source.base.quotaUsage)
         #expect(store.digest() == source.digest())
         #expect(store.list(limit: 1000).revision == source.list(limit: 1000).revision)
         for (found, expected) in zip(replayed, commits.dropFirst(loadedCount)) {

@@ -46,21 +46,7 @@ private struct ChangingAtTheBound: StrategyVisitor {
     private static let limits = StoreLimits(propertyCountMax: 3, byteCountMax: 40)
 
     func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) {
-        let store = BlockingStore(
-            PropertyStore(
-                limits: Self.limits,
-                stripeCount: 8,
-                strategy: { ChosenStrategy() },
-                clock: StoreClock { Timestamp(milliseconds: 0) },
-                after: 0,
-                hook: nil,
-                betweenSteps: {
-                    for _ in 0..<40 {
-                        Yield.now()
-                    }
-                }
-            )
-        )
+        let store = BlockingStore<PropertyStore<ChosenStrategy>>.pausing(Self.limits, turns: 40)
         let made = Synchronized<[Commit], LockStrategy>([])
         let threadCount = 4
         let ended = TestThread.run(threadCount) { thread in

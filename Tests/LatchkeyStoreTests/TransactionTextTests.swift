@@ -3,6 +3,12 @@ import Testing
 
 /// What is not a transaction, and the sentence that says why; times to live as text.
 struct TransactionTextTests {
+    private static let conditionRule =
+        "A condition has a name and one of revision, exists, absent, equals, <, <=, >, >= and !=."
+    private static let stepRule =
+        "A step has one of put, merge, increment, delete, get, touch, pop, delete-prefix and "
+        + "count, with a name."
+
     @Test(arguments: [
         ("[]", "A transaction must be an object."),
         (#"{"if":{}}"#, "if must be an array."),
@@ -13,19 +19,22 @@ struct TransactionTextTests {
         (#"{"if":[1]}"#, "Item 1 of if: A condition must be an object."),
         (
             #"{"if":[{"name":"a","exists":true},{"name":"a"}]}"#,
-            "Item 2 of if: A condition has a name and one of revision, exists and equals."
+            "Item 2 of if: \(conditionRule)"
         ),
         (
             #"{"if":[{"exists":true}]}"#,
-            "Item 1 of if: A condition has a name and one of revision, exists and equals."
+            "Item 1 of if: \(conditionRule)"
         ),
         (
             #"{"if":[{"name":"a","exists":true,"revision":1}]}"#,
-            "Item 1 of if: A condition has a name and one of revision, exists and equals."
+            "Item 1 of if: \(conditionRule)"
         ),
         (
             #"{"if":[{"name":"a","value":1}]}"#,
-            "Item 1 of if: A condition has only the members name, revision, exists, equals."
+            """
+            Item 1 of if: A condition has only the members name, revision, exists, equals, absent, \
+            <, <=, >, >=, !=.
+            """
         ),
         (
             #"{"if":[{"name":"a","revision":-1}]}"#,
@@ -44,17 +53,17 @@ struct TransactionTextTests {
         (#"{"then":["put"]}"#, "Item 1 of then: A step must be an object."),
         (
             #"{"then":[{"value":1}]}"#,
-            "Item 1 of then: A step has one of put, merge, increment, delete and get, with a name."
+            "Item 1 of then: \(stepRule)"
         ),
         (
             #"{"else":[{"get":"a"},{"get":"a","put":"a"}]}"#,
-            "Item 2 of else: A step has one of put, merge, increment, delete and get, with a name."
+            "Item 2 of else: \(stepRule)"
         ),
         (
             #"{"then":[{"get":"a","if":1}]}"#,
             """
             Item 1 of then: A step has only the members put, merge, increment, delete, get, value, \
-            patch, by, ttl.
+            patch, by, ttl, touch, pop, delete-prefix, count, ttl-if-new, claim.
             """
         ),
         (#"{"then":[{"put":"a"}]}"#, "Item 1 of then: put needs a value."),
@@ -79,6 +88,29 @@ struct TransactionTextTests {
             #"{"then":[{"put":[],"value":1}]}"#,
             "Item 1 of then: The name of a property must be a string."
         ),
+        (#"{"if":[{"name":"a","absent":1}]}"#, "Item 1 of if: absent must be true or false."),
+        (#"{"if":[{"name":"a","<":1,">":0}]}"#, "Item 1 of if: \(conditionRule)"),
+        (#"{"then":[{"touch":"a"}]}"#, "Item 1 of then: touch needs a ttl."),
+        (
+            #"{"then":[{"touch":"a","ttl-if-new":1}]}"#,
+            "Item 1 of then: touch has no member ttl-if-new."
+        ),
+        (
+            #"{"then":[{"increment":"a","ttl":1,"ttl-if-new":1}]}"#,
+            "Item 1 of then: A step has ttl or ttl-if-new, not both."
+        ),
+        (
+            #"{"then":[{"pop":"a","ttl":1}]}"#,
+            "Item 1 of then: pop has ttl and value only with claim."
+        ),
+        (#"{"then":[{"pop":"a","claim":"b"}]}"#, "Item 1 of then: A claim needs a ttl."),
+        (
+            #"{"then":[{"pop":"a","claim":"ab","ttl":1}]}"#,
+            "Item 1 of then: Neither of the prefixes of pop and claim may begin the other."
+        ),
+        (#"{"then":[{"pop":""}]}"#, "Item 1 of then: The name is empty."),
+        (#"{"then":[{"count":"a","delete-prefix":"a"}]}"#, "Item 1 of then: \(stepRule)"),
+        (#"{"then":[{"count":"a","claim":"b"}]}"#, "Item 1 of then: count has no member claim."),
     ])
     func `what is wrong is said, and where`(text: String, message: String) throws {
         try withJSON(text) { json in

@@ -12,6 +12,8 @@ import Testing
 struct WithdrawingOften: StrategyVisitor {
     static let (threadCount, changeCount, groupCount, withdrawalCount) = (4, 1500, 10, 20)
     private static let names = (0..<12).map { "n\($0)" }
+    /// Never full: what is withdrawn is given back exactly.
+    private static let limits = StoreLimits.quotas(["n": .max, "n1": .max, "x": .max, "t": .max])
 
     let seed: UInt64
     /// Whether whole stripes are evicted meanwhile.
@@ -23,11 +25,11 @@ struct WithdrawingOften: StrategyVisitor {
         let hook = CommitHook(
             UnreleasedLimits(),
             beforePassing: { delays.delay(1) },
-            { commit, note in disk.receive(commit, note) }
+            { commit, note in disk.receive(commit, note?.bytes) }
         )
         let store = BlockingStore(
             HookedStore(
-                limits: StoreLimits(),
+                limits: Self.limits,
                 stripeCount: 8,
                 strategy: { ChosenStrategy() },
                 clock: StoreClock { Timestamp(milliseconds: 0) },
@@ -64,11 +66,12 @@ struct WithdrawingOften: StrategyVisitor {
         #expect(ended && writer.join(), "seed \(seed)")
         #expect(answers.areOnceEach, "seed \(seed)")
         #expect(disk.withdrawalCount == Self.withdrawalCount, "seed \(seed)")
-        let copy = BlockingStore<PropertyStore<ChosenStrategy>>(stripeCount: 4)
+        let copy = BlockingStore(stripeCount: 4, limits: Self.limits) { ChosenStrategy() }
         for commit in disk.commits {
             copy.apply(commit)
         }
         #expect(store.base.usage == copy.base.usage, "seed \(seed)")
+        #expect(store.base.quotaUsage == copy.base.quotaUsage, "seed \(seed)")
         #expect(store.digest() == copy.digest(), "seed \(seed)")
         #expect(hook.unreleased == (0, 0), "seed \(seed)")
         #expect(answers.successes.read { $0 } == disk.commits.count - disk.evictionCount)
@@ -170,7 +173,9 @@ private struct NotingReceiver: DecisionReceiver {
     }
 
     func receive(_ decision: Decision) { closure(decision) }
-    func note(for commit: Commit) -> [UInt8]? { Array("\(id)".utf8) }
+    func note(for commit: Commit) -> CommitNote? {
+        CommitNote(author: nil, bytes: Array("\(id)".utf8))
+    }
 }
 
 /// How often each change was answered.

@@ -5,8 +5,9 @@ import Foundation
 /// Not for use from several threads at once. Every call has a time limit, so that a server that
 /// does not answer fails the test instead of hanging it.
 public final class LoopbackConnection {
-    private let descriptor: Int32
+    let descriptor: Int32
     private var isOpen = true
+    private var session: TLSConnection?
 
     /// Connects.
     ///
@@ -14,8 +15,14 @@ public final class LoopbackConnection {
     ///   - port: Of the server.
     ///   - number: The last part of the client's own address, 127.0.0.N.
     ///   - timeoutSeconds: For each call.
+    ///   - isEncrypted: Whether the connection speaks TLS; nil if the port decides.
     /// - Throws: If it is refused.
-    public init(port: UInt16, from number: UInt8 = 1, timeoutSeconds: Int) throws {
+    public init(
+        port: UInt16,
+        from number: UInt8 = 1,
+        timeoutSeconds: Int,
+        isEncrypted: Bool? = nil
+    ) throws {
         descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         guard descriptor >= 0 else { throw HTTPClientError("socket", errno) }
         var timeout = timeval(tv_sec: timeoutSeconds, tv_usec: 0)
@@ -47,6 +54,9 @@ public final class LoopbackConnection {
         }
         // The object is whole by now, so that its deinitializer runs, and closes.
         guard result == 0 else { throw HTTPClientError("connect", errno) }
+        if isEncrypted ?? EncryptedPorts.contain(port) {
+            session = try TLSConnection(descriptor)
+        }
     }
 
     deinit {
@@ -57,6 +67,8 @@ public final class LoopbackConnection {
     public func close() {
         guard isOpen else { return }
         isOpen = false
+        session?.endSending()
+        session = nil
         Foundation.close(descriptor)
     }
 
@@ -65,11 +77,13 @@ public final class LoopbackConnection {
         var now = linger(l_onoff: 1, l_linger: 0)
         let size = socklen_t(MemoryLayout<linger>.size)
         unsafe setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &now, size)
+        session = nil
         close()
     }
 
     /// Says that nothing more will be sent, and goes on reading.
     public func endSending() {
+        session?.endSending()
         shutdown(descriptor, Int32(SHUT_WR))
     }
 
@@ -78,7 +92,8 @@ public final class LoopbackConnection {
         var rest = Array(bytes)[...]
         while !rest.isEmpty {
             let count = unsafe rest.withUnsafeBytes { bytes in
-                unsafe Foundation.send(
+                if let session { return unsafe session.send(bytes) }
+                return unsafe Foundation.send(
                     descriptor,
                     bytes.baseAddress,
                     bytes.count,
@@ -95,7 +110,28 @@ public final class LoopbackConnection {
     /// `errno`.
     public func receive() -> [UInt8]? {
         var buffer = [UInt8](repeating: 0, count: 65_536)
-        let count = unsafe recv(descriptor, &buffer, buffer.count, 0)
+        let count = unsafe buffer.withUnsafeMutableBytes { buffer in
+            if let session { return unsafe session.receive(buffer) }
+            return unsafe recv(descriptor, buffer.baseAddress, buffer.count, 0)
+        }
         return count < 0 ? nil : Array(buffer[..<count])
+    }
+}
+
+/// The ports of this process's tests on which servers speak TLS.
+public enum EncryptedPorts {
+    private static let lock = NSLock()
+    nonisolated(unsafe) private static var ports: Set<UInt16> = []
+
+    /// Has all connections to a port encrypted, or plain: each server says it at its start, since
+    /// an earlier one may have had the port.
+    public static func set(_ port: UInt16, isEncrypted: Bool) {
+        lock.withLock {
+            _ = unsafe isEncrypted ? ports.insert(port).memberAfterInsert : ports.remove(port)
+        }
+    }
+
+    static func contain(_ port: UInt16) -> Bool {
+        lock.withLock { unsafe ports.contains(port) }
     }
 }

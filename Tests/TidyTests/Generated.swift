@@ -1,3 +1,4 @@
+import LatchkeyClient
 import LatchkeyService
 import LatchkeySettings
 import LatchkeyStrategies
@@ -23,11 +24,9 @@ struct Generated: Sendable {
 
     static let all: [Generated] = [
         Generated(path: "README.md", in: "strategies") { _ in
-            ["| Strategy | What it is |", "|---|---|"]
-                + StrategyKind.allCases.map { "| `\($0.rawValue)` | \($0.summary) |" }
+            [StrategyKind.allCases.map { "`\($0.rawValue)`" }.joined(separator: ", ") + "."]
         },
         Generated(path: "README.md", in: "which lock") { RecordedRun.lines($0, \.whichLock) },
-        Generated(path: "README.md", in: "figures") { RecordedRun.lines($0, \.throughput) },
         Generated(path: "docs/strategies.md", in: "figures") {
             RecordedRun.lines($0, \.everything)
         },
@@ -37,7 +36,12 @@ struct Generated: Sendable {
         Generated(path: catalogue + "MigratingFromQueues.md", in: "figures") {
             RecordedRun.lines($0, \.queue)
         },
-        Generated(path: "docs/operating.md", in: "settings") { _ in settingTable },
+        Generated(path: "docs/operating.md", in: "settings") { _ in
+            settingTable(ServiceConfiguration.settings)
+        },
+        Generated(path: "docs/client.md", in: "settings") { _ in
+            settingTable(ClientSettings.settings)
+        },
         Generated(path: "docs/strategies.md", in: "strategy traits") { _ in traitTable },
         Generated(path: "docs/strategies.md", in: "strategy pages") { tree in
             StrategyKind.allCases.flatMap { page(of: $0, in: tree) }
@@ -80,17 +84,17 @@ extension Generated {
         let columns = StrategyTraits.columns
         let head = ["Strategy"] + columns.map(\.text)
         let rows = StrategyKind.allCases.map { kind in
-            ["`\(kind.rawValue)`"] + columns.map { $0.value(kind.traits) ? "yes" : "no" }
+            ["`\(kind.rawValue)`"] + columns.map { $0.value(kind.traits) ? "yes" : "" }
         }
         return ([head, head.map { _ in "---" }] + rows).map { cells in
             "| " + cells.joined(separator: " | ") + " |"
         }
     }
 
-    private static var settingTable: [String] {
+    private static func settingTable(_ settings: [Setting<some Configurable>]) -> [String] {
         let head = ["| Flag | Default | Values | Meaning |", "|---|---|---|---|"]
         return head
-            + ServiceConfiguration.settings.map { setting in
+            + settings.map { setting in
                 let cells = [
                     "`--\(setting.name)`",
                     shown(default: setting.defaultText),
@@ -110,10 +114,16 @@ extension Generated {
     private static func shown(_ values: SettingValues) -> String {
         switch values {
         case .toggle: "true or false"
-        case .spelling(_, let help, _), .list(.spelling(_, let help, _)): help
+        case .spelled(_, let help, _), .list(.spelling(_, let help, _)): help
         case _ where values.bounds.isEmpty: "`\(values.placeholder)`"
-        case _: values.bounds
+        case _: range(values.bounds)
         }
+    }
+
+    /// "from 1 to 9 bytes" as "1–9 bytes".
+    private static func range(_ bounds: String) -> String {
+        guard bounds.hasPrefix("from ") else { return bounds }
+        return String(bounds.dropFirst("from ".count)).replacing(" to ", with: "–")
     }
 
     /// The strategy's section: the comment that begins with its name.

@@ -24,19 +24,12 @@ struct RecordedRun {
 
     // MARK: Tables
 
-    /// Throughput by strategy and threads, and what the run was.
-    var throughput: [String] {
-        ["One run, \(report.day): \(report.machine). \(report.usualText)", ""]
-            + table(["Strategy"] + counts.map { "\($0)" }, alignment: "--:") { name in
-                counts.map { count(name, $0) }
-            } + ["", "Without a lock, one thread completes \(unguarded)."]
-    }
-
-    /// The same with waits, processor time and fairness at the greatest number of threads.
+    /// What the run was, and throughput by strategy and threads, with waits, processor time and
+    /// fairness at the greatest number of threads.
     var everything: [String] {
         let head = ["wait p50", "wait p99", "wait max", "time/op", "Jain"]
         return ["One run, \(report.day): \(report.machine). \(report.usualText)", ""]
-            + table(["Strategy"] + counts.map { "\($0)" } + head, alignment: "---") { name in
+            + table(["Strategy"] + counts.map { "\($0)" } + head) { name in
                 let summary = found(name, most)?.summary
                 let wait = summary?.wait
                 return counts.map { count(name, $0) }
@@ -52,12 +45,8 @@ struct RecordedRun {
             } + ["", "Without a lock, one thread completes \(unguarded) operations a second."]
     }
 
-    private func table(
-        _ head: [String],
-        alignment: String,
-        _ cells: (String) -> [String]
-    ) -> [String] {
-        let marks = ["---"] + head.dropFirst().map { _ in alignment }
+    private func table(_ head: [String], _ cells: (String) -> [String]) -> [String] {
+        let marks = head.map { _ in "---" }
         let rows = report.settings.strategies.map { ["`\($0.rawValue)`"] + cells($0.rawValue) }
         return ([head, marks] + rows).map { "| " + $0.joined(separator: " | ") + " |" }
     }

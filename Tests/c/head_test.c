@@ -1,4 +1,4 @@
-// Requests that are decided at their head, and the form of the bounds for encrypted connections.
+// Requests that are decided at their head.
 
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -137,72 +137,8 @@ static void bounds_bodies_at_the_head(void) {
     }
 }
 
-// Whether the connection is closed without a byte.
-static bool ends_silently(const char *text) {
-    client_send(&c, text);
-    char byte;
-    bool result = recv(c.socket, &byte, 1, 0) <= 0;
-    reopen();
-    return result;
-}
-
-static void writes_nothing_past_the_library(void) {
-    latchkey_http_options options = subject_options(threads);
-    options.is_encrypted = true;
-    options.idle_milliseconds = 5000;
-    options.request_milliseconds = 200;
-    subject_start(&s, options);
-    CHECK(client_open(&c, s.port));
-    static const char put[] = "PUT /echo HTTP/1.1\r\nHost: x\r\n";
-    char text[300];
-    // Heads and bodies that do not come, of the first request and of a later one.
-    CHECK(ends_silently("GET /now HT"));
-    CHECK(client_ask(&c, GET("/now")) == 200);
-    // Until the watchdog has seen that the connection waits.
-    pause_milliseconds(150);
-    CHECK(ends_silently("G"));
-    snprintf(text, sizeof(text), "%sContent-Length: 5\r\n\r\nhel", put);
-    CHECK(ends_silently(text));
-    // The client sees the end before the server counts it.
-    for (int i = 0; i < 1000 && latchkey_http_measure(s.server).timed_out_total < 3; i++) {
-        pause_milliseconds(1);
-    }
-    CHECK(latchkey_http_measure(s.server).timed_out_total == 3);
-    // What libmicrohttpd would answer in its faulty way.
-    snprintf(text, sizeof(text), "%sContent-Length: +5\r\n\r\n", put);
-    CHECK(ends_silently(text));
-    snprintf(text, sizeof(text), "%sContent-Length: 18446744073709551616\r\n\r\n", put);
-    CHECK(ends_silently(text));
-    // A length that is far too large is answered through the library, at once.
-    snprintf(text, sizeof(text), "%sContent-Length: 9999999\r\n\r\n", put);
-    client_send(&c, text);
-    reply *r = client_read(&c, false);
-    CHECK(r->status == 413 && r->closes && body_is(r, "rejected") && client_sees_end(&c));
-    reopen();
-    // One that is a little too large is read, as ever; one without end is not.
-    snprintf(text, sizeof(text), "%sContent-Length: 1001\r\n\r\n%s", put, "");
-    client_send(&c, text);
-    client_send_bytes(&c, repeated('b', 1001), 1001);
-    CHECK(client_read(&c, false)->status == 413);
-    reopen();
-    snprintf(text, sizeof(text), "%sTransfer-Encoding: chunked\r\n\r\n400000\r\n", put);
-    client_send(&c, text);
-    for (int i = 0; i < 40; i++) {
-        client_send_bytes(&c, repeated('b', 100000), 100000);
-    }
-    CHECK(client_read(&c, false)->status == 0);
-    reopen();
-    // A client that has closed its half together with its last bytes is noticed.
-    client_send(&c, "GET /now HTTP/1.1\r\nHost: x\r\n\r\n");
-    client_end(&c);
-    CHECK(client_read(&c, false)->status == 200 && client_sees_end(&c));
-    reopen();
-    stop();
-}
-
 const test_case head_cases[] = {
     {"answers at the head", answers_at_the_head},
     {"bounds bodies at the head", bounds_bodies_at_the_head},
-    {"writes nothing past the library if it must not", writes_nothing_past_the_library},
     {NULL, NULL},
 };

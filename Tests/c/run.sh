@@ -28,7 +28,7 @@ build_test() {
     # shellcheck disable=SC2046,SC2086
     "$cc" -std=gnu17 -g -Wall -Wextra -Werror -fno-omit-frame-pointer "$@" \
         -ISources/CLatchkeyHTTP/include -ITests/c Sources/CLatchkeyHTTP/*.c Tests/c/*.c \
-        -lmicrohttpd -pthread $wraps
+        -lmicrohttpd -lgnutls -pthread $wraps
 }
 
 # The client of open loops, and its own test program.

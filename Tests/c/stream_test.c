@@ -74,6 +74,7 @@ static void fill_to_the_bound(producer *p) {
     CHECK(latchkey_http_stream_write(stream, bytes, STREAM_BOUND - 1) ==
           LATCHKEY_HTTP_WRITE_ACCEPTED);
     CHECK(latchkey_http_stream_write(stream, bytes, 2) == LATCHKEY_HTTP_WRITE_FULL);
+    CHECK(latchkey_http_stream_unsent(stream) == STREAM_BOUND - 1);
     CHECK(latchkey_http_stream_write(stream, bytes, 1) == LATCHKEY_HTTP_WRITE_ACCEPTED);
     CHECK(latchkey_http_stream_write(stream, bytes, 1) == LATCHKEY_HTTP_WRITE_FULL);
 }

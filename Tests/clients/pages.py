@@ -44,10 +44,15 @@ TRY = """
 
 
 class Page(http.server.BaseHTTPRequestHandler):
+    # The text of a module, at /module.js; every other path is the empty page.
+    module = ""
+
     def do_GET(self):
-        body = b"<!doctype html><title>page</title><body></body>"
+        is_module = self.path == "/module.js"
+        empty = "<!doctype html><title>page</title><body></body>"
+        body = (self.module if is_module else empty).encode()
         self.send_response(200)
-        self.send_header("Content-Type", "text/html")
+        self.send_header("Content-Type", "text/javascript" if is_module else "text/html")
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""Tries a running service with clients that others wrote: its watches, and its profiles.
+"""Tries a running service with clients: those of `clients/`, and some that others wrote.
 
     Tests/clients/run.py --binary .build-release/bin/latchkey
 
-These are curl, a client library from PyPI, and the EventSource of headless Chromium. Connections
-are cut, the service is restarted, and a reader is slow. `go tool pprof` reads a profile. Needs what
-`scripts/require test`, `scripts/require dashboard` and `scripts/require pprof` install.
+The others are curl, a client library from PyPI, and the EventSource of headless Chromium.
+Connections are cut, the service is restarted, and a reader is slow. The recipes of docs/recipes.md
+are run. `go tool pprof` reads a profile. Needs what `scripts/require` installs for `test`,
+`dashboard`, `pprof` and `clients`.
 """
 
 import argparse
@@ -29,10 +30,14 @@ from process import Failure, Latchkey  # noqa: E402
 
 from browser import Browser  # noqa: E402
 from cutting import CuttingProxy  # noqa: E402
+from expecting import wait_until  # noqa: E402
 import pages  # noqa: E402
 import profiles  # noqa: E402
+import typescript_file  # noqa: E402
 
 TRIES_SECONDS_MAX = 30
+SCRIPT_SECONDS_MAX = 600
+PYTHON = TOP / ".build-tools" / "python" / "bin" / "python"
 
 
 def main():
@@ -50,6 +55,10 @@ def main():
                  try_curl, arguments.binary, log)
             step("a client library misses nothing when it is cut, and starts anew after a restart",
                  try_library, arguments.binary, log)
+            step("clients/python/latchkey.py does what it says", in_environment,
+                 "python_file.py", arguments.binary)
+            step("docs/recipes.md keeps its promises", in_environment,
+                 "recipes.py", arguments.binary)
             with Latchkey(arguments.binary, log=log) as service, \
                     Latchkey(arguments.binary, "--history", "10", log=log) as forgetful, \
                     Browser(profile) as browser:
@@ -59,6 +68,8 @@ def main():
                      try_slow_event_source, forgetful, browser)
                 step("a page of another origin finds out nothing and ends no watch",
                      pages.try_pages, arguments.binary, browser, log)
+                step("clients/typescript/latchkey.ts does what it says, in Node and in a page",
+                     typescript_file.try_typescript, arguments.binary, browser, log)
         except Failure as failure:
             print(f"FAILED: {failure}\n\nThe end of the service's log:")
             log.seek(0)
@@ -72,6 +83,14 @@ def step(name, action, *arguments):
     start = time.monotonic()
     action(*arguments)
     print(f"   took {time.monotonic() - start:.1f} s", flush=True)
+
+
+def in_environment(script, binary):
+    """Runs a script of this folder in the virtual environment."""
+    done = subprocess.run([PYTHON, pathlib.Path(__file__).parent / script, binary],
+                          stdin=subprocess.DEVNULL, timeout=SCRIPT_SECONDS_MAX, check=False)
+    if done.returncode != 0:
+        raise Failure(f"{script} ended with status {done.returncode}")
 
 
 def put(service, name, value):
@@ -93,14 +112,6 @@ def changes(service):
     return found
 
 
-def wait_for(what, condition):
-    end = time.monotonic() + TRIES_SECONDS_MAX
-    while not condition():
-        if time.monotonic() > end:
-            raise Failure(f"this did not happen: {what}")
-        time.sleep(0.02)
-
-
 def try_curl(binary, log):
     with Latchkey(binary, log=log) as service:
         put(service, "a", {"x": 1})
@@ -109,12 +120,12 @@ def try_curl(binary, log):
             lines = []
             reader = threading.Thread(target=read_lines, args=(curl.stdout, lines), daemon=True)
             reader.start()
-            wait_for("the state comes", lambda: "event: ready" in lines)
+            wait_until("the state comes", lambda: "event: ready" in lines)
             put(service, "b", "two\nlines")
-            wait_for("a put comes while the stream is open",
-                     lambda: any('"name":"b"' in line for line in lines))
+            wait_until("a put comes while the stream is open",
+                       lambda: any('"name":"b"' in line for line in lines))
             service.ask("DELETE", "/v1/properties/a")
-            wait_for("a deletion comes", lambda: "event: delete" in lines)
+            wait_until("a deletion comes", lambda: "event: delete" in lines)
             service.ask_to_end()
             # A second signal would not let the streams end.
             service.process.wait(TRIES_SECONDS_MAX)
@@ -139,18 +150,17 @@ def read_lines(stream, lines):
 
 def try_library(binary, log):
     """Run in the virtual environment, where the library is."""
-    python = TOP / ".build-tools" / "python" / "bin" / "python"
     script = pathlib.Path(__file__).parent / "follow.py"
     with Latchkey(binary, log=log) as service, \
             CuttingProxy(service.address, cut_after_some(2)) as proxy:
-        with subprocess.Popen([python, script, f"{proxy.url}/v1/watch?after=0"],
+        with subprocess.Popen([PYTHON, script, f"{proxy.url}/v1/watch?after=0"],
                               stdout=subprocess.PIPE, text=True) as follower:
             events = []
             threading.Thread(target=lambda: [events.append(json.loads(line))
                                              for line in follower.stdout], daemon=True).start()
             write(service, 120)
             expected = changes(service)
-            wait_for("all changes come", lambda: len(events) >= len(expected))
+            wait_until("all changes come", lambda: len(events) >= len(expected))
             found = [(each["type"], each["data"]["name"], each["data"]["revision"],
                       each["data"].get("value")) for each in events]
             if found != expected:
@@ -165,13 +175,13 @@ def try_library(binary, log):
                 put(another, "after", "restart")
                 proxy.target = another.address
                 proxy.cut()
-                wait_for("the new state comes",
-                         lambda: [each["type"] for each in events[-2:]] == ["put", "ready"])
+                wait_until("the new state comes",
+                           lambda: [each["type"] for each in events[-2:]] == ["put", "ready"])
                 if [each["type"] for each in events if each["type"] != "close"] \
                         != ["gap", "put", "ready"]:
                     raise Failure(f"after a restart came {events}")
                 put(another, "more", 1)
-                wait_for("changes go on", lambda: events[-1]["data"].get("name") == "more")
+                wait_until("changes go on", lambda: events[-1]["data"].get("name") == "more")
             follower.terminate()
 
 

@@ -16,9 +16,9 @@ from latchkey_client.api.operating import get_contract, get_health, get_metrics,
 from latchkey_client.api.operations import (
     cancel_operation, get_operation, list_operations, submit_operations)
 from latchkey_client.api.properties import (
-    commit_transaction, delete_property, export_properties, get_property, head_property,
-    import_properties, increment_property, list_changes, list_properties, patch_property,
-    put_property)
+    commit_transaction, count_properties, delete_properties, delete_property, export_properties,
+    get_property, head_property, import_properties, increment_property, list_changes,
+    list_properties, patch_property, pop_property, put_property, touch_property)
 from latchkey_client.api.strategies import get_contention, list_strategies
 from latchkey_client.models import Increment, OperationRequest, Problem, Transaction
 from latchkey_client.types import File
@@ -34,6 +34,7 @@ def main():
         properties(client)
         conditions(client)
         several(client)
+        queues(client)
         transfers(client)
         operations(client)
         operating(client)
@@ -93,6 +94,32 @@ def several(client):
     expect([item.name for item in rest.properties], ["generated/t"])
     changes = list_changes.sync(client=client, after=result.revision - 1, prefix="generated/")
     expect(changes.changes[0].revision, result.revision)
+
+
+def queues(client):
+    increment_property.sync(
+        "generated/q/1", client=client, body=Increment(by=1), ttl_if_new=100)
+    touched = touch_property.sync_detailed("generated/q/1", client=client, ttl=200)
+    expect(touched.status_code, 204)
+    expect(count_properties.sync(client=client, prefix="generated/q/").count, 1)
+    # Without a body: the claim has the value null.
+    taken = pop_property.sync(
+        client=client, prefix="generated/q/", claim="generated/c/", ttl=30, wait=1)
+    expect((taken.result.name, taken.result.value), ("generated/q/1", 1))
+    none = pop_property.sync(client=client, prefix="generated/q/", claim="generated/c/", ttl=30)
+    expect(none.type_, "/problems/not-found")
+    names = ["generated/c/1", "generated/none", "generated/q/1"]
+    found = list_properties.sync(client=client, name=names).properties
+    expect([(item.name, item.value) for item in found],
+           [("generated/c/1", None), ("generated/q/1", 1)])
+    claim = {"name": "generated/c/1", "revision": taken.revision}
+    finish = Transaction.from_dict({"if": [claim], "then": [
+        {"delete": "generated/q/1"}, {"delete-prefix": "generated/c/"}, {"count": "generated/q"},
+        {"put": "generated/q/2", "value": 2, "ttl-if-new": 5}]})
+    result = commit_transaction.sync(client=client, body=finish, wait=1)
+    expect((result.succeeded, result.results[2].count), (True, 0))
+    deleted = delete_properties.sync(client=client, prefix="generated/q")
+    expect((deleted.count, deleted.more), (1, False))
 
 
 def transfers(client):

@@ -1,20 +1,26 @@
-"""Checks the unit file for systemd and the manifests for Kubernetes in deploy/.
+"""Checks the unit file for systemd, the manifests for Kubernetes and the files for compose.
 
     deploy.py BINARY
 
 Runs with the Python of .build-tools, which has kubernetes-validate and PyYAML. `systemd-analyze`
-reads the unit, and says how exposed the service would be, from 0 to 10.
+reads the unit, and says how exposed the service would be, from 0 to 10. What adds TLS to each of
+them is put on top of it, and both together are checked as well.
 """
 
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
 
+import compose
 import kubernetes_validate
 import yaml
 
-DEPLOY = pathlib.Path(__file__).resolve().parent.parent.parent / "deploy"
+TOP = pathlib.Path(__file__).resolve().parent.parent.parent
+DEPLOY = TOP / "deploy"
+# What tells the rows of a list apart, in a patch for Kubernetes.
+KEYS = ("mountPath", "containerPort", "name")
 KUBERNETES = "1.31"
 # Of systemd's own services, few are below 2.
 EXPOSURE_TENTHS_MAX = 20
@@ -27,10 +33,35 @@ def analyze(*arguments):
     return found.returncode, (found.stdout + found.stderr).strip()
 
 
-def unit_mistakes(text, binary):
+def merged(base, patch):
+    """A text of YAML with a patch on top, as Kubernetes and compose merge them."""
+    if isinstance(base, dict) and isinstance(patch, dict):
+        both = {key: merged(base[key], patch[key]) for key in base.keys() & patch.keys()}
+        return {**base, **patch, **both}
+    if isinstance(base, list) and isinstance(patch, list):
+        rows = {row_key(row): row for row in base}
+        for row in patch:
+            key = row_key(row)
+            rows[key] = merged(rows[key], row) if key in rows else row
+        return list(rows.values())
+    return patch
+
+
+def row_key(row):
+    """The member that names a row; of compose's `FROM:TO`, where it is mounted."""
+    if isinstance(row, dict):
+        return next(row[key] for key in KEYS if key in row)
+    return str(row).split(":")[1] if ":" in str(row) else row
+
+
+def unit_mistakes(text, binary, addition=""):
     """What systemd says about the text of a unit, with another path of the program."""
     with tempfile.TemporaryDirectory() as folder:
         unit = pathlib.Path(folder) / "latchkey.service"
+        if addition:
+            (unit.parent / "latchkey.service.d").mkdir()
+            (unit.parent / "latchkey.service.d" / "tls.conf").write_text(addition,
+                                                                         encoding="utf-8")
         unit.write_text(text.replace("/usr/local/bin/latchkey", binary), encoding="utf-8")
         status, said = analyze("verify", "--recursive-errors=no", unit)
         if status != 0 or said:
@@ -41,9 +72,11 @@ def unit_mistakes(text, binary):
             yield "systemd-analyze security: " + (said.splitlines() or ["nothing"])[-1]
 
 
-def manifest_mistakes(text):
+def manifest_mistakes(text, patch="", scheme="HTTP"):
     """What the schemas of Kubernetes say, and what the manifests must have besides."""
     documents = list(yaml.safe_load_all(text))
+    if patch:
+        documents[-1] = merged(documents[-1], yaml.safe_load(patch))
     for document in documents:
         try:
             kubernetes_validate.validate(document, KUBERNETES, strict=True)
@@ -59,22 +92,56 @@ def manifest_mistakes(text):
             for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
                 if probe not in container:
                     yield f"there is no {probe}"
-            pause = container.get("lifecycle", {}).get("preStop", {}).get("sleep", {})
-            delay = pause.get("seconds")
-            if not delay or delay + 10 >= pod.get("terminationGracePeriodSeconds", 0):
+                elif container[probe]["httpGet"].get("scheme", "HTTP") != scheme:
+                    yield f"the {probe} does not use {scheme}"
+            variables = {entry["name"]: entry.get("value") for entry in container.get("env", ())}
+            delay = variables.get("LATCHKEY_SHUTDOWN_DELAY", "")
+            seconds = int(delay[:-1]) if re.fullmatch("[1-9][0-9]*s", delay) else 0
+            if not seconds or seconds + 10 >= pod.get("terminationGracePeriodSeconds", 0):
                 yield "the time to stop is not above the delay and --drain-seconds"
+
+
+def compose_mistakes(text, patch=""):
+    """What the services of compose.yaml lack, and files that it mounts and that are not there."""
+    services = yaml.safe_load(text)["services"]
+    if patch:
+        services = merged(services, yaml.safe_load(patch)["services"])
+    for name, service in services.items():
+        for mistake in compose.mistakes(service):
+            yield f"{name}: {mistake}"
+        for mount in service.get("volumes", ()):
+            source = mount.split(":")[0]
+            if source.startswith("./deploy/") and not (TOP / source).is_file():
+                yield f"{name} mounts {source}, which is not there"
 
 
 def main():
     binary = str(pathlib.Path(sys.argv[1]).resolve())
     unit = (DEPLOY / "latchkey.service").read_text(encoding="utf-8")
     manifest = (DEPLOY / "kubernetes.yaml").read_text(encoding="utf-8")
-    found = [*unit_mistakes(unit, binary), *manifest_mistakes(manifest)]
+    services = (TOP / "compose.yaml").read_text(encoding="utf-8")
+    unit_tls, patch, services_tls = (
+        (DEPLOY / name).read_text(encoding="utf-8")
+        for name in ("latchkey-tls.conf", "kubernetes-tls.yaml", "compose-tls.yaml"))
+    found = [*unit_mistakes(unit, binary), *unit_mistakes(unit, binary, unit_tls),
+             *manifest_mistakes(manifest), *manifest_mistakes(manifest, patch, "HTTPS"),
+             *compose_mistakes(services), *compose_mistakes(services, services_tls)]
     planted = {
         "a misspelled setting": unit_mistakes(unit.replace("UMask=", "Umasc="), binary),
         "a unit with rights": unit_mistakes(unit.split("DynamicUser")[0], binary),
         "a misspelled member": manifest_mistakes(manifest.replace("replicas:", "replica:")),
-        "a pod without a delay": manifest_mistakes(manifest.replace("seconds: 5", "seconds: 25")),
+        "a misspelled setting of a drop-in": unit_mistakes(
+            unit, binary, unit_tls.replace("Environment=", "Environ=")),
+        "a misspelled member of a patch": manifest_mistakes(
+            manifest, patch.replace("scheme:", "schema:"), "HTTPS"),
+        "a probe without TLS": manifest_mistakes(
+            manifest, patch.replace("scheme: HTTPS", "port: http"), "HTTPS"),
+        "a file that is not there": compose_mistakes(
+            services, services_tls.replace("prometheus-tls", "prometheus-ssl")),
+        "a pod with too long a delay": manifest_mistakes(
+            manifest.replace('value: "5s"', 'value: "25s"')),
+        "a pod without a delay": manifest_mistakes(
+            manifest.replace("LATCHKEY_SHUTDOWN_DELAY", "LATCHKEY_DELAY")),
     }
     found += [f"{name} is overlooked" for name, mistakes in planted.items() if not list(mistakes)]
     print("\n".join(found), end="\n" if found else "")

@@ -4,6 +4,7 @@ import re
 import uuid
 
 import schemathesis
+from schemathesis.core import NOT_SET
 
 NAME_BYTES_MAX = 256
 WAIT = re.compile(r"[0-9]+(\.[0-9]+)?(e-[0-9]+)?")
@@ -25,19 +26,55 @@ def filter_path_parameters(context, path_parameters):
     return len(name.encode("utf-8", "surrogatepass")) <= NAME_BYTES_MAX and name not in (".", "..")
 
 
+def mixed(one, other):
+    """Whether one of two texts begins the other."""
+    return one.startswith(other) or other.startswith(one)
+
+
+def apart(prefix, claim):
+    """The claim's prefix, so that it does not begin with the other one."""
+    return ("~" if str(prefix).startswith("!") else "!") + str(claim)[1:]
+
+
+def part_claims(body):
+    """The same in the steps of a transaction."""
+    steps = (body.get("then"), body.get("else")) if isinstance(body, dict) else ()
+    for step in (step for branch in steps if isinstance(branch, list) for step in branch):
+        if isinstance(step, dict) and {"pop", "claim"} <= step.keys():
+            pop, claim = step["pop"], step["claim"]
+            if isinstance(pop, str) and isinstance(claim, str) and mixed(claim, pop):
+                step["claim"] = apart(pop, claim)
+
+
 @schemathesis.hook
 def before_call(context, case, kwargs):
     """A key is for one request, which a schema cannot say: each valid key is made a new one.
 
     Otherwise a request would be answered with the answer to an earlier one. Nor can a schema say
-    which parameters stand alone: `wait` needs `after`, and `revision` stands without both. A long
-    poll is made short, and its time is spelled without an exponent.
+    which parameters stand alone: `wait` of a property needs `after`, and `revision` stands without
+    both; names of a list stand without a page, `ttl-if-new` without `ttl`, and a claim has a time,
+    and not the prefix of its pop. A wait is made short, and its time has no exponent.
     """
     query = case.query or {}
+    if case.path == "/v1/properties" and case.method in ("GET", "HEAD") and query.get("name"):
+        for other in ("prefix", "limit", "after", "delimiter"):
+            query.pop(other, None)
+    if "ttl-if-new" in query:
+        query.pop("ttl", None)
+    if case.path == "/v1/pop":
+        if "claim" in query or "ttl" in query:
+            query.setdefault("ttl", 60)
+            query.setdefault("claim", "claims/")
+            if mixed(str(query["claim"]), str(query.get("prefix"))):
+                query["claim"] = apart(query["prefix"], query["claim"])
+        else:
+            case.body = NOT_SET
+    part_claims(case.body)
     wait = str(query.get("wait"))
     if WAIT.fullmatch(wait) and float(wait) <= WAIT_SECONDS_MAX:
-        query["wait"] = 0
-        if "after" not in query:
+        # A text that reads as a number is one in a query: it is made no number.
+        query["wait"] = "x" if isinstance(query["wait"], str) else 0
+        if case.path.startswith("/v1/properties") and "after" not in query:
             del query["wait"]
     if REVISION.fullmatch(str(query.get("revision"))):
         query.pop("after", None)

@@ -18,13 +18,14 @@ import curls
 import generated
 import monitoring
 import profiles
+import tls
 import tour
 
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
 TOOLS = TOP / ".build-tools"
 sys.path.insert(0, str(TOP / "scripts"))
 
-from process import Failure, Latchkey  # noqa: E402
+from process import Failure, Latchkey, create_token  # noqa: E402
 
 CONTRACT = TOP / "openapi.yaml"
 OPENMETRICS = "application/openmetrics-text; version=1.0.0"
@@ -37,6 +38,8 @@ def main():
     parser.add_argument("--examples", type=int, default=25, help="random ones for each operation")
     parser.add_argument("--seed", type=int, default=1)
     arguments = parser.parse_args()
+    # Some commands run in another folder.
+    arguments.binary = os.path.abspath(arguments.binary)
 
     with tempfile.TemporaryFile("w+") as log:
         try:
@@ -45,10 +48,12 @@ def main():
                 step("docs/http-api.md is true: each command gets its status", run_page, service)
                 step("that check finds mistakes", run_broken_pages, service)
                 step("a client generated from openapi.yaml calls it", call_generated, service)
+            step("Swift OpenAPI Generator can take openapi.yaml whole", check_swift_rules)
             # All clients have one address.
             with tempfile.TemporaryDirectory() as folder, \
                     Latchkey(arguments.binary, "--shadow", "all", "--shadow-sample", "1/2",
-                             "--client-share", "1/1", "--data", folder, log=log) as service:
+                             "--client-share", "1/1", "--data", f"{folder}/data",
+                             "--audit-log", f"{folder}/audit", log=log) as service:
                 step("the README's tour comes out as printed", take_tour, service)
                 step("the service serves that description", serves_contract, service)
                 step("promtool accepts the metrics", check_with_promtool, service)
@@ -63,6 +68,8 @@ def main():
                 step("the service is still up", still_up, service)
             step("the service keeps to it, tokens included", check_rules, arguments, log)
             step("each route asks for its rights", check_access, arguments.binary, log)
+            for name, check in tls.CHECKS.items():
+                step(f"TLS: {name}", check_tls, check, arguments.binary)
             step("a profile of contention blames the planted holder",
                  profiles.hot, arguments.binary, log, profiles.check_file)
         except Failure as failure:
@@ -112,6 +119,10 @@ def call_generated(service):
             raise Failure("an endpoint that the generator leaves out is overlooked")
 
 
+def check_swift_rules():
+    run(tool("python"), TOP / "Tests" / "contract" / "swift_rules.py", CONTRACT)
+
+
 def check_access(binary, log):
     script = TOP / "Tests" / "contract" / "access.py"
     with tempfile.TemporaryDirectory() as folder:
@@ -153,12 +164,9 @@ def serves_contract(service):
         raise Failure(f"/openapi.yaml has the type {headers.get_content_type()}")
 
 
-def create_token(binary, lines, name, *grants):
-    """Adds a token to a file of them, and returns it."""
-    words = [word for grant in grants for word in ("--grant", grant)]
-    return subprocess.run(
-        [binary, "token", "create", name, *words, "--token-file", lines], capture_output=True,
-        text=True, timeout=COMMAND_SECONDS_MAX, check=True).stdout.strip()
+def check_tls(check, binary):
+    with tempfile.TemporaryDirectory() as folder:
+        check(binary, pathlib.Path(folder))
 
 
 def check_rules(arguments, log):
@@ -192,6 +200,8 @@ def drive(service, token, arguments):
 
 def check_configuration():
     run(tool("promtool"), "check", "config", str(TOP / "deploy" / "prometheus.yaml"))
+    run(tool("promtool"), "check", "config", "--syntax-only",
+        str(TOP / "deploy" / "prometheus-tls.yaml"))
 
 
 def check_deploy(binary):

@@ -5,7 +5,7 @@ import itertools
 from browser import ENTER, SHIFT, TAB
 from process import Failure
 
-PARTS = ("contention", "properties", "operations")
+PARTS = ("overview", "contention", "properties", "operations")
 STOPS_MAX = 150
 
 VISIBLE = """
@@ -53,12 +53,12 @@ def show(service, browser, part):
                      "document.querySelector(`nav a[href='#${arguments[0]}'][aria-current]`)", part)
     if part == "contention":
         browser.wait_for("figures", "return document.querySelector('#strategies tr')")
-    elif part == "operations":
-        browser.wait_for("a state", "return document.querySelector('#operations-state')"
-                         ".textContent !== ''")
+    elif part in ("overview", "operations"):
+        browser.wait_for("a state", "return document.querySelector(`#${arguments[0]}-state`)"
+                         ".textContent !== ''", part)
     else:
         browser.wait_for("rows", "return document.querySelector('#rows li')")
-        browser.click("#rows button")
+        browser.click("#rows button:not(.folder)")
         browser.wait_for("the editor", "return !document.getElementById('editor').hidden")
 
 
@@ -96,7 +96,7 @@ def check_enter(service, browser):
     focus(browser, "a[href='#properties']")
     browser.press(ENTER)
     browser.wait_for("rows", "return document.querySelector('#rows li')")
-    focus(browser, "#rows button")
+    focus(browser, "#rows button:not(.folder)")
     browser.press(ENTER)
     browser.wait_for("the editor has the focus",
                      "return document.activeElement.id === 'editor-title'")

@@ -21,9 +21,12 @@ sys.path.insert(0, str(TOP / "scripts"))
 from process import Failure, Latchkey, Server  # noqa: E402
 
 import accessibility  # noqa: E402
+import folders  # noqa: E402
 import operations  # noqa: E402
+import overview  # noqa: E402
 import properties  # noqa: E402
 import report  # noqa: E402
+import revisions  # noqa: E402
 import tokens  # noqa: E402
 from browser import WAIT_SECONDS_MAX, Browser  # noqa: E402
 
@@ -69,6 +72,8 @@ def main():
                         step("a service that asks for tokens gets one from the reader",
                              tokens.check, arguments.binary, pathlib.Path(folder), browser, log,
                              arguments.screenshots)
+                    step("the overview shows what is near its bound", overview.check_bounds,
+                         arguments.binary, browser, log)
                     step("the page of a report fits narrow screens and paper", report.check,
                          arguments.binary, profile, browser, arguments.screenshots)
         except Failure as failure:
@@ -89,8 +94,12 @@ def run(service, browser, screenshots):
     properties.prepare(service)
     browser.look_like(1280, 900)
     browser.open(service.url + "/")
+    for name, check in overview.CHECKS:
+        step(name, check, service, browser)
     step("contention is drawn for each strategy", check_contention, service, browser)
     for name, check in properties.checks(has_watch, has_expiry):
+        step(name, check, service, browser)
+    for name, check in (*folders.CHECKS, *revisions.CHECKS):
         step(name, check, service, browser)
     for name, check in operations.checks(has_operations):
         step(name, check, service, browser)
@@ -132,6 +141,7 @@ def check_policy(service):
 
 
 def check_contention(service, browser):
+    browser.click("a[href='#contention']")
     for _ in range(40):
         service.ask("POST", "/v1/properties/load/increment")
     rows = browser.wait_for("a row for each strategy",
@@ -158,9 +168,9 @@ def check_contention(service, browser):
 
 def take(browser, service, folder):
     folder.mkdir(parents=True, exist_ok=True)
-    for part in ("contention", "properties", "operations"):
+    for part in accessibility.PARTS:
         for name, width, scheme in (("light", 1280, "light"), ("dark", 1280, "dark"),
-                                    ("narrow", 360, "light")):
+                                    ("medium", 768, "light"), ("narrow", 360, "light")):
             browser.look_like(width, 900, scheme)
             browser.open(f"{service.url}/#{part}")
             browser.run("document.activeElement.blur(); scrollTo(0, 0)")

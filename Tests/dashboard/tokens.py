@@ -25,6 +25,8 @@ def check(binary, folder, browser, log, pictures):
         browser.type("#token-text", token)
         browser.click("#token .main-button")
         browser.wait_for("no question", "return !document.getElementById('token').open")
+        browser.wait_for_text("#overview-state", "Live")
+        browser.wait_for_text("#watches-note", "needs the right admin")
         browser.click("a[href='#properties']")
         browser.wait_for_text("#watch-state", "Live")
         service.ask("PUT", "/v1/properties/seen", "1", {"Authorization": f"Bearer {token}"})

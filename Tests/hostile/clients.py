@@ -2,16 +2,24 @@
 
 A case subclasses `Peer` and says what is sent when the connection is open, when bytes have come
 and when it is over. Nothing here reads HTTP; `answers.py` does, from what a peer has kept.
+
+A peer speaks TLS if the address of the service has a context (service.py). Then it is open after
+the handshake, and otherwise no case has to know.
 """
 
 import errno
 import os
 import select
 import socket
+import ssl
 import struct
 import time
 
 READ_BYTES = 1 << 16
+# Of <linux/in.h>.
+IP_BIND_ADDRESS_NO_PORT = 24
+# What a socket without bytes, or without room, says.
+LATER = (BlockingIOError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
 
 
 class Peer:
@@ -19,8 +27,10 @@ class Peer:
 
     receive_bytes = None
 
-    def __init__(self, loop, address):
-        self.loop, self.address = loop, address
+    def __init__(self, loop, address, source=None):
+        """`source` is the address of the client; that which the kernel chooses if it is None."""
+        self.loop, self.address, self.source = loop, address, source
+        self.context = getattr(address, "context", None)
         self.socket, self.unsent, self.is_open = None, b"", False
 
     def connect(self):
@@ -28,6 +38,10 @@ class Peer:
         self.socket = socket.socket(family, socket.SOCK_STREAM | socket.SOCK_NONBLOCK)
         if self.receive_bytes:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self.receive_bytes)
+        if self.source:
+            # So the kernel chooses the port at connect(), and there is one for each pair.
+            self.socket.setsockopt(socket.IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1)
+            self.socket.bind((self.source, 0))
         self.is_open = False
         result = self.socket.connect_ex(self.address)
         if result not in (0, errno.EINPROGRESS):
@@ -47,7 +61,7 @@ class Peer:
         try:
             while self.unsent:
                 self.unsent = self.unsent[self.socket.send(self.unsent):]
-        except BlockingIOError:
+        except LATER:
             pass
         except OSError:
             # The end is for the reading side to find, after what is still to be read.
@@ -60,6 +74,8 @@ class Peer:
             if error:
                 self.finish("refused" if error == errno.ECONNREFUSED else "reset")
                 return
+            if not self._shake():
+                return
             self.is_open = True
             self.opened()
             if self.socket is not None:
@@ -69,10 +85,28 @@ class Peer:
         if self.socket is not None and events & ~select.EPOLLOUT:
             self._read()
 
+    def _shake(self):
+        """Goes on with the handshake of TLS, if there is one. Returns whether it is complete."""
+        if self.context is None:
+            return True
+        try:
+            if not isinstance(self.socket, ssl.SSLSocket):
+                # The descriptor stays the same, and is watched.
+                self.socket = self.context.wrap_socket(self.socket, do_handshake_on_connect=False)
+            self.socket.do_handshake()
+            return True
+        except ssl.SSLWantReadError:
+            self.loop.change(self, select.EPOLLIN)
+        except ssl.SSLWantWriteError:
+            self.loop.change(self, select.EPOLLOUT)
+        except OSError:
+            self.finish("reset")
+        return False
+
     def _read(self):
         try:
             data = self.socket.recv(READ_BYTES)
-        except BlockingIOError:
+        except LATER:
             return
         except OSError:
             self.finish("reset")

@@ -10,7 +10,7 @@ import re
 
 from answers import parse
 from clients import Loop, Peer
-from service import MODES, Failure, Refused, Service, say_status
+from service import MODES, Failure, Refused, Service, has_threads, is_encrypted, say_status
 
 CONNECTIONS_MAX = 1024
 LINES_PER_SECOND_MAX = 10
@@ -62,7 +62,8 @@ def crowd(run, mode, files, clients):
             peers = [Idler(loop, service.address) for _ in range(clients)]
             for peer in peers:
                 peer.connect()
-            loop.run(5, lambda: all(peer.status() or peer.end for peer in peers))
+            loop.run(30 if is_encrypted(mode) else 5,
+                     lambda: all(peer.status() or peer.end for peer in peers))
             lines, busy = measure(service, loop, peers, 1 if run.quick else 5)
             served = sum(peer.status() == 200 for peer in peers)
             refused = sum(peer.status() == 503 for peer in peers)
@@ -81,7 +82,10 @@ def crowd(run, mode, files, clients):
                  and 0 < len(refusal.log) < SENTENCE_BYTES_MAX
                  and re.search(rb"descriptor|nofile|open files", refusal.log))
         return f"{limits}: start refused: {refusal.log.decode()!r}", right
-    right = (served == min(clients, CONNECTIONS_MAX) and others == 0 and status == 0
+    # A handshake that takes a second on a busy machine can lose its place, before there is anybody
+    # to be told so.
+    others_max = max(0, clients - CONNECTIONS_MAX) if is_encrypted(mode) else 0
+    right = (served == min(clients, CONNECTIONS_MAX) and others <= others_max and status == 0
              and lines < LINES_PER_SECOND_MAX and busy < BUSY_SHARE_MAX and not service.crash())
     return (f"{limits}: {served} served, {refused} refused with 503, {others} neither; idle: "
             f"{lines:.0f} lines/s, {100 * busy:.0f} % of a processor; {say_status(status)}"
@@ -118,7 +122,7 @@ def churn(run, mode):
     repeats = 12 if run.quick else 60
     for i in range(run.repeats or repeats):
         # Several event loops share the descriptors: some run out while others set theirs free.
-        options = MODES[mode] or ("--http-threads", 4)
+        options = MODES[mode] + (() if has_threads(mode) else ("--http-threads", 4))
         with Service(run.binary, "--max-connections", CONNECTIONS_MAX, "--drain-seconds", 1,
                      *options, files=(64, 16384)) as service, Loop() as loop:
             for kind in [Idler] * (30 + 3 * (i % 6)) + [Churner] * 25:

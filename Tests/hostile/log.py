@@ -6,7 +6,7 @@ import time
 
 from answers import parse
 from clients import Loop, Peer
-from service import MODES, Failure, Service, say_status
+from service import MODES, Failure, Service, is_encrypted, say_status
 
 SECRET = b"customer-4711-secret"
 SECRETS = (b"/v1/properties/" + SECRET, b"/v1/properties?prefix=" + SECRET)
@@ -89,7 +89,8 @@ def unread(run, mode):
             shouts = [Shouter(loop, service.address, rounds) for _ in range(40)]
             for peer in resets + shouts:
                 peer.connect()
-            loop.run(5 if run.quick else 20, lambda: all(p.rounds <= 0 for p in resets + shouts))
+            seconds = (5 if run.quick else 20) * (4 if is_encrypted(mode) else 1)
+            loop.run(seconds, lambda: all(p.rounds <= 0 for p in resets + shouts))
             done = sum(rounds - max(0, peer.rounds) for peer in shouts)
             try:
                 answer = service.ask("GET", "/healthz", seconds=3)[0]

@@ -4,8 +4,9 @@
     Tests/hostile/run.py --binary .build-release/bin/latchkey [--quick] [--only NAME]
 
 Every case starts the service anew on a free port of the loopback address, in both thread modes,
-plays clients that mean no good, and prints one line with its figures. `--quick` takes seconds,
-the long form minutes. The cases are those of issue 7. Standard library only.
+plays clients that mean no good, and prints one line with its figures. The long form does so over
+TLS, too; `--quick`, which takes seconds, only where a case is about TLS, or with `--mode`. The
+cases are those of issues 7 and 21. Standard library, and `openssl` for certificates.
 """
 
 import argparse
@@ -13,23 +14,26 @@ import concurrent.futures
 import sys
 import time
 
+import crowds
 import descriptors
 import drain
 import heads
 import log
 import names
 import probes
+import renewal
 import slow
+import tls
 import tokens
-from service import MODES, Failure, Refused
+from service import MODES, PLAIN_MODES, Failure, Refused
 
-SUBJECTS = (drain, descriptors, heads, slow, log, probes, names, tokens)
+SUBJECTS = (drain, descriptors, heads, slow, log, probes, names, tokens, tls, renewal, crowds)
 
 
 def main():
     arguments = parse_arguments()
     attempts = [(subject, name, mode) for subject in SUBJECTS for name in subject.CASES
-                for mode in arguments.mode or MODES
+                for mode in modes(subject, name, arguments)
                 if not arguments.only or name.startswith(tuple(arguments.only))]
     failed = 0
     with concurrent.futures.ProcessPoolExecutor(arguments.jobs) as pool:
@@ -41,6 +45,14 @@ def main():
             failed += not holds
     print(f"\n{len(attempts) - failed} passed, {failed} failed")
     return 1 if failed or not attempts else 0
+
+
+def modes(subject, name, arguments):
+    """The modes of a case. A short run has TLS only where nothing else is possible."""
+    own = getattr(subject, "MODES_OF_CASES", {}).get(name, MODES)
+    if arguments.mode:
+        return [mode for mode in arguments.mode if mode in own]
+    return [mode for mode in own if mode in PLAIN_MODES] or own if arguments.quick else own
 
 
 def attempt(subject, name, arguments, mode):

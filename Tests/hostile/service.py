@@ -11,14 +11,23 @@ import resource
 import select
 import signal
 import subprocess
+import ssl
 import threading
 import time
 import http.client
 
+import certificates
+
 START_SECONDS_MAX = 15
 KEPT_BYTES_MAX = 4 << 20
-LISTENING = re.compile(rb"listening on http://([^\s/]+):(\d+)")
-MODES = {"event-loop": (), "thread-per-connection": ("--thread-per-connection",)}
+LISTENING = re.compile(rb"listening on https?://([^\s/]+):(\d+)")
+THREADS = ("--thread-per-connection",)
+# Among the options: the service makes a certificate for itself, and all its clients speak TLS.
+ENCRYPTED = ("TLS",)
+PLAIN_MODES = {"event-loop": (), "thread-per-connection": THREADS}
+MODES = {**PLAIN_MODES, "event-loop-tls": ENCRYPTED,
+         "thread-per-connection-tls": THREADS + ENCRYPTED}
+TLS_MODES = tuple(mode for mode in MODES if mode not in PLAIN_MODES)
 CRASH = re.compile(rb"Fatal|[Pp]anic|Sanitizer|abort|Assertion|Illegal|Segmentation|\*\*\* ")
 
 
@@ -32,6 +41,31 @@ class Refused(Exception):
     def __init__(self, status, log):
         super().__init__(f"status {status}: {log[:200]!r}")
         self.status, self.log = status, log
+
+
+class Address(tuple):
+    """Where a service is: a host and a port. With `context`, its clients speak TLS."""
+
+    context = None
+
+
+def client_context(certificate=None, least=ssl.TLSVersion.TLSv1_2):
+    """What a client needs for TLS. It takes every certificate: the cases compare them."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    context.minimum_version = least
+    if certificate:
+        context.load_cert_chain(certificate.chain, certificate.key)
+    return context
+
+
+def is_encrypted(mode):
+    return ENCRYPTED[0] in MODES[mode]
+
+
+def has_threads(mode):
+    """Whether each connection has a thread of its own."""
+    return THREADS[0] in MODES[mode]
 
 
 class Stream:
@@ -57,13 +91,19 @@ class Service:
     `files` is the soft and the hard limit of descriptors. `closed` are the standard streams that
     are closed when the program starts. `log` is a descriptor that gets the log instead of us.
     `hang_up` is what SIGHUP does at the start, "default" or "ignore", as `nohup` has it. Else a
-    child would inherit that from us, and `nohup make test` would be another test.
+    child would inherit that from us, and `nohup make test` would be another test. `share` is that
+    of one client: as a rule all, because the clients of most cases have one address.
     """
 
-    def __init__(self, binary, *options, files=None, closed=(), log=None, hang_up="default"):
-        # All clients have one address.
+    def __init__(self, binary, *options, files=None, closed=(), log=None, hang_up="default",
+                 share="1/1"):
+        self.certificate = None
+        if ENCRYPTED[0] in options:
+            self.certificate = certificates.Certificate("localhost")
+            options = [option for option in options if option != ENCRYPTED[0]]
+            options += self.certificate.options()
         self.command = ["env", f"--{hang_up}-signal=HUP", str(binary), "serve", "--port", "0",
-                        "--client-share", "1/1", *map(str, options)]
+                        "--client-share", share, *map(str, options)]
         self.files, self.closed, self.given_log = files, closed, log
         self.process = self.log = self.output = self.status = None
 
@@ -80,7 +120,9 @@ class Service:
         if log_end is not None:
             os.close(log_start)
             self.log = Stream(log_end)
-        self.address = self._listening_address()
+        self.address = Address(self._listening_address())
+        if "--tls-certificate" in self.command:
+            self.address.context = client_context()
         return self
 
     def _prepare(self):
@@ -110,6 +152,8 @@ class Service:
     def __exit__(self, *_):
         self.kill()
         os.close(self.exit_event)
+        if self.certificate:
+            self.certificate.remove()
 
     def ended_within(self, seconds):
         poll = select.poll()
@@ -142,9 +186,20 @@ class Service:
     def thread_count(self):
         return len(os.listdir(f"/proc/{self.process.pid}/task"))
 
+    def url(self, path):
+        scheme = "https" if self.address.context else "http"
+        return "{}://{}:{}{}".format(scheme, *self.address, path)
+
+    def connection(self, seconds=10, **options):
+        """A new connection for requests."""
+        if self.address.context:
+            options = {"context": self.address.context, **options}
+            return http.client.HTTPSConnection(*self.address, timeout=seconds, **options)
+        return http.client.HTTPConnection(*self.address, timeout=seconds, **options)
+
     def ask(self, method, path, body=None, headers=None, seconds=10):
         """One request on a connection of its own. Returns status, headers and body."""
-        connection = http.client.HTTPConnection(*self.address, timeout=seconds)
+        connection = self.connection(seconds)
         try:
             connection.request(method, path, body, {"Host": "127.0.0.1", **(headers or {})})
             answer = connection.getresponse()

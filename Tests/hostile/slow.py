@@ -6,7 +6,7 @@ the sockets that have the service's port.
 
 import time
 
-from clients import Loop, Peer
+from clients import LATER, Loop, Peer
 from service import MODES, Failure, Service
 
 ASK = b"GET /v1/properties/large HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
@@ -38,7 +38,7 @@ class Mute(Peer):
         """Takes a few bytes. Returns whether the connection is still there."""
         try:
             return self.socket.recv(count) != b""
-        except BlockingIOError:
+        except LATER:
             return True
         except OSError:
             return False

@@ -4,6 +4,7 @@ import contextlib
 import http.client
 import json
 import socket
+import subprocess
 import time
 import urllib.parse
 
@@ -49,6 +50,14 @@ def same(found, wanted, what):
 
 def path_of(name):
     return "/v1/properties/" + urllib.parse.quote(name, safe="")
+
+
+def asked_with(options):
+    """Marks a check whose service has options: a function of its program and a folder."""
+    def mark(check):
+        check.options = options
+        return check
+    return mark
 
 
 def names(service, proxy):
@@ -167,6 +176,48 @@ def fill(proxy):
     ask(proxy, "POST", "/v1/import?partial=true&batch=1000", lines, expect=200)
 
 
+def token_options(binary, folder):
+    made = subprocess.run(
+        [binary, "token", "create", "ci", "--grant", "read,write", "--token-file",
+         folder / "tokens"], capture_output=True, text=True, timeout=ANSWER_SECONDS_MAX, check=True)
+    (folder / "token").write_text(made.stdout, encoding="ascii")
+    return "--token-file", folder / "tokens"
+
+
+@asked_with(token_options)
+def tokens(service, proxy):
+    """A token goes on, with requests and streams; without one there is a 401 that says so."""
+    token = (service.folder / "token").read_text(encoding="ascii").strip()
+    right = {"Authorization": f"Bearer {token}"}
+    answer = ask(proxy, "GET", "/v1/properties/a", expect=401)
+    same(answer[1]["WWW-Authenticate"], 'Bearer realm="latchkey"', "what is asked for")
+    ask(proxy, "PUT", "/v1/properties/a", "1", right, expect=201)
+    with request(proxy, "GET", "/v1/watch", headers=right) as answer:
+        same(answer.status, 200, "the status of a watch")
+    cookie = ask(proxy, "POST", "/v1/session", headers=right, expect=204)[1]["Set-Cookie"]
+    shown = {"Cookie": cookie.split(";")[0]}
+    ask(proxy, "GET", "/v1/properties/a", headers=shown, expect=200)
+    ask(proxy, "GET", "/v1/properties/a", headers={"Authorization": "Bearer lk_no"}, expect=401)
+
+
+@asked_with(lambda *_: ("--trusted-proxy", "127.0.0.1", "--rate", "1", "--rate-burst", "1"))
+def addresses(_, proxy):
+    """A client is its own address, and no other one that it names."""
+    found = []
+    for source, named in (("127.0.0.2", None), ("127.0.0.3", None), ("127.0.0.4", "127.0.0.5"),
+                          ("127.0.0.5", None), ("127.0.0.4", "127.0.0.6")):
+        connection = http.client.HTTPConnection("127.0.0.1", proxy.port, ANSWER_SECONDS_MAX,
+                                                source_address=(source, 0))
+        try:
+            fields = {"X-Forwarded-For": named} if named else {}
+            connection.request("GET", "/v1/strategies",
+                               headers={"Host": f"{HOST}:{proxy.port}", **fields})
+            found.append(connection.getresponse().status)
+        finally:
+            connection.close()
+    same(found, [200, 200, 200, 200, 429], "the statuses of four clients, and of one once more")
+
+
 def cut(service, proxy):
     """Half an export is not imported, whether the proxy tells of the cut or not."""
     fill(proxy)
@@ -212,4 +263,6 @@ CHECKS = (
     ("a long poll is answered in time", polls),
     ("exports and imports are whole", transfers),
     ("half an export is refused", cut),
+    ("tokens and cookies go on", tokens),
+    ("a client is its own address", addresses),
 )

@@ -29,9 +29,13 @@ ATTEMPTS = 5
 class Proxy:
     """A proxy in front of a service. A context manager."""
 
-    def __init__(self, program, service, mistake=None):
-        """`mistake` is a text of the example and what stands there instead."""
+    def __init__(self, program, service, mistake=None, is_encrypted=False):
+        """`mistake` is a text of the example and what stands there instead.
+
+        With `is_encrypted`, TLS goes to the service, as the comments of the example say.
+        """
         self.program, self.service, self.mistake = program, service, mistake
+        self.is_encrypted = is_encrypted
         self.process = self.port = None
 
     def __enter__(self):
@@ -43,6 +47,8 @@ class Proxy:
             shutil.copy(self.program, binary)
             for _ in range(ATTEMPTS):
                 self.port = free_port()
+                if self.is_encrypted:
+                    shutil.copy(self.service.folder / "certificate.pem", self.folder)
                 config = self.folder / self.example.name
                 text = self.example.read_text(encoding="utf-8")
                 if self.mistake:
@@ -99,6 +105,11 @@ class Nginx(Proxy):
         places = "".join(f"    {kind}_temp_path temp;\n" for kind in (
             "client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
         text = replaced(text, r"listen 80;", f"listen 127.0.0.1:{self.port};")
+        if self.is_encrypted:
+            text = replaced(text, "proxy_pass http:", "proxy_pass https:")
+            text = re.sub(r"# (proxy_ssl_)", lambda found: found[1], text)
+            text = replaced(text, "/etc/latchkey/certificate.pem",
+                            str(self.folder / "certificate.pem"))
         text = replaced(text, r"server 127\.0\.0\.1:8080;",
                         "server {}:{};".format(*self.service.address))
         return replaced(text, r"^http \{\n", "http {\n    access_log off;\n" + places)
@@ -115,8 +126,14 @@ class Caddy(Proxy):
     def configured(self, text):
         text = replaced(text, r"^state\.example\.com \{\n",
                         f"http://{HOST}:{self.port} {{\n\tbind 127.0.0.1\n")
+        block = ""
+        if self.is_encrypted:
+            block = re.search(r"#   transport http \{\n.*?#   \}\n", text, re.DOTALL)[0]
+            block = " {\n" + block.replace("#", "").replace(
+                "/etc/latchkey/certificate.pem", str(self.folder / "certificate.pem")) + "}"
         text = replaced(text, r"reverse_proxy 127\.0\.0\.1:8080",
-                        "reverse_proxy {}:{}".format(*self.service.address))
+                        "reverse_proxy {}{}:{}{}".format(
+                            "https://" if block else "", *self.service.address, block))
         return "{\n\tadmin off\n\tauto_https off\n}\n" + text
 
     def command(self, binary, config):

@@ -8,7 +8,10 @@ Needs what `scripts/require proxies` puts into .build-tools. Standard library on
 
 import argparse
 import pathlib
+import re
+import subprocess
 import sys
+import tempfile
 
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(TOP / "scripts"))
@@ -21,7 +24,9 @@ from proxy import HOST, Caddy, Nginx  # noqa: E402
 class Service(Latchkey):
     """One that a check may kill."""
 
+    listening = re.compile(r"listening on (https?://\S+)")
     is_killed = False
+    folder = None
 
     def kill(self):
         self.is_killed = True
@@ -39,12 +44,30 @@ PLANTED = (
     (Nginx, checks.host, "proxy_set_header Host $http_host;", "proxy_set_header Host $host;"),
     (Nginx, checks.tags, "gzip off;", "gzip on; gzip_min_length 1; gzip_types application/json;"),
     (Nginx, checks.polls, "proxy_read_timeout 90s;", "proxy_read_timeout 300ms;"),
+    (Nginx, checks.addresses, "X-Forwarded-For $proxy_add_x_forwarded_for", "X-Other a"),
+    (Nginx, checks.host, "proxy_ssl_name state.example.com;", "proxy_ssl_name other.example;"),
+    (Caddy, checks.host, "tls_server_name state.example.com", "tls_server_name other.example"),
     (Nginx, checks.transfers, "client_max_body_size 0;", ""),
     (Caddy, checks.host, "reverse_proxy 127.0.0.1:8080",
      "reverse_proxy 127.0.0.1:8080 {\n\t\theader_up Host localhost\n\t}"),
     (Caddy, checks.tags, "reverse_proxy",
      "encode {\n\t\tgzip\n\t\tminimum_length 1\n\t}\n\treverse_proxy"),
 )
+
+
+# What is asked through TLS to the service; the service is not asked besides.
+ENCRYPTED = tuple((kind, check) for kind in (Nginx, Caddy)
+                  for check in (checks.host, checks.tags))
+
+
+def certificate(folder):
+    """The options for a certificate for the name of the examples."""
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
+         "-nodes", "-days", "2", "-subj", f"/CN={HOST}", "-addext", f"subjectAltName=DNS:{HOST}",
+         "-keyout", folder / "key.pem", "-out", folder / "certificate.pem"],
+        capture_output=True, timeout=30, check=True)
+    return ["--tls-certificate", folder / "certificate.pem", "--tls-key", folder / "key.pem"]
 
 
 def main():
@@ -59,20 +82,33 @@ def main():
             print(f"FAILED {kind.name}: {name}: {complaint}" if complaint
                   else f"ok {kind.name}: {name}", flush=True)
             failed += complaint is not None
+    for kind, check in ENCRYPTED:
+        complaint = attempt(arguments, kind, check, is_encrypted=True)
+        print(f"FAILED {kind.name}: TLS to the service: {complaint}" if complaint
+              else f"ok {kind.name}: TLS to the service", flush=True)
+        failed += complaint is not None
     for kind, check, *mistake in PLANTED:
-        if not attempt(arguments, kind, check, mistake):
+        is_encrypted = any(word in mistake[0] for word in ("proxy_ssl_name", "tls_server_name"))
+        if not attempt(arguments, kind, check, mistake, is_encrypted):
             print(f"FAILED {kind.name}: {mistake[1].strip()!r} is overlooked", flush=True)
             failed += 1
     return 1 if failed else 0
 
 
-def attempt(arguments, kind, check, mistake=None):
+def attempt(arguments, kind, check, mistake=None, is_encrypted=False):
     """Why the check fails, or None."""
     try:
-        with Service(arguments.binary, "--allowed-host", HOST) as service, \
-                kind(arguments.tools / kind.name, service, mistake) as proxy:
-            check(service, proxy)
-            return None
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            options = list(check.options(arguments.binary, folder)
+                           if hasattr(check, "options") else ())
+            if is_encrypted:
+                options += certificate(folder)
+            with Service(arguments.binary, "--allowed-host", HOST, *options) as service:
+                service.folder = folder
+                with kind(arguments.tools / kind.name, service, mistake, is_encrypted) as proxy:
+                    check(service, proxy)
+                    return None
     except (Failure, OSError) as failure:
         return failure or type(failure).__name__
 

@@ -5,14 +5,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* One GET request over libcurl, whose functions take a variable number of arguments, which Swift
- * cannot call.
+/* One request over libcurl, whose functions take a variable number of arguments, which Swift cannot
+ * call.
  *
- * Design. A request runs on the thread that calls latchkey_fetch_get, which returns when it is
- * over. Both callbacks are called on this thread. libcurl resolves the name on a thread of its own,
+ * Design. A request runs on the thread that calls latchkey_fetch_send, which returns when it is
+ * over. All callbacks are called on this thread. libcurl resolves the name on a thread of its own,
  * which can outlive the request until the resolver gives up. Nothing is shared between two
- * requests: no connections, no cookies, no resolved names. Redirects are not followed, and the
- * environment's proxies are not used: the caller decides about each address. */
+ * requests: no cookies, and no connections and resolved names but those of a session, which one
+ * thread uses at a time. Redirects are not followed, and the environment's proxies are not used:
+ * the caller decides about each address. */
 
 /* What a URL leads to. */
 struct latchkey_fetch_origin {
@@ -31,7 +32,7 @@ void latchkey_fetch_origin_free(struct latchkey_fetch_origin *origin);
 
 enum latchkey_fetch_outcome {
     LATCHKEY_FETCH_ANSWERED,
-    /* is_cancelled said so. */
+    /* is_cancelled or take said so. */
     LATCHKEY_FETCH_CANCELLED,
     LATCHKEY_FETCH_TIMED_OUT,
     /* The body is longer than body_bytes_max, or head and trailers are too long. */
@@ -47,13 +48,47 @@ enum {
     LATCHKEY_FETCH_HEAD_BYTES_MAX = 64 * 1024
 };
 
+/* Connections that are kept for the next request. */
+struct latchkey_fetch_session;
+
+/* NULL if there is no memory. */
+struct latchkey_fetch_session *latchkey_fetch_session_open(void);
+
+void latchkey_fetch_session_close(struct latchkey_fetch_session *session);
+
 struct latchkey_fetch_request {
+    /* NULL: a connection of its own, which is closed in the end. */
+    struct latchkey_fetch_session *session;
+    /* NULL is GET. */
+    const char *method;
     const char *url;
+    /* Header fields that are sent besides libcurl's own, as "name: value", with a NULL at the end;
+     * or NULL. "name:" leaves one of libcurl's own out. */
+    const char *const *fields;
+    /* What is sent; NULL for nothing. */
+    const uint8_t *body;
+    size_t body_count;
+    /* Whether the body is what can be read from body_descriptor, up to its end. */
+    bool streams_body;
+    int body_descriptor;
+    /* A file with the certificates of authorities in PEM, or NULL for those of the system. */
+    const char *authorities;
+    /* Whether the server's certificate need not be right: for a server of the same machine. */
+    bool skips_verification;
+    /* 0: no bound, but for 10 seconds in which the connection has to be made. */
     long timeout_milliseconds;
+    /* The time in which nothing comes, and nothing of a streamed body is sent, after which the
+     * request has failed; 0 for no bound. */
+    long silence_seconds;
+    /* Of a body that is collected. */
     size_t body_bytes_max;
-    /* Asked right before each connection, with the address that it is made to: 4 or 16 bytes. */
+    /* Is given the body of an answer with a status of 2xx, piece by piece, instead of its being
+     * collected. False cancels the request. May be NULL. */
+    bool (*take)(void *context, const uint8_t *bytes, size_t count);
+    /* Asked right before each connection, with the address that it is made to: 4 or 16 bytes.
+     * NULL allows all. */
     bool (*may_connect)(void *context, const uint8_t *address, size_t count, uint16_t port);
-    /* Asked at least every 50 milliseconds. */
+    /* Asked at least every 50 milliseconds. May be NULL. */
     bool (*is_cancelled)(void *context);
     void *context;
 };
@@ -63,6 +98,9 @@ struct latchkey_fetch_answer {
     /* The number of libcurl's error (CURLcode). */
     int code;
     long status;
+    /* The lines of all heads and of the trailers, as they came. */
+    uint8_t *head;
+    size_t head_count;
     uint8_t *body;
     size_t body_count;
     /* Where the answer redirects to, as an absolute URL, or NULL. */
@@ -70,10 +108,13 @@ struct latchkey_fetch_answer {
 };
 
 /* Makes the request. The answer is freed with latchkey_fetch_answer_free. */
-void latchkey_fetch_get(const struct latchkey_fetch_request *request,
-                        struct latchkey_fetch_answer *answer);
+void latchkey_fetch_send(const struct latchkey_fetch_request *request,
+                         struct latchkey_fetch_answer *answer);
 
 void latchkey_fetch_answer_free(struct latchkey_fetch_answer *answer);
+
+/* The version of libcurl that is loaded. It is never freed. */
+const char *latchkey_fetch_library_version(void);
 
 /* libcurl's sentence for an error. It is never freed. */
 const char *latchkey_fetch_reason(int code);

@@ -48,6 +48,7 @@
 #include <stdint.h>
 
 #include "CLatchkeyHTTPAccount.h"
+#include "CLatchkeyHTTPTLS.h"
 
 // Bytes that somebody else owns. `bytes` may be NULL if `count` is 0.
 typedef struct latchkey_http_bytes {
@@ -247,9 +248,9 @@ typedef struct latchkey_http_options {
     // A thread per connection, or else this many event-loop threads; at least 1.
     bool thread_per_connection;
     uint32_t threads;
-    // Connections are encrypted, so nothing may be written to a socket past libmicrohttpd. raw.c
-    // lists the differences. This option does not encrypt anything.
-    bool is_encrypted;
+    // With an identity, the server speaks TLS, 1.2 and 1.3. It is taken over if the server starts.
+    // Nothing is written to a socket past libmicrohttpd then: raw.c lists what is different.
+    latchkey_http_identity *identity;
     uint32_t connections_max;  // at least 1
     // 0: no bound. IPv6 addresses count by their first 64 bits.
     uint32_t connections_per_address_max;
@@ -308,6 +309,10 @@ typedef struct latchkey_http_server latchkey_http_server;
 latchkey_http_server *latchkey_http_start(const latchkey_http_options *options,
                                           latchkey_http_failure *failure);
 
+// Whether latchkey_http_start() could listen there now: the address is bound and given back, and
+// no client can connect meanwhile. Says why not in `failure`. Only `host` and `port` are used.
+bool latchkey_http_can_listen(const latchkey_http_options *options, latchkey_http_failure *failure);
+
 // The port that is listened on. Any thread.
 uint16_t latchkey_http_port(const latchkey_http_server *server);
 
@@ -363,6 +368,12 @@ typedef struct latchkey_http_statistics {
     // log.
     uint64_t library_refused_total;
     uint64_t log_suppressed_total;
+    // Connections whose handshake is not complete; and since the start, handshakes that were
+    // completed, those among them that were resumed, and those that failed or took too long.
+    uint32_t handshaking;
+    uint64_t handshake_total;
+    uint64_t resumed_total;
+    uint64_t handshake_failed_total;
 } latchkey_http_statistics;
 
 // Counts connections and what they are doing. Requests do not pay for it; this walks over the
@@ -442,6 +453,18 @@ latchkey_http_address latchkey_http_request_peer(const latchkey_http_request *re
 // Whether this is an address of `proxies`. Any thread, until the answer.
 bool latchkey_http_request_is_proxy(const latchkey_http_request *request,
                                     const latchkey_http_address *address);
+
+// Whether the handler was called: at the head, the body is still to come. Only on the server's
+// thread, before the handler or the head callback has returned.
+bool latchkey_http_request_is_whole(const latchkey_http_request *request);
+
+// Closes the connection behind the answer. When the function above may be called.
+void latchkey_http_request_close(latchkey_http_request *request);
+
+// Counts the connection for the token of this number, instead of its address. Returns false, and
+// closes the connection behind the answer, if the token has `connections_per_address_max` others.
+// Only on the server's thread, before the handler or the head callback has returned.
+bool latchkey_http_request_belong(latchkey_http_request *request, uint64_t number);
 
 // Gives the request a deadline of its own for its answer, instead of `answer_milliseconds`: so many
 // milliseconds after its handler was called, or none if it is 0. For a handler that waits on

@@ -110,6 +110,9 @@ latchkey_http_write latchkey_http_stream_write(latchkey_http_stream *stream, con
 latchkey_http_write latchkey_http_stream_write_block(latchkey_http_stream *stream,
                                                      latchkey_http_block *block);
 
+// How many bytes were accepted and not yet handed over for sending. Any thread.
+size_t latchkey_http_stream_unsent(latchkey_http_stream *stream);
+
 // Ends the stream behind a last short piece, which is taken though the buffer, or the account, is
 // full. Nothing happens if the stream has ended before. Any thread.
 void latchkey_http_stream_end_with(latchkey_http_stream *stream, const void *bytes, size_t count);

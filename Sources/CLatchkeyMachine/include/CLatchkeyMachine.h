@@ -7,6 +7,7 @@
 #define CLATCHKEYMACHINE_H
 
 #include <linux/futex.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <sys/syscall.h>
 
@@ -32,6 +33,20 @@ int latchkey_machine_count_open(uint64_t tracepoint);
 int latchkey_machine_child_start(const char *path, char *const *arguments, char *const *environment,
                                  int input, int32_t *identifier, int *output);
 
+// Starts a command, found as execvp(3) does, in a process group of its own, with this process's
+// standard streams; and a guard, a process that kills the whole group at `deadline`, in nanoseconds
+// of CLOCK_BOOTTIME, or as soon as the other end of `control` is closed: so also if this process is
+// killed or stopped. Eight bytes that are written to `control` are a new deadline. Gives both
+// identifiers. The command is also killed when the *thread* that called this ends. Returns 0 or an
+// errno. Swift cannot call fork().
+int latchkey_machine_guarded_start(char *const *arguments, char *const *environment,
+                                   uint64_t deadline, int32_t *identifier, int32_t *guard,
+                                   int *control);
+
+// Whether a child has ended. It is still to be waited for, so its identifier is not used again.
+// Swift cannot see the members of siginfo_t.
+bool latchkey_machine_child_has_ended(int32_t identifier);
+
 // Waits for the end of a child and returns its status, 128 and the signal if one ended it, or -1 if
 // it is no child. Swift cannot call the macros that take the status apart.
 int latchkey_machine_child_wait(int32_t identifier);
@@ -47,6 +62,10 @@ uint64_t latchkey_machine_memory_in_use(void);
 // Gives free memory of malloc() back to the system, whole pages between blocks in use included.
 // Locks as above.
 void latchkey_machine_memory_return(void);
+
+// Writes the build ID of the program, of at most `count_max` bytes, and returns its length; 0 if it
+// has none. Swift cannot see dl_iterate_phdr(), a GNU extension.
+int latchkey_machine_build(uint8_t *bytes, int count_max);
 
 // Sends a cache line to and fro between two processors for `budget` nanoseconds, and writes how
 // many nanoseconds a round trip takes, on average over each batch of them. Blocks for as long as

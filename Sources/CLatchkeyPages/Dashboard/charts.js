@@ -9,7 +9,8 @@ const mark = (index, x, y) => make("path", {class: "mark", d: shapes[index % col
 const stroke = (index, d) => make("path",
   {class: "line", d, "stroke-dasharray": dashes[Math.floor(index / colors) % dashes.length]});
 const spanSeconds = 120;
-const markSeconds = 20;
+/// A line has about so many marks.
+const markCount = 6;
 
 /// The greatest value of an axis from 0 and its steps, all round.
 function linearAxis(greatest) {
@@ -27,34 +28,47 @@ function logarithmicAxis(least, greatest) {
 }
 
 /// Draws `lines`, each {name, index, points: [{time, value}]}. A value that is no number is a gap.
-function drawChart(element, title, lines, axis, text) {
-  const [width, height] = [Math.max(element.clientWidth, 200), Math.max(element.clientHeight, 120)];
+/// What is `filled` has its area tinted.
+function drawChart(element, title, lines, axis, text, {span = spanSeconds, filled = false} = {}) {
+  const [width, height] = [Math.max(element.clientWidth, 200), Math.max(element.clientHeight, 100)];
   const [left, right, top, bottom] = [58, width - 8, 8, height - 22];
   const end = now();
-  const x = value => right - (end - value) / spanSeconds * (right - left);
+  const x = value => right - (end - value) / span * (right - left);
   const y = value => bottom - Math.min(1, axis.share(value)) * (bottom - top);
   const grid = axis.ticks.map(value => [
     make("path", {class: "grid", d: `M${left},${y(value).toFixed(1)}H${right}`}),
     make("text", {x: left - 6, y: y(value) + 4, "text-anchor": "end"}, text(value))]);
-  const times = [[120, "2 min ago", "start"], [60, "1 min ago", "middle"], [0, "now", "end"]]
-    .map(([ago, label, anchor]) =>
+  const minutes = seconds => `${seconds / 60} min ago`;
+  const times = [[span, minutes(span), "start"], [span / 2, minutes(span / 2), "middle"],
+    [0, "now", "end"]].map(([ago, label, anchor]) =>
       make("text", {x: x(end - ago), y: height - 4, "text-anchor": anchor}, label));
   const drawn = lines.map(({name, index, points}) => {
-    let [d, isPen, marked] = ["", false, undefined];
+    let [d, isPen, marked, area] = ["", false, undefined, ""];
+    let [first, last] = [];
+    const close = () => {
+      if (isPen) area += `L${last},${bottom}H${first}Z`;
+      isPen = false;
+    };
     const marks = [];
-    points.forEach(({time, value}, place) => {
-      if (!Number.isFinite(value) || time < end - spanSeconds) return void (isPen = false);
-      d += `${isPen ? "L" : "M"}${x(time).toFixed(1)},${y(value).toFixed(1)}`;
+    points.forEach(({time, value}, number) => {
+      if (!Number.isFinite(value) || time < end - span) return close();
+      const place = `${x(time).toFixed(1)},${y(value).toFixed(1)}`;
+      // Without a length, it is a dot.
+      d += isPen ? `L${place}` : `M${place}h0`;
+      area += `${isPen ? "L" : "M"}${place}`;
+      last = x(time).toFixed(1);
+      if (!isPen) first = last;
       isPen = true;
       // Marks move with the line, because they stand at fixed times.
-      const period = Math.floor(time / markSeconds);
-      if (marked !== undefined && period !== marked || place === points.length - 1) {
+      const period = Math.floor(time * markCount / span);
+      if (marked !== undefined && period !== marked || number === points.length - 1) {
         marks.push(mark(index, x(time), y(value)));
       }
       marked = period;
     });
-    return make("g", {class: `c${index % colors}`},
-      make("title", null, name), stroke(index, d), marks);
+    close();
+    return make("g", {class: `c${index % colors}`}, make("title", null, name),
+      filled ? make("path", {class: "area", d: area}) : "", stroke(index, d), marks);
   });
   const latest = lines.map(({name, points}) => `${name} ${text(points.at(-1)?.value)}`).join(", ");
   element.replaceChildren(make("svg", {viewBox: `0 0 ${width} ${height}`, role: "img",

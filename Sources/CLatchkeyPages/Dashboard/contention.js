@@ -7,34 +7,45 @@ const columns = ["Strategy", "Per second", "Contended", "Wait total", "Wait p50"
 const contention = {
   strategies: new Map(), order: [], timer: 0, isPaused: false, windowSeconds: 10, shownMax: 6,
 
-  start() { this.poll(); },
+  start() {
+    // What the service keeps of the time before.
+    this.past = overview.read().then(({points = []} = {}) => points.map(point => ({
+      time: now() - point.ageSeconds, rate: point.acquisitionsPerSecond,
+      ratio: point.contendedRatio})));
+    this.poll();
+  },
   stop() { clearTimeout(this.timer); this.run = undefined; },
 
   async poll() {
     clearTimeout(this.timer);
     const run = this.run = {};
-    const [report, metrics] = this.isPaused ? []
-      : await Promise.all([ask("GET", "/v1/contention"), ask("GET", "/metrics")]);
+    const [report, metrics, past] = this.isPaused ? []
+      : await Promise.all([ask("GET", "/v1/contention"), ask("GET", "/metrics"), this.past]);
     if (this.run !== run) return;
     if (this.isPaused) state("contention-state", "Paused");
     else if (report.ok) {
       const {rows, hottest} = JSON.parse(report.text);
       $("hottest").hidden = !hottest;
       write($("hottest"), hottest ?? "");
-      this.take(rows, metrics.text);
+      this.take(rows, metrics.text, past);
+      this.past = undefined;
       showJournal(metrics.text);
       state("contention-state", "Live", "good");
     } else state("contention-state", reason(report), "bad");
     this.timer = setTimeout(() => this.poll(), 1000);
   },
 
-  take(rows, metrics) {
+  take(rows, metrics, past = []) {
     const waits = bucketsOf(metrics);
     for (const entry of this.strategies.values()) entry.row = undefined;
     for (const row of rows) {
       const key = `${row.strategy} ${row.role}`;
       if (!this.strategies.has(key)) this.strategies.set(key, this.entry(key, row));
       const entry = this.strategies.get(key);
+      if (row.role === "serving") {
+        const last = entry.points.at(-1)?.time ?? -Infinity;
+        entry.points.push(...past.filter(({time}) => time > last));
+      }
       this.add(entry, row, waits.get(key));
     }
     this.order = rows.map(row => `${row.strategy} ${row.role}`);

@@ -1,7 +1,7 @@
 // The editor. It saves with If-Match, so that it never overwrites what its user has not seen.
 
 const editor = {
-  shownMax: 200_000, refreshMilliseconds: 500, historyStep: 10,
+  shownMax: 200_000, refreshMilliseconds: 500,
   name: undefined, isNew: false, text: "", ttlText: "",
 
   get isDirty() { return $("value").value !== this.text || $("ttl").value !== this.ttlText; },
@@ -13,8 +13,7 @@ const editor = {
     $("delete").hidden = $("history-part").hidden = this.isNew;
     write($("editor-title"), title);
     this.forgetNotes();
-    $("history").replaceChildren();
-    write($("history-note"), "");
+    revisions.forget();
     list.render();
   },
 
@@ -34,7 +33,7 @@ const editor = {
     if (!await this.mayLeave()) return;
     Object.assign(this, {name: undefined, isNew: true, etag: undefined, revision: 0});
     this.fill("", "", undefined);
-    $("name").value = $("prefix").value;
+    $("name").value = list.prefix || list.folder;
     this.show("New property");
     $("name").focus();
   },
@@ -61,6 +60,8 @@ const editor = {
     }
     this.etag = answer.headers.get("etag");
     this.revision = revisionOf(answer);
+    this.saved = answer.text;
+    revisions.forget();
     const ttl = answer.headers.get("latchkey-ttl");
     this.fill(answer.text, ttl === null ? "" : String(Math.ceil(Number(ttl))),
       ttl === null ? undefined : now() + Number(ttl));
@@ -163,7 +164,8 @@ const editor = {
     if (found) return this.showConflict(found);
     if (!saved.ok) return note("editor-note", reason(saved), "bad");
     Object.assign(this, {name, isNew: false, etag: saved.headers.get("etag"), text, ttlText,
-      revision: revisionOf(saved), deadline: ttlText === "" ? undefined : now() + Number(ttlText)});
+      saved: text, revision: revisionOf(saved),
+      deadline: ttlText === "" ? undefined : now() + Number(ttlText)});
     this.show(name);
     this.showExpiry();
     write($("editor-facts"), `revision ${this.revision}`);
@@ -182,28 +184,6 @@ const editor = {
     this.close();
     $("create").focus();
     list.load();
-  },
-
-  /// Goes back from value to value: the one before revision R is that as of R - 1.
-  async showEarlier() {
-    const {name} = this;
-    for (let step = 0; step < this.historyStep; step += 1) {
-      const last = Number($("history").lastElementChild?.dataset.revision ?? this.revision);
-      const answer = await property.read(name, last - 1);
-      if (this.name !== name) return;
-      if (!answer.ok) {
-        return write($("history-note"), answer.status === 404
-          ? `The property did not exist before revision ${last}.` : reason(answer));
-      }
-      const revision = revisionOf(answer);
-      const line = make("li", {"data-revision": revision},
-        make("div", {class: "bar"}, make("strong", null, `Revision ${revision}`),
-          button("Use this value", () => {
-            $("value").value = answer.text;
-            $("value").focus();
-          })), make("pre", null, cut(answer.text, 500)));
-      $("history").append(line);
-    }
   },
 };
 
@@ -224,7 +204,6 @@ $("close").addEventListener("click", async () => {
   $("create").focus();
 });
 $("delete").addEventListener("click", () => editor.delete());
-$("earlier").addEventListener("click", () => editor.showEarlier());
 $("take-theirs").addEventListener("click", () => editor.takeTheirs());
 $("keep-mine").addEventListener("click", () => editor.keepMine());
 

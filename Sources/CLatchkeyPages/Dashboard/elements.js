@@ -126,10 +126,18 @@ function scaled(value, units) {
 }
 const count = value => scaled(value, [["", 1], ["k", 1e3], ["M", 1e6], ["G", 1e9], ["T", 1e12]]);
 const duration = value => scaled(value, [[" ns", 1], [" µs", 1e3], [" ms", 1e6], [" s", 1e9]]);
+const bytes = value => scaled(value, [[" B", 1], [" kB", 1e3], [" MB", 1e6], [" GB", 1e9]]);
 const percent = value => Number.isFinite(value)
   ? scaled(Number((value * 100).toPrecision(3)), [["", 1]]) + " %" : "–";
 const time = text => new Date(text).toLocaleTimeString();
 const seconds = value => value < 120 ? `${Math.max(0, value).toFixed(value < 10 ? 1 : 0)} s`
   : value < 7200 ? `${Math.round(value / 60)} min` : value < 172800
     ? `${Math.round(value / 3600)} h` : `${Math.round(value / 86400)} days`;
+/// Two units: what is added to a long time is seen, too.
+function span(value) {
+  const [days, hours, minutes] =
+    [value / 86400, value / 3600 % 24, value / 60 % 60].map(Math.floor);
+  return days > 0 ? `${days} d ${hours} h` : hours > 0 ? `${hours} h ${minutes} min`
+    : minutes > 0 ? `${minutes} min ${Math.floor(value % 60)} s` : `${Math.floor(value)} s`;
+}
 const now = () => performance.now() / 1000;

@@ -1,4 +1,5 @@
-// Properties: one page of the list, kept up to date by a watch that starts at the page's revision.
+// Properties: one page of a folder or of a search, kept up to date by a watch that starts at the
+// page's revision. A folder is what names share up to a slash.
 
 /// The order of the service: bytes of UTF-8, which is the order of code points. That of JavaScript
 /// strings is another.
@@ -10,16 +11,35 @@ function comparesBefore(left, right) {
 }
 
 const list = {
-  pageSize: 50, renderMilliseconds: 250, retryMilliseconds: 3000,
-  rows: new Map(), prefix: "", cursors: [""], next: undefined, timer: 0, renderTimer: 0,
+  pageSize: 50, renderMilliseconds: 250, retryMilliseconds: 3000, emptyMilliseconds: 1000,
+  /// By name; the name of a folder ends with a slash, and its row has no property.
+  rows: new Map(),
+  /// What is searched for; empty: a folder is shown.
+  prefix: "", folder: "",
+  cursors: [""], next: undefined, timer: 0, renderTimer: 0,
+  /// Folders in which something was removed.
+  emptied: new Set(), emptiedTimer: 0,
+
+  /// The names that are shown begin with this.
+  get scope() { return this.prefix || this.folder; },
 
   start() { this.load(); this.clock = setInterval(() => this.showExpiries(), 1000); },
 
   stop() {
     clearTimeout(this.timer);
+    clearTimeout(this.emptiedTimer);
+    this.emptiedTimer = 0;
     clearInterval(this.clock);
     this.source?.close();
     this.run = undefined;
+  },
+
+  /// Shows another folder, or what a search finds.
+  async go({prefix = "", folder = this.folder}) {
+    Object.assign(this, {prefix, folder, cursors: [""], rows: new Map()});
+    $("prefix").value = prefix;
+    this.showPath();
+    await this.load();
   },
 
   again(milliseconds) {
@@ -32,7 +52,8 @@ const list = {
     this.source?.close();
     const run = this.run = {};
     const answer = await ask("GET", withQuery("/v1/properties",
-      {prefix: this.prefix, limit: this.pageSize, after: this.cursors.at(-1)}));
+      {prefix: this.scope, delimiter: this.prefix ? "" : "/", limit: this.pageSize,
+        after: this.cursors.at(-1)}));
     if (this.run !== run) return;
     note("list-problem", answer.ok ? "" : reason(answer), "bad");
     if (!answer.ok) {
@@ -41,13 +62,16 @@ const list = {
     }
     const page = parse(answer.text);
     const old = this.rows;
-    this.rows = new Map(page.properties.map(property => [property.name, old.get(property.name)]));
-    page.properties.forEach(property => this.put(property));
+    const {properties, folders = []} = page;
+    this.rows = new Map([...properties.map(({name}) => [name, old.get(name)]),
+      ...folders.map(name => [name, old.get(name)])]);
+    folders.forEach(name => this.putFolder(name));
+    properties.forEach(property => this.put(property));
     this.next = page.next;
     this.render();
     // What is open and belongs on this page, but is not there, was removed.
-    const isRemoved = editor.name?.startsWith(this.prefix) && !this.rows.has(editor.name)
-      && !this.isOutside(editor.name);
+    const isRemoved = editor.name?.startsWith(this.scope) && !this.rows.has(editor.name)
+      && this.folderOf(editor.name) === undefined && !this.isOutside(editor.name);
     editor.check(isRemoved ? page.revision : this.rows.get(editor.name)?.revision);
     this.watch(page.revision);
   },
@@ -58,7 +82,7 @@ const list = {
       return this.again(this.retryMilliseconds);
     }
     const source = this.source =
-      new EventSource(withQuery("/v1/watch", {prefix: this.prefix, after: revision}));
+      new EventSource(withQuery("/v1/watch", {prefix: this.scope, after: revision}));
     state("watch-state", "Connecting…");
     source.addEventListener("open", () => state("watch-state", "Live", "good"));
     source.addEventListener("ready", () => state("watch-state", "Live", "good"));
@@ -84,18 +108,47 @@ const list = {
       state("watch-state", "The service ended this watch", "bad"));
   },
 
+  /// The folder behind which a property is; undefined if it has a row of its own.
+  folderOf(name) {
+    const end = this.prefix ? -1 : name.indexOf("/", this.folder.length);
+    return end < 0 ? undefined : name.slice(0, end + 1);
+  },
+
   changed(property) {
-    const isShown = this.rows.has(property.name);
-    if (!isShown && this.isOutside(property.name)) return;
-    this.put(property);
     editor.check(property.name === editor.name ? property.revision : undefined);
+    const folder = this.folderOf(property.name);
+    const name = folder ?? property.name;
+    const isShown = this.rows.has(name);
+    if (isShown ? folder !== undefined : this.isOutside(name)) return;
+    if (folder === undefined) this.put(property);
+    else this.putFolder(folder);
     this.render(this.renderMilliseconds);
   },
 
   removed({name, revision}) {
-    this.rows.delete(name);
     if (name === editor.name) editor.check(revision, true);
+    const folder = this.folderOf(name);
+    if (folder !== undefined) return this.check(folder);
+    this.rows.delete(name);
     this.render(this.renderMilliseconds);
+  },
+
+  /// Looks a moment later whether a folder is empty.
+  check(folder) {
+    if (!this.rows.has(folder)) return;
+    this.emptied.add(folder);
+    this.emptiedTimer ||= setTimeout(async () => {
+      this.emptiedTimer = 0;
+      const {run, emptied} = this;
+      this.emptied = new Set();
+      for (const each of emptied) {
+        const answer = await ask("GET",
+          withQuery("/v1/properties", {prefix: each, limit: 1, values: false}));
+        if (this.run !== run) return;
+        if (answer.ok && JSON.parse(answer.text).properties.length === 0) this.rows.delete(each);
+      }
+      this.render();
+    }, this.emptyMilliseconds);
   },
 
   /// Whether a name belongs on an earlier or later page.
@@ -112,11 +165,40 @@ const list = {
     this.rows.set(property.name, row);
   },
 
+  putFolder(name) {
+    if (this.rows.get(name)) return;
+    const face = make("button", {type: "button", class: "row folder"},
+      make("svg", {viewBox: "0 0 16 16", class: "icon", "aria-hidden": "true"},
+        make("path", {d: "M1.5,3h4.5l1.5,2h7v8.5h-13z"})),
+      make("span", {class: "name"}, name.slice(this.folder.length)));
+    face.addEventListener("click", async () => {
+      await this.go({folder: name});
+      $("rows").querySelector("button")?.focus();
+    });
+    this.rows.set(name, {name, parts: {face}, line: make("li", null, face)});
+  },
+
+  /// The way to the folder that is shown.
+  showPath() {
+    const parts = this.folder.split("/").slice(0, -1);
+    const steps = ["", ...parts.map((_, index) => `${parts.slice(0, index + 1).join("/")}/`)];
+    $("path").hidden = this.prefix !== "";
+    $("path").replaceChildren(...steps.map((folder, index) => {
+      const step = button(index === 0 ? "All" : `${parts[index - 1]}/`, async () => {
+        await this.go({folder});
+        $("path").lastElementChild.focus();
+      });
+      if (folder === this.folder) step.setAttribute("aria-current", "true");
+      return step;
+    }));
+  },
+
   row(name) {
+    const shown = this.prefix ? name : name.slice(this.folder.length) || name;
     const [value, revision, expiry] = [make("span", {class: "value mono"}),
       make("span", {class: "soft"}), make("span", {class: "expiry soft"})];
     const face = make("button", {type: "button", class: "row"},
-      make("span", {class: "name"}, name), revision, value, expiry);
+      make("span", {class: "name"}, shown), expiry, value, revision);
     face.addEventListener("click", () => editor.open(name));
     return {parts: {face, value, revision, expiry}, line: make("li", null, face)};
   },
@@ -133,7 +215,9 @@ const list = {
     this.rows = new Map(rows.slice(0, this.pageSize).map(row => [row.name, row]));
     for (const row of this.rows.values()) {
       const {face, value, revision} = row.parts;
-      face.toggleAttribute("aria-current", row.name === editor.name);
+      const isOpen = value !== undefined && row.name === editor.name;
+      if (isOpen) face.setAttribute("aria-current", "true");
+      else face.removeAttribute("aria-current");
       if (!row.isChanged) continue;
       row.isChanged = false;
       write(value, shownValue(row.value, 200));
@@ -149,6 +233,7 @@ const list = {
 
   showExpiries() {
     for (const {ttl, deadline, parts} of this.rows.values()) {
+      if (!parts.expiry) continue;
       write(parts.expiry, ttl === undefined ? "" : `expires in ${seconds(deadline - now())}`);
     }
     editor.showExpiry();
@@ -166,9 +251,8 @@ $("rows").addEventListener("keydown", event => {
 });
 $("search").addEventListener("submit", event => {
   event.preventDefault();
-  list.prefix = $("prefix").value;
-  list.cursors = [""];
-  list.load();
+  list.go({prefix: $("prefix").value});
 });
+list.showPath();
 $("next").addEventListener("click", () => { list.cursors.push(list.next); list.load(); });
 $("previous").addEventListener("click", () => { list.cursors.pop(); list.load(); });

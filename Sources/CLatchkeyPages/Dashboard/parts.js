@@ -1,13 +1,13 @@
 // One part is visible and only that one asks the service, and only while somebody can see the page.
 
-const views = {contention, properties: list, operations};
+const views = {overview, contention, properties: list, operations};
 let current;
 
 function show() {
   const name = location.hash.slice(1);
   if (!(name in views) && current !== undefined) return;
   current?.stop();
-  const shown = name in views ? name : "contention";
+  const shown = name in views ? name : "overview";
   current = views[shown];
   for (const each of Object.keys(views)) $(`view-${each}`).hidden = each !== shown;
   for (const link of $("parts").children) {

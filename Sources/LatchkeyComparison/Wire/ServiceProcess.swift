@@ -117,18 +117,16 @@ final class ServiceProcess {
         _ path: String,
         body: String = ""
     ) throws(ComparisonError) -> (status: Int, body: [UInt8]) {
-        let answer = HealthProbe.answer(
-            host: "127.0.0.1",
-            port: port,
-            method: method,
-            path: path,
-            body: body,
-            timeoutSeconds: Self.timeoutSeconds
-        )
-        switch answer {
-        case .success(let answer): return answer
-        case .failure(let failure):
-            throw ComparisonError("The service cannot be used: \(failure.message).")
+        do {
+            return try LoopbackRequest.answer(
+                port: port,
+                method: method,
+                path: path,
+                body: body,
+                timeoutSeconds: Self.timeoutSeconds
+            )
+        } catch {
+            throw ComparisonError("The service cannot be used: \(error.message).")
         }
     }
 

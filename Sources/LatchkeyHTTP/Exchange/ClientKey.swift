@@ -18,6 +18,9 @@ package struct ClientKey: Hashable, Codable, Sendable {
         bits = tokenNumber
     }
 
+    /// The number of the token; nil for an address.
+    var tokenNumber: UInt64? { kind == .token ? bits : nil }
+
     package init(_ address: NetworkAddress) {
         let (first, last) = address.halves
         kind = first == 0 && last >> 32 == 0xFFFF ? .ipv4 : .ipv6

@@ -8,17 +8,29 @@ extension Exchange {
     /// what the client has sent in that field. So the last address is believed if the connection
     /// comes from a trusted proxy, and each one before it as long as the one behind it is such a
     /// proxy's as well. What is no address ends the walk.
-    package var client: ClientKey {
+    package var client: ClientKey { ClientKey(clientAddress) }
+
+    /// The address of ``client``.
+    package var clientAddress: NetworkAddress {
         var address = NetworkAddress(unsafe latchkey_http_request_peer(request))
         guard isProxy(address), let field = headers(named: "x-forwarded-for") else {
-            return ClientKey(address)
+            return address
         }
         let hops = String(decoding: field, as: UTF8.self).split(separator: ",")
         for hop in hops.reversed() {
             guard isProxy(address), let next = Self.address(of: hop) else { break }
             address = next
         }
-        return ClientKey(address)
+        return address
+    }
+
+    /// Counts the connection for a client that has a token, instead of its address.
+    ///
+    /// Only on the server's thread, before the handler returns.
+    ///
+    /// - Returns: Whether the client may have this connection. Else it is closed behind the answer.
+    package func belongs(to client: ClientKey) -> Bool {
+        client.tokenNumber.map { unsafe latchkey_http_request_belong(request, $0) } ?? true
     }
 
     private func isProxy(_ address: NetworkAddress) -> Bool {

@@ -16,6 +16,14 @@ extension Exchange {
     /// Whether the request has a body and its route was found at its head.
     package var hasPassedHead: Bool { note != 0 }
 
+    /// Whether its body is there, so that it can be answered later; else it is at its head.
+    package var isWhole: Bool { unsafe latchkey_http_request_is_whole(request) }
+
+    /// Closes the connection behind the answer.
+    ///
+    /// Only on the server's thread, before the handler returns.
+    package func closeBehindAnswer() { unsafe latchkey_http_request_close(request) }
+
     /// A number that is kept from the head to the handler; 0 until then.
     var note: UInt64 {
         get { unsafe request.pointee.note }

@@ -27,13 +27,22 @@ extension Exchange {
     }
 }
 
+extension Exchange {
+    /// Whether the page that asks came over TLS, as its browser says.
+    package var isOfSecurePage: Bool {
+        let scheme = Bytes("https://")
+        guard let origin = header(named: .origin) else { return false }
+        return origin.count > scheme.count && origin.range(0, scheme.count) == scheme
+    }
+}
+
 extension ResponseFields {
     /// The header fields of answers that a page of another origin can read besides those that every
     /// page can (Fetch standard, section 3.2.3).
     private static var exposed: StaticString {
         """
         ETag, Location, Retry-After, Allow, Server-Timing, Idempotency-Replayed, \
-        Latchkey-Revision, Latchkey-Created, Latchkey-TTL
+        Latchkey-Revision, Latchkey-Created, Latchkey-TTL, Latchkey-Request-Id
         """
     }
 

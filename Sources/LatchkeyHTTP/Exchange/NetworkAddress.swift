@@ -51,6 +51,25 @@ package struct NetworkAddress: Sendable {
     }
 }
 
+extension NetworkAddress {
+    /// The address as people write it: `1.2.3.4` or `2001:db8::1`.
+    package var text: String {
+        var text = [CChar](repeating: 0, count: Int(INET6_ADDRSTRLEN))
+        let (first, last) = halves
+        if first == 0, last >> 32 == 0xFFFF {
+            var four = in_addr(s_addr: UInt32(truncatingIfNeeded: last).bigEndian)
+            unsafe inet_ntop(AF_INET, &four, &text, socklen_t(text.count))
+        } else {
+            var six = bytes
+            unsafe inet_ntop(AF_INET6, &six, &text, socklen_t(text.count))
+        }
+        return String(
+            decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) },
+            as: UTF8.self
+        )
+    }
+}
+
 /// All addresses that begin with the same bits.
 package struct Network: Sendable {
     let network: latchkey_http_network

@@ -96,6 +96,11 @@ package final class ResponseStream: @unchecked Sendable {
         unsafe write(bytes.span.bytes)
     }
 
+    /// How many bytes were accepted and not yet handed over for sending.
+    package var unsentByteCount: Int {
+        unsafe stream.map { unsafe latchkey_http_stream_unsent($0) } ?? 0
+    }
+
     /// Ends the stream behind a last short piece, which is taken though the buffer is full.
     package func end(with bytes: [UInt8]) {
         if let stream = unsafe stream {

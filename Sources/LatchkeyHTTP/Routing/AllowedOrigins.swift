@@ -80,7 +80,7 @@ package struct AllowedOrigins: Sendable {
 
 extension Exchange {
     /// Whether a browser has sent the request for a page, or a person with a browser.
-    fileprivate var isOfBrowser: Bool {
+    package var isOfBrowser: Bool {
         hasHeader(named: .origin) || hasHeader(named: .fetchSite)
     }
 

@@ -21,7 +21,7 @@ package struct Query: Sendable {
         case tooManyParameters
     }
 
-    package static let parametersMax = 64
+    package static let parametersMax = 160
 
     package let parameters: [Parameter]
 

@@ -80,14 +80,36 @@ package final class HTTPServer: @unchecked Sendable {
             let text = unsafe String(cString: message.unsafelyUnwrapped)
             unsafe callbacks.takeUnretainedValue().log(text)
         }
+        let identity = unsafe try HTTPServer.identity(configuration)
+        unsafe options.identity = identity
         var failure = unsafe latchkey_http_failure()
         let started = unsafe HTTPServer.start(configuration, &options, &failure)
         guard let server = unsafe started else {
+            if let identity = unsafe identity { unsafe latchkey_http_identity_destroy(identity) }
             throw unsafe HTTPServerError(failure, configuration)
         }
         self.callbacks = callbacks
         unsafe self.server = server
         port = unsafe latchkey_http_port(server)
+    }
+
+    /// Checks that a server could listen on the address of the configuration now.
+    ///
+    /// No client can connect meanwhile.
+    ///
+    /// - Parameter configuration: Of which only the host and the port are used.
+    /// - Throws: Why it could not.
+    package static func checkAddress(
+        _ configuration: HTTPServerConfiguration
+    ) throws(HTTPServerError) {
+        var options = unsafe latchkey_http_options()
+        var failure = unsafe latchkey_http_failure()
+        unsafe options.port = configuration.port
+        let canListen = unsafe configuration.host.withCString { host in
+            unsafe options.host = unsafe host
+            return unsafe latchkey_http_can_listen(&options, &failure)
+        }
+        guard canListen else { throw unsafe HTTPServerError(failure, configuration) }
     }
 
     /// Stops to listen, waits for the requests in flight, and ends the server.
@@ -107,6 +129,16 @@ package final class HTTPServer: @unchecked Sendable {
     package func stop(within limit: Duration) -> (requestCount: Int, answerCount: Int) {
         let cutOff = unsafe latchkey_http_stop(server, UInt32(clamping: limit.wholeMilliseconds))
         return (Int(cutOff.requests), Int(cutOff.answers))
+    }
+
+    /// Shows another identity in all handshakes that begin from now on.
+    ///
+    /// Connections go on. Sessions of before are not resumed. Only of a server that was started
+    /// with an identity.
+    ///
+    /// - Throws: What is wrong with it. The former one stays.
+    package func identify(_ identity: TLSIdentity) throws(TLSIdentityError) {
+        unsafe latchkey_http_identify(server, try identity.made())
     }
 
     /// Counts connections and what they do.
@@ -150,6 +182,17 @@ extension HTTPServer {
                     return unsafe latchkey_http_start(&options, &failure)
                 }
             }
+        }
+    }
+
+    private static func identity(
+        _ configuration: HTTPServerConfiguration
+    ) throws(HTTPServerError) -> OpaquePointer? {
+        guard let identity = configuration.identity else { return nil }
+        do {
+            return unsafe try identity.made()
+        } catch {
+            throw HTTPServerError(code: .configuration, message: error.message, cause: nil)
         }
     }
 

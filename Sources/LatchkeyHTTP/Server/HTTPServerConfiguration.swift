@@ -6,6 +6,8 @@ package struct HTTPServerConfiguration: Sendable {
     package var host = "127.0.0.1"
     /// 0 is a free port.
     package var port: UInt16 = 8080
+    /// With an identity, the server speaks TLS.
+    package var identity: TLSIdentity?
     package var eventLoopCount = min(
         ProcessInfo.processInfo.activeProcessorCount,
         eventLoopCountMax
@@ -108,11 +110,9 @@ extension HTTPServerConfiguration: Configurable {
             "client-share",
             .share(1...1024),
             \.clientShare,
-            "The share of one client in what all clients use: connections, watches and long polls, "
-                + "exports, idempotency keys and their memory, and unsent answers. Beyond it a "
-                + "client gets status 429. "
-                + "A client is an address of IPv4, or the first 64 bits of one of IPv6. 1/1 is no "
-                + "bound.",
+            "The share of one client in what all clients use: connections, watches and long "
+                + "polls, exports, idempotency keys and their memory, and unsent answers. Beyond "
+                + "it a client gets status 429. 1/1 is no bound.",
             text: { "1/\($0)" },
             value: { Int($0.dropFirst(2)) }
         ),
@@ -124,9 +124,9 @@ extension HTTPServerConfiguration: Configurable {
                 isRight: { $0 == "share" || (Int($0).map((0...65_536).contains) ?? false) }
             ),
             \.connectionsPerAddressMax,
-            "The maximum number of connections from one address, a number from 0 to 65536. 0 is no "
-                + "bound, and share is --client-share of --max-connections. Further ones get "
-                + "status 429 and are closed.",
+            "The maximum number of connections of one client. 0 is no bound, and share is "
+                + "--client-share of --max-connections. Further ones get status 429 and are "
+                + "closed.",
             text: { $0.map(String.init) ?? "share" },
             value: { $0 == "share" ? .some(nil) : Int($0) }
         ),
@@ -140,9 +140,8 @@ extension HTTPServerConfiguration: Configurable {
                 )
             ),
             \.trustedProxies,
-            "Addresses and networks of proxies, or none. They speak for others: the number of "
-                + "their connections has no bound of its own, and the last address in "
-                + "X-Forwarded-For, which a proxy has added, is the client for --client-share.",
+            "Addresses and networks of proxies, or none. Their connections have no bound of "
+                + "their own, and the client is the last address in X-Forwarded-For.",
             text: { $0.isEmpty ? "none" : $0.joined(separator: ",") },
             value: { text in
                 text.split(separator: ",").map(String.init).filter { $0 != "none" }
@@ -153,9 +152,7 @@ extension HTTPServerConfiguration: Configurable {
             \.targetBytesMax,
             64...65_536,
             unit: .bytes,
-            "The maximum length of a request's path and query. A longer one gets status 414. A "
-                + "target within this bound that is longer than --max-header-bytes gets status "
-                + "431, or 414 if it is far longer."
+            "The maximum length of a request's path and query. A longer one gets status 414."
         ),
         .integer(
             "max-header-bytes",
@@ -183,8 +180,7 @@ extension HTTPServerConfiguration: Configurable {
             \.answerTimeout,
             1...86_400,
             "The maximum time for the answer to an accepted request. A write that takes longer "
-                + "gets status 500 outcome-unknown, because it may still take effect, and a read "
-                + "503."
+                + "gets status 500 outcome-unknown, and a read 503."
         ),
         .seconds(
             "idle-timeout-seconds",

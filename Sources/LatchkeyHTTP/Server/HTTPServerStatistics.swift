@@ -26,6 +26,14 @@ package struct HTTPServerStatistics: Sendable {
     package let libraryRefusedTotal: UInt64
     /// Lines that were left out of the log, because there were too many in a second.
     package let logSuppressedTotal: UInt64
+    /// Connections whose TLS handshake is not complete.
+    package let handshaking: Int
+    /// Handshakes that were completed.
+    package let handshakeTotal: UInt64
+    /// Those among them that were resumed.
+    package let resumedTotal: UInt64
+    /// Handshakes that failed or took too long.
+    package let handshakeFailedTotal: UInt64
 
     init(_ measured: latchkey_http_statistics) {
         connections = Int(measured.connections)
@@ -41,5 +49,9 @@ package struct HTTPServerStatistics: Sendable {
         timedOutTotal = measured.timed_out_total
         libraryRefusedTotal = measured.library_refused_total
         logSuppressedTotal = measured.log_suppressed_total
+        handshaking = Int(measured.handshaking)
+        handshakeTotal = measured.handshake_total
+        resumedTotal = measured.resumed_total
+        handshakeFailedTotal = measured.handshake_failed_total
     }
 }

@@ -36,7 +36,8 @@ struct OperationBoard {
     /// The identifiers of ended operations, the one that ended first in front.
     private var history: [OperationID] = []
     private var sequence: UInt64 = 0
-    private var byteCount = 0
+    /// How much memory queued operations and kept values take.
+    private(set) var byteCount = 0
     /// The operations that the queue has and has not given back, cancelled ones included.
     private var queuedCount = 0
     private var isDraining = false

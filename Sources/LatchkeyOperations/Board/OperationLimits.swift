@@ -35,15 +35,13 @@ extension OperationLimits: Configurable {
             1...1_125_899_906_842_624,
             unit: .bytes,
             "The maximum length of all queued operations and of the values of ended ones. Old "
-                + "ended operations are forgotten to stay below it; then further ones get status "
-                + "503."
+                + "ended ones are forgotten first; then further ones get status 503."
         ),
         .integer(
             "operation-threads",
             \.executingMax,
             1...256,
-            "The maximum number of operations that execute at once. One that waits keeps its "
-                + "place, but holds no thread."
+            "The maximum number of operations that execute at once, those that wait included."
         ),
     ]
 }

@@ -10,6 +10,8 @@ package final class OperationPlan: Sendable {
 
     /// The name of who submitted it, if that is known.
     package let owner: String?
+    /// The request that submitted it, for those who record what is written.
+    package let origin: OperationOrigin?
     /// Why the owner may not make a step, in a sentence; asked when it is made, because its rights
     /// can have changed.
     let refusal: @Sendable (OperationStep) -> String?
@@ -31,6 +33,7 @@ package final class OperationPlan: Sendable {
 
     package init(
         owner: String? = nil,
+        origin: OperationOrigin? = nil,
         refusal: @escaping @Sendable (OperationStep) -> String? = { _ in nil },
         id: OperationID? = nil,
         name: String? = nil,
@@ -42,6 +45,7 @@ package final class OperationPlan: Sendable {
         source: OwnedBytes? = nil
     ) {
         self.owner = owner
+        self.origin = origin
         self.refusal = refusal
         self.id = id
         self.name = name

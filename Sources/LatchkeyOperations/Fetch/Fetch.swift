@@ -33,13 +33,20 @@ package final class Fetch {
 
     private let limits: FetchLimits
     private let allowed: Set<AllowedOrigin>
+    private let traceparent: String?
     private let isCancelled: () -> Bool
 
     /// - Parameters:
     ///   - limits: Where may be fetched from, and how much.
+    ///   - traceparent: The valid value of the field that is sent, if one is.
     ///   - isCancelled: Asked at least every 50 milliseconds.
-    package init(_ limits: FetchLimits, isCancelled: @escaping () -> Bool) {
+    package init(
+        _ limits: FetchLimits,
+        traceparent: String? = nil,
+        isCancelled: @escaping () -> Bool
+    ) {
         self.limits = limits
+        self.traceparent = traceparent
         allowed = Set(limits.allowed.compactMap { AllowedOrigin($0) })
         self.isCancelled = isCancelled
     }
@@ -83,7 +90,8 @@ package final class Fetch {
         let milliseconds = limit.wholeMilliseconds
         guard milliseconds > 0 else { throw .timedOut }
         var answer = unsafe latchkey_fetch_answer()
-        unsafe url.withCString { url in
+        let field = traceparent.map { "traceparent: \($0)" } ?? ""
+        unsafe withCStrings(url, field) { url, field in
             var request = unsafe latchkey_fetch_request()
             unsafe request.url = url
             unsafe request.timeout_milliseconds = milliseconds
@@ -94,10 +102,24 @@ package final class Fetch {
             }
             unsafe request.is_cancelled = { unsafe Fetch.from($0).isCancelled() }
             unsafe request.context = Unmanaged.passUnretained(self).toOpaque()
-            unsafe latchkey_fetch_get(&request, &answer)
+            let fields = unsafe traceparent == nil ? [nil] : [field, nil]
+            unsafe fields.withUnsafeBufferPointer { fields in
+                unsafe request.fields = fields.baseAddress
+                unsafe latchkey_fetch_send(&request, &answer)
+            }
         }
         defer { unsafe latchkey_fetch_answer_free(&answer) }
         return try unsafe Self.result(answer)
+    }
+
+    private func withCStrings(
+        _ first: String,
+        _ second: String,
+        _ body: (UnsafePointer<CChar>, UnsafePointer<CChar>) -> Void
+    ) {
+        unsafe first.withCString { first in
+            unsafe second.withCString { unsafe body(first, $0) }
+        }
     }
 
     private static func result(_ answer: latchkey_fetch_answer) throws(FetchFailure) -> Answer {

@@ -1,7 +1,13 @@
+internal import CLatchkeyFetch
 package import LatchkeySettings
 
 /// Where a step may fetch from, and how much.
 package struct FetchLimits: Sendable, Hashable {
+    /// The version of libcurl that is loaded.
+    package static var libraryVersion: String {
+        unsafe String(cString: latchkey_fetch_library_version())
+    }
+
     /// The hosts that are allowed, as they are written in the setting.
     package var allowed: [String] = []
     package var timeLimit = Duration.seconds(10)
@@ -24,10 +30,9 @@ extension FetchLimits: Configurable {
                 )
             ),
             \.allowed,
-            "The hosts from which the step fetch of an operation may read. Without a port: 80 for "
-                + "http and 443 for https. Without this flag nothing is fetched. A name that leads "
-                + "to a private or loopback address is refused unless the address itself is "
-                + "listed.",
+            "The hosts from which the step fetch of an operation may read; none without this "
+                + "flag. Without a port: 80 for http and 443 for https. A name that leads to a "
+                + "private or loopback address is refused unless the address itself is listed.",
             text: { $0.joined(separator: ",") },
             value: { $0.split(separator: ",").map(String.init) }
         ),

@@ -68,6 +68,9 @@ package final class Operations: Sendable {
 
     package var counts: OperationCounts { contents.read { $0.board.counts } }
 
+    /// How much memory queued operations and kept values take.
+    package var byteCount: Int { contents.read { $0.board.byteCount } }
+
     /// Cancels an operation, which then stops as soon as its step can.
     ///
     /// What its steps have done stays. An operation that has ended stays as it is. Nil if there is
@@ -193,7 +196,7 @@ extension Operations {
         }
         guard let (plan, actions) = begun else { return leave(run) }
         perform(actions)
-        StepChain(plan, environment, cancellation) { [weak self] step, stepCount, progress in
+        StepChain(id, plan, environment, cancellation) { [weak self] step, stepCount, progress in
             self?.change {
                 $0.advance(id, step: step, stepCount: stepCount, progress: progress)
             }

@@ -25,6 +25,7 @@ final class StepChain: @unchecked Sendable {
         var done: Int { offset + index }
     }
 
+    private let id: OperationID
     private let cancellation: Cancellation
     /// Keeps what the steps borrow.
     private let plan: OperationPlan
@@ -35,12 +36,14 @@ final class StepChain: @unchecked Sendable {
     private var position: Position
 
     /// - Parameters:
+    ///   - id: Of the operation.
     ///   - plan: The steps.
     ///   - environment: What the steps use.
     ///   - cancellation: The wish to stop.
     ///   - advance: Called with the number of a step, that of all steps, and the progress.
     ///   - end: Called once, at the end.
     init(
+        _ id: OperationID,
         _ plan: OperationPlan,
         _ environment: OperationEnvironment,
         _ cancellation: Cancellation,
@@ -49,6 +52,7 @@ final class StepChain: @unchecked Sendable {
     ) {
         self.plan = plan
         self.environment = environment
+        self.id = id
         self.cancellation = cancellation
         self.advance = advance
         self.end = end
@@ -71,7 +75,8 @@ final class StepChain: @unchecked Sendable {
             previous: position.value,
             environment: environment,
             cancellation: cancellation,
-            refusal: plan.refusal,
+            id: id,
+            plan: plan,
             report: { [weak self] in self?.show($0) },
             resume: { [queue] in queue.async(execute: $0) }
         ).make { result in

@@ -50,11 +50,14 @@ package struct OperationEnvironment: Sendable {
 
     let clock: OperationClock
     /// Makes a change, or says why not.
-    let commit: @Sendable (Change, @escaping @Sendable (CommitResult) -> Void) -> Void
+    let commit:
+        @Sendable (Change, _ owner: String?, @escaping @Sendable (CommitResult) -> Void) -> Void
     /// Finds a property, or says why not.
     let look: @Sendable (PropertyName, @escaping @Sendable (LookResult) -> Void) -> Void
     /// An error as the JSON text that the first step of `catch` is given.
     let describe: @Sendable (OperationFailure) -> [UInt8]
+    /// Is told what steps write.
+    let observe: (@Sendable (OperationWrite) -> Void)?
     let compare: Compare?
     let fetching: FetchLimits
     /// How deep values can nest.
@@ -62,11 +65,12 @@ package struct OperationEnvironment: Sendable {
 
     /// - Parameters:
     ///   - look: Finds a property. What it throws is a backlog that is full.
-    ///   - commit: Makes a change. The same.
+    ///   - commit: Makes a change in the name of an operation's owner. The same.
     ///   - clock: Times the steps.
     ///   - depthMax: How deep values can nest.
     ///   - fetching: The bounds of steps that fetch.
     ///   - compare: Compares strategies, if operations can.
+    ///   - observe: Is told what steps write, on any thread, before the operation goes on.
     ///   - describe: Makes a JSON text of an error.
     package init(
         look:
@@ -75,12 +79,13 @@ package struct OperationEnvironment: Sendable {
             ) throws -> Void,
         commit:
             @escaping @Sendable (
-                Change, @escaping @Sendable (Decision) -> Void
+                Change, _ owner: String?, @escaping @Sendable (Decision) -> Void
             ) throws -> Void,
         clock: OperationClock = .system,
         depthMax: Int = StoreLimits.standard.depthMax,
         fetching: FetchLimits = .standard,
         compare: Compare? = nil,
+        observe: (@Sendable (OperationWrite) -> Void)? = nil,
         describe: @escaping @Sendable (OperationFailure) -> [UInt8]
     ) {
         self.clock = clock
@@ -88,9 +93,10 @@ package struct OperationEnvironment: Sendable {
         self.fetching = fetching
         self.compare = compare
         self.describe = describe
-        self.commit = { change, completion in
+        self.observe = observe
+        self.commit = { change, owner, completion in
             do {
-                try commit(change) { decision in
+                try commit(change, owner) { decision in
                     completion(decision.mapError { .refused($0) })
                 }
             } catch {

@@ -12,7 +12,18 @@ extension StepExecution {
         guard let lines = ImportedLines(value, depthMax: environment.depthMax) else {
             return completion(.failure(.notLines))
         }
-        putBatches(of: lines, completion)
+        putBatches(of: lines) { result in
+            switch result {
+            case .success: observe(.imported(lines.importedCount, lines.revision))
+            case .failure(let failure):
+                if lines.importedCount > 0 {
+                    observe(.imported(lines.importedCount, lines.revision))
+                }
+                if case .cancelled = failure { break }
+                observe(.failed(failure))
+            }
+            completion(result)
+        }
     }
 
     /// Puts a batch, and the next one when it is committed, until the lines have ended.
@@ -29,10 +40,10 @@ extension StepExecution {
         }
         guard !steps.isEmpty else { return completion(.success(lines.summary)) }
         let batch = Transaction(steps)
-        if let reason = refusal(.transaction(batch)) {
+        if let reason = plan.refusal(.transaction(batch)) {
             return completion(.failure(.notAllowed(reason)))
         }
-        environment.commit(.transaction(batch)) { decision in
+        environment.commit(.transaction(batch), plan.owner) { decision in
             switch decision {
             case .success(let commit):
                 resume {
@@ -70,9 +81,9 @@ private final class ImportedLines: @unchecked Sendable {
     private var source: Source
     private var line = 0
     private var readByteCount = 0
-    private var importedCount = 0
+    private(set) var importedCount = 0
     private var steps = ImportSteps(isPartial: false)
-    private var revision: Revision = 0
+    private(set) var revision: Revision = 0
 
     /// Nil if the value is neither a text nor an array.
     init?(_ value: OperationValue, depthMax: Int) {

@@ -7,8 +7,9 @@ struct StepExecution: Sendable {
     let previous: OperationValue?
     let environment: OperationEnvironment
     let cancellation: Cancellation
-    /// Why the owner of the operation may not make a step.
-    let refusal: @Sendable (OperationStep) -> String?
+    /// The operation's identifier.
+    let id: OperationID
+    let plan: OperationPlan
     /// Says how much of the step is done, from 0 to 1; not after its completion.
     let report: @Sendable (Double) -> Void
     /// Calls a closure on the operation's own thread.
@@ -16,12 +17,21 @@ struct StepExecution: Sendable {
 
     /// Makes the step and calls `completion` once, at once or later, on any thread.
     func make(_ completion: @escaping @Sendable (StepResult) -> Void) {
-        if let reason = refusal(step) { return completion(.failure(.notAllowed(reason))) }
+        if let reason = plan.refusal(step) {
+            let failure = OperationFailure.notAllowed(reason)
+            if case .change(let step, _) = step {
+                observe(.failed(failure), step.name)
+            } else {
+                observe(.failed(failure))
+            }
+            return completion(.failure(failure))
+        }
         switch step {
         case .change(let step, let takesPrevious):
             change(step, takesPrevious: takesPrevious, completion)
         case .transaction(let transaction):
-            environment.commit(.transaction(transaction)) { result in
+            environment.commit(.transaction(transaction), plan.owner) { result in
+                observe(result)
                 completion(
                     result.map { commit in
                         var json = JSONWriter()
@@ -39,6 +49,26 @@ struct StepExecution: Sendable {
         case .fetch(let url):
             completion(fetch(url))
         }
+    }
+
+    /// Tells what a change led to.
+    private func observe(_ result: CommitResult, _ name: PropertyName? = nil) {
+        switch result {
+        case .success(let commit): observe(.committed(commit), name)
+        case .failure(let failure): observe(.failed(failure), name)
+        }
+    }
+
+    func observe(_ outcome: OperationWrite.Outcome, _ name: PropertyName? = nil) {
+        environment.observe?(
+            OperationWrite(
+                id: id,
+                owner: plan.owner,
+                origin: plan.origin,
+                name: name,
+                outcome: outcome
+            )
+        )
     }
 
     /// Changes or reads one property, whose value is then the step's value.
@@ -59,7 +89,8 @@ struct StepExecution: Sendable {
         guard let step = takesPrevious ? replacingContent(of: step) : step else {
             return completion(.failure(.noPreviousValue))
         }
-        environment.commit(.step(step)) { result in
+        environment.commit(.step(step), plan.owner) { result in
+            observe(result, step.name)
             switch result {
             case .success(let commit):
                 let property = commit.first?.property
@@ -83,7 +114,7 @@ struct StepExecution: Sendable {
             } else {
                 unsafe .merge(previous.bytes)
             }
-        return Change.Step(step.name, action, ttl: step.ttl)
+        return Change.Step(step.name, action, ttl: step.ttl, isOnlyIfNew: step.isOnlyIfNew)
     }
 
     /// Completes after a time, or when the operation is to stop.
@@ -116,7 +147,11 @@ struct StepExecution: Sendable {
     private func fetch(_ url: String) -> StepResult {
         let text: [UInt8]
         do {
-            text = try Fetch(environment.fetching) { cancellation.isCancelled }.text(url)
+            text = try Fetch(
+                environment.fetching,
+                traceparent: plan.origin?.traceparent,
+                isCancelled: { cancellation.isCancelled }
+            ).text(url)
         } catch {
             return .failure(error == .cancelled ? .cancelled : .fetch(error))
         }

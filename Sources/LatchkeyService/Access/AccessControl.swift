@@ -40,13 +40,13 @@ final class AccessControl: Sendable {
     private let opened: Set<OpenedPage>
 
     /// Reads the file.
-    init(_ settings: AccessSettings) throws(TokenFileError) {
+    init(_ settings: AccessSettings, isEncrypted: Bool = false) throws(AccessFileError) {
         file = Guarded(TokenFile(path: settings.tokenFile))
-        sessions = Sessions(lifetime: settings.sessionTime)
+        sessions = Sessions(lifetime: settings.sessionTime, isSecure: isEncrypted)
         opened = Set(settings.opened)
         _ = try reload(onlyIfChanged: false)
         guard tokenCount > 0 else {
-            throw TokenFileError("\(settings.tokenFile) has no token.")
+            throw AccessFileError("\(settings.tokenFile) has no token.")
         }
     }
 
@@ -58,19 +58,31 @@ final class AccessControl: Sendable {
     /// Who has sent a request, or why that is not known.
     func caller(of exchange: Exchange) -> Identification {
         let found = caller(ofHeader: exchange)
-        guard case .unnamed = found, exchange.hasHeader(named: .cookie) else { return found }
-        return sessions.digest(of: exchange).map { find($0) } ?? .unnamed
+        guard case .unnamed = found else { return found }
+        if exchange.hasHeader(named: .cookie), let digest = sessions.digest(of: exchange) {
+            return find(digest)
+        }
+        return caller(ofCertificate: exchange)
+    }
+
+    /// The holder of the token whose name the client's certificate has.
+    private func caller(ofCertificate exchange: Exchange) -> Identification {
+        switch exchange.clientCertificate {
+        case .none: .unnamed
+        case .refused: .badCertificate
+        case .valid(let name):
+            table.read { $0.byName[name] }.map { .caller($0, nil) } ?? .unknownCertificate
+        }
     }
 
     /// The same of a request whose cookie does not count.
     func caller(ofHeader exchange: Exchange) -> Identification {
         // Another scheme is that of a proxy, and none of ours.
-        guard let field = exchange.header(named: .authorization), field.isOfBearer else {
-            return .unnamed
-        }
-        guard !exchange.repeatsHeader(named: .authorization), let secret = field.bearerToken else {
-            return .malformed
-        }
+        guard let field = exchange.header(named: .authorization) else { return .unnamed }
+        // What is no other scheme is a token that is not right: nothing else stands in for it.
+        guard !exchange.repeatsHeader(named: .authorization) else { return .malformed }
+        guard field.isOfBearer else { return field.isEmpty ? .malformed : .unnamed }
+        guard let secret = field.bearerToken else { return .malformed }
         return find(unsafe secret.withUnsafeBytes { unsafe SHA256.digest($0) })
     }
 
@@ -87,7 +99,9 @@ final class AccessControl: Sendable {
     func isOpen(_ page: OpenedPage) -> Bool { opened.contains(page) }
 
     /// The cookie of a session for the holder of a token.
-    func cookie(for digest: SHA256Digest) -> String { sessions.cookie(for: digest) }
+    func cookie(for digest: SHA256Digest, isSecure: Bool) -> String {
+        sessions.cookie(for: digest, isSecure: isSecure)
+    }
 
     /// What removes the cookie of a session.
     var cookieRemoval: String { sessions.removal }
@@ -98,8 +112,8 @@ final class AccessControl: Sendable {
     ///
     /// - Returns: How many tokens there were and are; nil if the file is as it was.
     /// - Throws: What is wrong with the file. The tokens stay as they were.
-    func reload(onlyIfChanged: Bool) throws(TokenFileError) -> (former: Int, now: Int)? {
-        try file.write { file throws(TokenFileError) in
+    func reload(onlyIfChanged: Bool) throws(AccessFileError) -> (former: Int, now: Int)? {
+        try file.write { file throws(AccessFileError) in
             let lines = onlyIfChanged ? try file.readIfChanged() : try file.read()
             guard let lines else { return nil }
             let former = tokenCount
@@ -131,13 +145,18 @@ final class AccessControl: Sendable {
 
 /// What a request says about who has sent it.
 enum Identification: Sendable {
-    case caller(Caller, SHA256Digest)
+    /// The digest is that of a token that was sent; nil if a certificate was shown.
+    case caller(Caller, SHA256Digest?)
     /// Nothing.
     case unnamed
     /// What it says is no token.
     case malformed
     /// A token that does not count.
     case unknown
+    /// A certificate that cannot be verified.
+    case badCertificate
+    /// A certificate whose name no token has.
+    case unknownCertificate
 }
 
 extension Bytes {
@@ -145,7 +164,7 @@ extension Bytes {
     fileprivate var isOfBearer: Bool {
         let scheme = Bytes("bearer")
         return count >= scheme.count && range(0, scheme.count).equalsIgnoringCase(scheme)
-            && (count == scheme.count || self[scheme.count] == UInt8(ascii: " "))
+            && (count == scheme.count || !self[scheme.count].isLetterOfScheme)
     }
 
     /// The token of an `Authorization` field (RFC 6750, section 2.1); nil if it has none.
@@ -156,5 +175,14 @@ extension Bytes {
         }
         let secret = range(scheme.count, count)
         return secret.contains(UInt8(ascii: " ")) ? nil : secret
+    }
+}
+
+extension UInt8 {
+    /// Whether the name of a scheme goes on with it (RFC 9110, section 5.6.2).
+    fileprivate var isLetterOfScheme: Bool {
+        (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(self)
+            || (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(self | 0x20)
+            || "!#$%&'*+-.^_`|~".utf8.contains(self)
     }
 }

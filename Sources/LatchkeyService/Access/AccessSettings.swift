@@ -20,37 +20,37 @@ package struct AccessSettings: Sendable {
 package enum OpenedPage: String, CaseIterable, Sendable {
     case metrics
     case readyz
+    case version
 }
 
 extension AccessSettings: Configurable {
     package static let standard = Self()
 
     package static let settings: [Setting<Self>] = [
-        file(
+        .file(
             "token-file",
             \.tokenFile,
-            "A file of tokens: who may do what, or none. 'latchkey token create' makes its lines. "
-                + "It is read again when it changes and at SIGHUP. Without it, everybody who can "
-                + "connect may do everything."
+            "A file of tokens: who may do what, or none: everybody everything. 'latchkey token "
+                + "create' makes its lines. It is read again when it changes and at SIGHUP."
         ),
-        file(
+        .file(
             "first-token",
             \.firstToken,
             "If --token-file is not there yet, makes it, with one token that has all rights, and "
-                + "writes the token to this file, which only its owner can read; or none."
+                + "writes the token to this file; or none."
         ),
         .toggle(
             "insecure",
             \.isInsecure,
             "Lets everybody who can connect do everything, on an address that other machines can "
-                + "reach. Without it, such an address needs --token-file."
+                + "reach, without --token-file."
         ),
         Setting(
             "open",
             .list(
                 .spelling(
                     placeholder: "PAGE",
-                    help: "metrics, readyz, or none",
+                    help: "metrics, readyz, version, or none",
                     isRight: { $0 == "none" || OpenedPage(rawValue: $0) != nil }
                 )
             ),
@@ -63,16 +63,18 @@ extension AccessSettings: Configurable {
             "session-seconds",
             \.sessionTime,
             60...2_592_000,
-            "How long the session of a browser lasts, for which POST /v1/session gives a cookie."
+            "How long the session of a browser lasts."
         ),
     ]
+}
 
+extension Setting {
     /// The path of a file, or none.
-    private static func file(
+    static func file(
         _ name: String,
-        _ path: any WritableKeyPath<Self, String> & Sendable,
+        _ path: any WritableKeyPath<Owner, String> & Sendable,
         _ help: String
-    ) -> Setting<Self> {
+    ) -> Self {
         Setting(
             name,
             .text(placeholder: "FILE"),

@@ -1,3 +1,4 @@
+internal import Dispatch
 internal import LatchkeyHTTP
 
 /// What a route asks of those who use it.
@@ -14,11 +15,23 @@ enum RouteNeed: Sendable {
 }
 
 /// Decides whether a request is served: who has sent it, how often, and what its route needs.
+///
+/// **Design.** A request beyond its client's rate is answered a moment later, by a queue of its
+/// own, so that the connections of a client that does not wait bound its refusals. One whose body
+/// is still to come cannot wait: its connection is closed behind the answer.
 struct Admission: Sendable {
     /// Nil if everybody may do everything.
     var access: AccessControl?
     /// Nil if everybody may do it as often as they want.
     var rate: RateLimit?
+
+    /// How many connections a token may have, for the sentence that refuses one more.
+    var connectionCountMax = 0
+
+    private static let queue = DispatchQueue(label: "latchkey.refusals")
+    /// Far less than a client is told to wait, and so long that ten refusals a second are what a
+    /// connection gets.
+    private static let refusalDelay = DispatchTimeInterval.milliseconds(100)
 
     /// Whether every request is served.
     var isOpen: Bool { access == nil && rate == nil }
@@ -28,7 +41,7 @@ struct Admission: Sendable {
 
     /// The statuses of requests that are not.
     var statuses: [UInt16] {
-        (access == nil ? [] : [401, 403]) + (rate == nil ? [] : [429])
+        (access == nil ? [] : [401, 403]) + (access == nil && rate == nil ? [] : [429])
     }
 
     /// Whether a request that no route answers is beyond its client's rate; then it is answered.
@@ -44,7 +57,15 @@ struct Admission: Sendable {
 
     private func refusesRate(of request: ServiceRequest) -> Bool {
         guard let rate, let nanoseconds = rate.take(request.client) else { return false }
-        request.fail(.rateExceeded(nanoseconds))
+        guard request.exchange.isWhole else {
+            request.exchange.closeBehindAnswer()
+            request.fail(.rateExceeded(nanoseconds))
+            return true
+        }
+        // Not at once: a client that does not wait would take the service's time with refusals.
+        Self.queue.asyncAfter(deadline: .now() + Self.refusalDelay) {
+            request.fail(.rateExceeded(nanoseconds))
+        }
         return true
     }
 
@@ -53,19 +74,29 @@ struct Admission: Sendable {
     /// - Parameters:
     ///   - request: Is told who has sent it.
     ///   - need: What the route asks for.
-    ///   - isCounted: Whether the request counts for its client's rate.
+    ///   - counts: Whether the request counts for its client's rate.
+    ///   - isShared: Whether it is refused on a connection over its client's share.
     /// - Returns: Whether the route's handler answers it.
     func admits(
         _ request: inout ServiceRequest,
         _ need: RouteNeed,
-        isCounted: Bool
+        counts: Bool,
+        isShared: Bool
     ) -> Bool {
-        guard let access else { return !(isCounted && refusesRate(of: request)) }
+        guard let access else { return !(counts && refusesRate(of: request)) }
         let identification = access.caller(of: request.exchange)
         if case .caller(let caller, _) = identification {
             request.caller = caller
+            guard !isShared || request.exchange.belongs(to: request.client) else {
+                request.fail(
+                    .shareTaken(
+                        "\(connectionCountMax) connections (--max-connections-per-address)"
+                    )
+                )
+                return false
+            }
         }
-        if isCounted, refusesRate(of: request) { return false }
+        if counts, refusesRate(of: request) { return false }
         guard access.isAsked(need) else { return true }
         guard case .caller(let caller, _) = identification else {
             request.fail(identification)
@@ -88,7 +119,6 @@ extension AccessControl {
         case .token, .right: true
         }
     }
-
 }
 
 extension ServiceRequest {
@@ -98,6 +128,11 @@ extension ServiceRequest {
             switch identification {
             case .caller, .unnamed: nil
             case .malformed: "Authorization must be Bearer and one token."
+            case .badCertificate:
+                "The client's certificate is not of --tls-client-ca, has ended, is not for "
+                    + "clients, or has no common name."
+            case .unknownCertificate:
+                "The common name of the client's certificate is no name in --token-file."
             case .unknown: "This token is not in --token-file, or it is incomplete."
             }
         fail(.unauthorized, detail: detail)

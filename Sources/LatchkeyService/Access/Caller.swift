@@ -28,6 +28,9 @@ struct Caller: @unchecked Sendable {
     @inline(__always)
     var isAnybody: Bool { unsafe token == nil }
 
+    /// Whether the service asks for tokens, and the request has shown none.
+    var isUnknown: Bool { !isAnybody && name == nil }
+
     /// The result of `body` with the token; nil without one.
     @inline(__always)
     private func with<Result>(_ body: (Token) -> Result) -> Result? {
@@ -36,6 +39,9 @@ struct Caller: @unchecked Sendable {
 
     /// The name of the token; nil without one.
     var name: String? { with { $0.client == nil ? nil : $0.name } ?? nil }
+
+    /// The bytes of ``name``.
+    var author: [UInt8]? { with { $0.client == nil ? nil : $0.nameBytes } ?? nil }
 
     /// What shares are counted for; nil without a token.
     var client: ClientKey? { with { $0.client } ?? nil }

@@ -41,14 +41,8 @@ package struct Grants: Hashable, Sendable {
     }
 
     private static func prefix(_ text: Substring) throws(InvalidGrant) -> [UInt8] {
-        guard let decoded = text.removingPercentEncoding else { throw .invalidPrefix }
-        let prefix = Array(decoded.utf8)
-        // Else an empty variable of a script would grant all names.
-        guard !prefix.isEmpty, !text.contains(",") else { throw .invalidPrefix }
-        let owned = OwnedBytes(prefix)
-        do {
-            try unsafe PropertyName.check(owned.bytes)
-        } catch {
+        // Not an empty one: an empty variable of a script would grant all names.
+        guard !text.contains(","), let prefix = PropertyName.prefix(percentEncoded: text) else {
             throw .invalidPrefix
         }
         return prefix

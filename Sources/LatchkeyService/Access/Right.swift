@@ -14,7 +14,7 @@ package enum Right: String, CaseIterable, Sendable {
     case export
     /// Import. What is imported must be writable, too.
     case `import`
-    /// Reset figures, take profiles, and see and cancel everybody's operations.
+    /// Reset figures, take profiles, see who watches, and see and cancel everybody's operations.
     case admin
 
     /// Whether the right is one to properties, whose names can be required to have a prefix.

@@ -69,10 +69,11 @@ extension Change.Step {
     func lackedRight(of caller: Caller) -> Right? {
         let (reads, writes) =
             switch action {
-            case .get: (true, false)
-            case .put, .delete, .expire, .evict: (false, true)
-            case .increment, .merge: (true, true)
+            case .get, .count: (true, false)
+            case .put, .delete, .expire, .evict, .touch, .deletePrefix: (false, true)
+            case .increment, .merge, .pop: (true, true)
             }
+        if case .pop(let claim?) = action, !caller.allows(.write, claim.prefix) { return .write }
         if writes, !caller.allows(.write, name) { return .write }
         return reads && !caller.allows(.read, name) ? .read : nil
     }

@@ -15,11 +15,12 @@ struct SessionRoutes: Sendable {
             }
             // Not for a cookie: one that was stolen could be renewed without end.
             let identification = access.caller(ofHeader: request.exchange)
-            guard case .caller(_, let digest) = identification else {
+            guard case .caller(_, let digest?) = identification else {
                 return request.fail(identification)
             }
             request.respond(.noContent) {
-                $0.add("Set-Cookie", text: access.cookie(for: digest))
+                let isSecure = request.exchange.isOfSecurePage
+                $0.add("Set-Cookie", text: access.cookie(for: digest, isSecure: isSecure))
                 $0.add("Cache-Control", "no-store")
             }
         }

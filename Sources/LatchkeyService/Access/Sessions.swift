@@ -14,10 +14,19 @@ struct Sessions: Sendable {
     private let key: [UInt8]
     /// The name of the cookie: that of each process, because the ports of a host share cookies.
     private let name: String
+    private let attributes: String
     private let now: @Sendable () -> Timestamp
 
-    init(lifetime: Duration, now: @escaping @Sendable () -> Timestamp = { StoreClock.system.now() })
-    {
+    /// - Parameters:
+    ///   - lifetime: Of a cookie.
+    ///   - isSecure: Whether a browser sends it over TLS only.
+    ///   - now: The clock.
+    init(
+        lifetime: Duration,
+        isSecure: Bool = false,
+        now: @escaping @Sendable () -> Timestamp = { StoreClock.system.now() }
+    ) {
+        attributes = "Path=/; HttpOnly; SameSite=Strict" + (isSecure ? "; Secure" : "")
         seconds = Int(lifetime.components.seconds)
         self.now = now
         var random = SystemRandomNumberGenerator()
@@ -29,16 +38,20 @@ struct Sessions: Sendable {
     /// The `Set-Cookie` field for the holder of a token.
     ///
     /// Scripts cannot read it, and pages of other sites cannot have it sent.
-    func cookie(for digest: SHA256Digest) -> String {
+    ///
+    /// - Parameters:
+    ///   - digest: Of the token.
+    ///   - isSecure: Whether the page came over TLS, which a proxy may have ended.
+    /// - Returns: The field's value.
+    func cookie(for digest: SHA256Digest, isSecure: Bool = false) -> String {
         let end = now().milliseconds / 1000 + Int64(seconds)
         let body = "\(Hexadecimal.text(digest.bytes)).\(end)"
-        return "\(name)=\(body).\(code(body)); Max-Age=\(seconds); " + Self.attributes
+        return "\(name)=\(body).\(code(body)); Max-Age=\(seconds); " + attributes
+            + (isSecure && !attributes.hasSuffix("Secure") ? "; Secure" : "")
     }
 
     /// The `Set-Cookie` field that removes the cookie.
-    var removal: String { "\(name)=; Max-Age=0; " + Self.attributes }
-
-    private static let attributes = "Path=/; HttpOnly; SameSite=Strict"
+    var removal: String { "\(name)=; Max-Age=0; " + attributes }
 
     /// The hash of the token that a request's cookie stands for; nil without a cookie that counts.
     func digest(of exchange: Exchange) -> SHA256Digest? {

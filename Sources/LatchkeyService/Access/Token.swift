@@ -7,10 +7,13 @@ internal import Synchronization
 /// **Design.** What it allows can change, and it can be revoked: one atomic reference, and a mark.
 /// ``AccessControl`` changes them, behind the table that requests look tokens up in.
 ///
-/// SAFETY: `@safe` because allowances are never freed: a thread can be looking at a former one.
+/// SAFETY: `@safe` and `@unchecked Sendable` because allowances and the memory of the name are
+/// never freed, as no token is, and the name is written before another thread has the object.
 @safe
-final class Token: Sendable {
+final class Token: @unchecked Sendable {
     let name: String
+    /// In memory of its own: threads that serve would all write to the reference count of an array.
+    private let nameMemory: UnsafeRawBufferPointer
     /// Nil for ``none``.
     let client: ClientKey?
     private let allowance: Atomic<Unmanaged<Allowance>>
@@ -26,9 +29,18 @@ final class Token: Sendable {
 
     private init(_ name: String, client: ClientKey?, _ allowance: Allowance) {
         self.name = name
+        let memory = UnsafeMutableRawBufferPointer.allocate(
+            byteCount: name.utf8.count,
+            alignment: 1
+        )
+        unsafe memory.copyBytes(from: name.utf8)
+        unsafe nameMemory = UnsafeRawBufferPointer(memory)
         self.client = client
         unsafe self.allowance = Atomic(Unmanaged.passRetained(allowance))
     }
+
+    /// A copy of the bytes of ``name``.
+    var nameBytes: [UInt8] { unsafe Array(nameMemory) }
 
     /// Whether the token counts no more.
     var isRevoked: Bool { isGone.load(ordering: .acquiring) }

@@ -75,6 +75,8 @@ protocol ErasedStore: Sendable {
 
     var usage: StoreUsage { get }
 
+    var quotaUsage: [QuotaUsage] { get }
+
     func load(_ properties: [Property], completion: @escaping @Sendable () -> Void)
 
     func replay(
@@ -97,7 +99,7 @@ struct AnyReceiver: DecisionReceiver {
         base.receive(decision)
     }
 
-    func note(for commit: Commit) -> [UInt8]? {
+    func note(for commit: Commit) -> CommitNote? {
         base.note(for: commit)
     }
 }

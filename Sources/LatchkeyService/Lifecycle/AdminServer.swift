@@ -1,14 +1,14 @@
 internal import LatchkeyHTTP
 
-/// A second port, with connections of its own, for probes, monitoring and profiles.
+/// A second port, with connections of its own, for probes, monitoring, the overview and profiles.
 ///
 /// Clients of the first port cannot take its connections, and a firewall can keep them away from
 /// it. It serves while the data is read and while the service drains.
 struct AdminServer: Sendable {
     /// What it serves, of the routes of the service.
     static let patterns: Set = [
-        "/healthz", "/readyz", "/metrics", "/debug/pprof/mutex", "/v1/strategies",
-        "/v1/contention", "/v1/contention/reset",
+        "/healthz", "/readyz", "/metrics", "/version", "/debug/pprof/mutex", "/v1/strategies",
+        "/v1/contention", "/v1/contention/reset", "/v1/overview", "/v1/watches",
     ]
     private static let connectionCountMax = 64
     private static let stopTime = Duration.milliseconds(100)
@@ -48,6 +48,11 @@ struct AdminServer: Sendable {
 
     /// The port that it listens on.
     var port: UInt16 { server.port }
+
+    /// Shows another certificate from now on.
+    func identify(_ identity: TLSIdentity) throws(TLSIdentityError) {
+        try server.identify(identity)
+    }
 
     func open(_ router: Router) {
         gate.open(router)

@@ -1,13 +1,13 @@
+internal import CLatchkeySystem
 internal import Glibc
 
-/// Writes lines to a descriptor on a thread of its own, so that no other thread waits for a slow
-/// reader.
+/// Writes lines on a thread of its own, so that no other thread waits for a slow reader or a disk.
 ///
 /// **Design.** The mutex guards every variable; `changed` is signalled when lines arrive and when
 /// all are written. The mutex is not held during a write. Lines wait up to a bound; further lines
-/// are dropped and counted, and when the descriptor takes lines again, an extra line says how many
-/// are missing. Each line is one system call, so that lines of several processes that share a pipe
-/// do not mix. The thread lives as long as the process, which may end while it writes.
+/// are dropped and counted, and when the sink takes lines again, an extra line says how many are
+/// missing. On a descriptor, each line is one system call, so that lines of several processes that
+/// share a pipe do not mix. The thread lives as long as the process, which may end while it writes.
 ///
 /// SAFETY: `@safe` and `@unchecked Sendable` because mutex and condition are never freed (the
 /// thread always keeps the object) and variables are touched only while the mutex is held.
@@ -16,13 +16,18 @@ package final class LineWriter: @unchecked Sendable {
     /// Makes the line that says how many lines were dropped.
     package typealias Report = @Sendable (UInt64) -> [UInt8]
 
-    /// The maximum number of waiting bytes, without the lines that are being written.
+    /// Writes lines in their order, and returns how many it could not write.
+    package typealias Sink = @Sendable ([[UInt8]]) -> Int
+
+    /// The maximum number of bytes that wait for a descriptor, without those that are being
+    /// written.
     package static let waitingByteCountMax = 64 << 10
 
     /// The writer of the log.
     package static let standardError = LineWriter(descriptor: 2)
 
-    private let descriptor: Int32
+    private let byteCountMax: Int
+    private let sink: Sink
     private let mutex: UnsafeMutablePointer<pthread_mutex_t>
     private let changed: UnsafeMutablePointer<pthread_cond_t>
     private var lines: [[UInt8]] = []
@@ -32,9 +37,21 @@ package final class LineWriter: @unchecked Sendable {
     private var reported: UInt64 = 0
     private var report: Report?
 
+    /// Writes to a descriptor.
+    package convenience init(descriptor: Int32) {
+        self.init(byteCountMax: Self.waitingByteCountMax) { lines in
+            lines.count { !Self.write($0, to: descriptor) }
+        }
+    }
+
     /// Starts the thread, which takes over the caller's signal mask.
-    package init(descriptor: Int32) {
-        self.descriptor = descriptor
+    ///
+    /// - Parameters:
+    ///   - byteCountMax: How many bytes wait at most, without those that are being written.
+    ///   - sink: Called on the thread; may block.
+    package init(byteCountMax: Int, sink: @escaping Sink) {
+        self.byteCountMax = byteCountMax
+        self.sink = sink
         unsafe mutex = .allocate(capacity: 1)
         unsafe mutex.initialize(to: pthread_mutex_t())
         unsafe changed = .allocate(capacity: 1)
@@ -64,6 +81,9 @@ package final class LineWriter: @unchecked Sendable {
     /// How many lines were dropped since the start.
     package var droppedTotal: UInt64 { withLock { dropped } }
 
+    /// How many bytes wait, without those that are being written.
+    package var waitingByteCount: Int { withLock { byteCount } }
+
     /// Adds a line to those that wait; never blocks for the reader.
     ///
     /// - Parameters:
@@ -71,8 +91,8 @@ package final class LineWriter: @unchecked Sendable {
     ///   - report: Makes the line about dropped lines, this one included.
     package func append(_ line: [UInt8], report: Report? = nil) {
         withLock {
-            self.report = report
-            guard byteCount + line.count <= Self.waitingByteCountMax else {
+            if let report { self.report = report }
+            guard byteCount + line.count <= byteCountMax else {
                 dropped += 1
                 return
             }
@@ -83,29 +103,35 @@ package final class LineWriter: @unchecked Sendable {
     }
 
     /// Waits until all lines are written, or the time is over.
-    package func flush(withinMilliseconds milliseconds: Int) {
+    ///
+    /// - Returns: Whether they are written.
+    @discardableResult
+    package func flush(withinMilliseconds milliseconds: Int) -> Bool {
         var end = timespec()
         unsafe clock_gettime(CLOCK_MONOTONIC, &end)
         let nanoseconds = end.tv_nsec + milliseconds * 1_000_000
         end.tv_sec += nanoseconds / 1_000_000_000
         end.tv_nsec = nanoseconds % 1_000_000_000
-        withLock {
-            while isWriting || !lines.isEmpty {
-                guard unsafe pthread_cond_timedwait(changed, mutex, &end) == 0 else { return }
+        return withLock {
+            while isWriting || !lines.isEmpty || dropped != reported {
+                guard unsafe pthread_cond_timedwait(changed, mutex, &end) == 0 else {
+                    return false
+                }
             }
+            return true
         }
     }
 
     private func run() -> Never {
         while true {
             let (taken, missing, report) = take()
-            let failedCount = taken.count { !write($0) }
+            let failedCount = sink(taken)
             // These lines waited while others were dropped, so the report belongs here.
             if missing > 0, let report {
-                _ = write(report(missing))
+                _ = sink([report(missing)])
             }
             withLock {
-                // No report: this descriptor cannot be written.
+                // No report: the sink cannot write.
                 dropped += UInt64(failedCount)
                 reported += UInt64(failedCount)
                 isWriting = false
@@ -131,7 +157,7 @@ package final class LineWriter: @unchecked Sendable {
     }
 
     /// Writes a line and waits for a slow reader; false if it cannot be written.
-    private func write(_ line: [UInt8]) -> Bool {
+    private static func write(_ line: [UInt8], to descriptor: Int32) -> Bool {
         var rest = line[...]
         while !rest.isEmpty {
             let count = unsafe rest.withUnsafeBytes { bytes in

@@ -62,13 +62,18 @@ package struct Log: Sendable {
         guard level >= self.level else {
             return
         }
-        writer.append(line(level, event, fields, time: Self.now)) { count in
-            line(.warning, "log", [("dropped", "\(count)")], time: Self.now)
-        }
+        append(level, event, fields)
     }
 
-    private static var now: String {
-        Date().formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true))
+    /// Writes an event that somebody has asked for, whatever the lowest level is.
+    func writeAsked(_ event: String, _ fields: [(String, String)]) {
+        append(.info, event, fields)
+    }
+
+    private func append(_ level: Level, _ event: String, _ fields: [(String, String)]) {
+        writer.append(line(level, event, fields, time: Timestamp.ofLogs.calendarText)) { count in
+            line(.warning, "log", [("dropped", "\(count)")], time: Timestamp.ofLogs.calendarText)
+        }
     }
 
     func line(

@@ -7,12 +7,8 @@ enum ProcessMetrics {
     /// Registers the process metrics.
     ///
     /// A figure that cannot be read is left out of the scrape.
-    static func register(in registry: MetricRegistry, version: String) {
-        let labels = Labels([
-            ("version", version), ("swift", Fingerprint.compilerVersion),
-            ("configuration", Fingerprint.configuration),
-        ])
-        registry.gauge(build, labels).set(1)
+    static func register(in registry: MetricRegistry, _ program: ProgramVersion) {
+        registry.gauge(build, Labels(program.labels)).set(1)
         registry.collect(figures.map(\.family)) { writer in
             let now = ProcessReading()
             for figure in figures {

@@ -1,4 +1,3 @@
-internal import CLatchkeySystem
 internal import LatchkeyContention
 internal import LatchkeyHTTP
 internal import LatchkeyMachine
@@ -23,10 +22,14 @@ package final class RunningService: Sendable {
     private let profiles: ProfileWindows
     private let persistence: Persistence?
     private let access: AccessControl?
+    private let certificate: ServedCertificate?
+    private let audit: AuditLog?
     private let readiness: Readiness
+    private let overview: Overview
     private let admin: AdminServer?
     private let memory = FreeMemory()
     private let drainTime: Duration
+    private let state: ServiceState
 
     /// The port that the service listens on.
     package var port: UInt16 { server.port }
@@ -48,7 +51,11 @@ package final class RunningService: Sendable {
     ) throws(StartFailure) {
         let log = Log(format: configuration.logFormat, level: configuration.logLevel)
         let access = try configuration.openAccess(log)
+        let certificate = try configuration.openCertificate()
+        var configuration = configuration
+        configuration.http.identity = certificate?.identity
         let registry = MetricRegistry()
+        let audit = try configuration.openAudit(registry, log)
         let meters = ContentionMeters()
         let answers = configuration.answerBudget
         let keepsData = !configuration.persistence.path.isEmpty
@@ -60,9 +67,10 @@ package final class RunningService: Sendable {
             profile: profile,
             registry: registry,
             context: Fingerprint.Context(configuration),
-            readiness: readiness
+            readiness: readiness,
+            program: configuration.program
         )
-        var table = configuration.table(registry, answers, access)
+        var table = configuration.table(registry, answers, access, audit)
         operating.addProbes(to: &table)
         let gate = RouterGate(configuration.router(table, isRecovering: true))
         let early = keepsData ? try Self.listen(configuration.http, gate, log) : nil
@@ -84,6 +92,7 @@ package final class RunningService: Sendable {
             profiles = ProfileWindows()
             ProfileRoutes(profile: profile, windows: profiles).add(to: &table)
             operating.add(to: &table)
+            overview = maker.overview(output, in: &table)
             SessionRoutes(access: access).add(to: &table)
             gate.open(configuration.router(table))
             admin?.open(configuration.router(table, isAdmin: true))
@@ -93,8 +102,11 @@ package final class RunningService: Sendable {
             server = if let early { early } else { try Self.listen(configuration.http, gate, log) }
             drainTime = configuration.drainTime
             self.access = access
+            self.certificate = certificate
+            self.audit = audit
             self.readiness = readiness
             self.admin = admin
+            state = ServiceState(configuration, maker, output, server, answers, audit)
             register(configuration, maker, output, answers, in: registry)
         } catch {
             early?.stop(within: .zero)
@@ -119,13 +131,18 @@ package final class RunningService: Sendable {
             expiries: maker.expiries,
             in: registry
         )
+        state.bounds.register(in: registry)
+        QuotaMetrics.register(made.quotaUsage, in: registry)
         if let persistence {
             DataMetrics.register(persistence, in: registry)
         }
         WatchMetrics.register(journal: maker.journal, watches: watches, in: registry)
         OperationMetrics.register(operations, in: registry)
         AccessMetrics.register(access, isInsecure: configuration.isInsecure, in: registry)
-        ProcessMetrics.register(in: registry, version: configuration.version)
+        certificate?.register(in: registry)
+        ProcessMetrics.register(in: registry, configuration.program)
+        let bounds = state.bounds
+        overview.start { bounds.readings.map { OverviewAnswer.Bound($0) } }
     }
 
     static func listen(
@@ -145,22 +162,59 @@ package final class RunningService: Sendable {
         }
     }
 
-    /// Whether there is a file of tokens.
-    package var hasTokens: Bool { access != nil }
+    /// Whether there are files that can change while the service runs.
+    package var readsFiles: Bool { access != nil || certificate != nil }
 
-    /// Reads the file of tokens again: now, or if it has changed.
+    /// Reads the files of tokens and certificates again: now, or if they have changed.
     ///
-    /// A file that is not right leaves the tokens as they were; the log says so. Watches and long
-    /// polls of those who may not read that any more end.
-    package func reloadTokens(onlyIfChanged: Bool, _ log: Log) {
+    /// A file that is not right leaves everything as it was; the log says so.
+    package func reload(onlyIfChanged: Bool, _ log: Log) {
+        reloadTokens(onlyIfChanged: onlyIfChanged, log)
+        reloadCertificate(onlyIfChanged: onlyIfChanged, log)
+    }
+
+    private func reloadCertificate(onlyIfChanged: Bool, _ log: Log) {
+        do throws(AccessFileError) {
+            let expiry = try certificate?.reload(onlyIfChanged: onlyIfChanged) {
+                identity throws(TLSIdentityError) in
+                try server.identify(identity)
+                try admin?.identify(identity)
+            }
+            guard let expiry else { return }
+            let end = Timestamp(milliseconds: expiry * 1000)
+            log.write(.info, "certificate read", ["ends": end.calendarText])
+        } catch {
+            log.write(.error, "certificate not read", ["reason": error.message])
+        }
+    }
+
+    /// Watches and long polls of those who may not read that any more end.
+    private func reloadTokens(onlyIfChanged: Bool, _ log: Log) {
         guard let access else { return }
-        do throws(TokenFileError) {
+        do throws(AccessFileError) {
             guard let count = try access.reload(onlyIfChanged: onlyIfChanged) else { return }
             log.write(.info, "tokens read", ["before": "\(count.former)", "now": "\(count.now)"])
             watches.tokensChanged()
         } catch {
             log.write(.error, "tokens not read", ["reason": error.message])
         }
+    }
+
+    /// Opens the audit log anew.
+    package func reopenAudit() {
+        audit?.reopen()
+    }
+
+    /// Says that the service is not ready any more, and serves on.
+    package func announceEnd() {
+        readiness.drains()
+    }
+
+    /// Writes the state of the service to the log, a line for each part.
+    ///
+    /// Delays no request. Any thread.
+    package func writeState(to log: Log) {
+        state.write(to: log)
     }
 
     /// Stops listening, lets the requests in flight finish, writes what is committed, and ends the
@@ -173,6 +227,7 @@ package final class RunningService: Sendable {
         watches.drain()
         profiles.drain()
         memory.end()
+        overview.end()
         defer {
             watches.stop()
             admin?.stop()
@@ -180,10 +235,13 @@ package final class RunningService: Sendable {
         // Before the server stops, so that streams of events still get the last one.
         operations.drain(within: min(drainTime, .milliseconds(200)))
         let cutOff = server.stop(within: drainTime)
+        let isWritten = persistence?.finish() ?? true
+        // Behind the last answers, which waited for the data.
+        audit?.finish()
         return Drained(
             requestCount: cutOff.requestCount,
             answerCount: cutOff.answerCount,
-            isWritten: persistence?.finish() ?? true
+            isWritten: isWritten
         )
     }
 }
@@ -209,141 +267,4 @@ package struct StartFailure: Error, Sendable {
     package let reason: String
     /// A signal asked for the end; nothing has failed.
     package var isAsked = false
-}
-
-extension ServiceConfiguration {
-    var answerBudget: AnswerBudget {
-        AnswerBudget(
-            byteCountMax: answerByteCountMax,
-            clientByteCountMax: http.share(of: answerByteCountMax)
-        )
-    }
-
-    var chosenStart: Revision {
-        startRevision ?? .start(at: StoreClock.system.now())
-    }
-
-    func router(
-        _ table: RouteTable,
-        isRecovering: Bool = false,
-        isAdmin: Bool = false
-    ) -> Router {
-        table.router(
-            hosts: AllowedHosts(self),
-            origins: AllowedOrigins(allowedOrigins),
-            isRecovering: isRecovering,
-            only: isAdmin ? AdminServer.patterns : nil
-        )
-    }
-
-    /// Listens on the second port, if there is one, for what the table has so far.
-    func startAdmin(_ table: RouteTable, _ log: Log) throws(StartFailure) -> AdminServer? {
-        guard let adminPort else { return nil }
-        let router = router(table, isRecovering: true, isAdmin: true)
-        return try AdminServer(http, port: adminPort, router, log)
-    }
-
-    /// Opens the data.
-    ///
-    /// A store that keeps its data begins at 1, unless it is told otherwise.
-    func openData(_ log: Log) throws(StartFailure) -> DurableData {
-        do {
-            return try DurableData(persistence, startingAt: startRevision ?? 0, log: log)
-        } catch {
-            throw StartFailure(reason: error.message)
-        }
-    }
-
-    /// Whether other machines can reach the service, and everybody may do everything.
-    package var isInsecure: Bool {
-        access.tokenFile.isEmpty && AllowedHosts.isLoopback(http.host) == false
-    }
-
-    /// Reads the tokens; nil if there is no file of them.
-    func openAccess(_ log: Log) throws(StartFailure) -> AccessControl? {
-        guard !access.tokenFile.isEmpty else { return nil }
-        do throws(TokenFileError) {
-            if try access.makeFirstToken() {
-                log.write(.info, "first token made", ["file": access.firstToken])
-            }
-            return try AccessControl(access)
-        } catch {
-            throw StartFailure(reason: error.message)
-        }
-    }
-
-    func table(
-        _ registry: MetricRegistry,
-        _ answers: AnswerBudget,
-        _ access: AccessControl?
-    ) -> RouteTable {
-        RouteTable(
-            metrics: RequestMetrics(
-                registry,
-                sendsServerTiming: sendsServerTiming,
-                answers: answers
-            ),
-            admission: Admission(access: access, rate: RateLimit(rate, registry)),
-            repetition: Repetition(idempotency, clientShare: http.clientShare, registry)
-        )
-    }
-
-    func watchPlaces(_ registry: MetricRegistry) -> SharedPlaces {
-        places(of: watchLimits.watcherCountMax, "watches", registry)
-    }
-
-    func exportPlaces(_ registry: MetricRegistry) -> SharedPlaces {
-        places(of: exportCountMax, "exports", registry)
-    }
-
-    /// Who has none is not refused: its imports are slower.
-    var importPlaces: SharedPlaces {
-        SharedPlaces(
-            countMax: ImportBuffer.longCountMax,
-            clientCountMax: http.share(of: ImportBuffer.longCountMax)
-        )
-    }
-
-    /// Places for so many, of which each client gets its share.
-    private func places(
-        of countMax: Int,
-        _ resource: String,
-        _ registry: MetricRegistry
-    ) -> SharedPlaces {
-        SharedPlaces(
-            countMax: countMax,
-            clientCountMax: http.share(of: countMax),
-            refusals: ShareRefusals(registry, resource)
-        )
-    }
-}
-
-extension Fingerprint.Context {
-    init(_ configuration: ServiceConfiguration) {
-        self.init(
-            version: configuration.version,
-            httpLibrary: "libmicrohttpd \(HTTPServer.libraryVersion)",
-            httpThreads: configuration.http.usesThreadPerConnection
-                ? "per-connection" : "event-loops:\(configuration.http.eventLoopCount)"
-        )
-    }
-}
-
-extension HTTPServerConfiguration {
-    /// With problem details for the answers that the server makes by itself.
-    var withProblemBodies: Self {
-        var server = self
-        server.timeoutBody = Problem.requestTimeout.text
-        server.tooLargeBody = Problem.bodyTooLarge.text
-        server.malformedBody = Problem.malformedRequest.text
-        server.headTooLargeBody = Problem.headersTooLarge.text
-        server.drainingBody = Problem.draining.text
-        server.unknownBody = Problem.outcomeUnknown.text
-        server.lateBody = Problem.timedOut.text
-        return server
-    }
-}
-
-extension Problem {
-    var text: String { String(decoding: json(), as: UTF8.self) }
 }

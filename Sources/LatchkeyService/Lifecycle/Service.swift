@@ -1,3 +1,4 @@
+internal import CLatchkeySystem
 internal import Dispatch
 internal import Glibc
 internal import LatchkeyHTTP
@@ -15,12 +16,13 @@ package enum Service {
     /// How long the process waits at its end for the last lines to be written.
     private static let flushMilliseconds = 200
 
-    /// How often the file of tokens is looked at.
-    private static let tokenFileInterval = DispatchTimeInterval.seconds(1)
+    /// How often the files of tokens and certificates are looked at.
+    private static let fileInterval = DispatchTimeInterval.seconds(1)
 
     /// Serves until SIGTERM or SIGINT, then drains.
     ///
-    /// SIGHUP has the file of tokens read again.
+    /// SIGHUP has the files of tokens and certificates read again, and the audit log opened anew.
+    /// SIGUSR1 has the state written to the log.
     ///
     /// Call it on the main thread before there are other threads, so that they inherit its signal
     /// mask. Prints one line on standard output when the service is ready.
@@ -28,7 +30,7 @@ package enum Service {
     /// - Returns: The exit status: 0 after a complete drain; 1 if requests or answers were cut off,
     ///   or if the service could not start.
     package static func run(_ configuration: ServiceConfiguration) -> Int32 {
-        var signals = EndingSignals.set(of: EndingSignals.ofServices + [SIGHUP])
+        var signals = EndingSignals.set(of: EndingSignals.ofServices + [SIGHUP, SIGUSR1])
         // Blocked, and waited for below, so that no handler runs.
         unsafe pthread_sigmask(SIG_BLOCK, &signals, nil)
         let log = Log(format: configuration.logFormat, level: configuration.logLevel)
@@ -64,7 +66,7 @@ package enum Service {
             return 0
         }
         announce(configuration, port: instance.port, output, log)
-        serve(instance, until: signals, log)
+        serve(instance, until: signals, delay: configuration.shutdownDelay, log)
         log.write(.info, "draining", ["seconds": "\(configuration.drainTime.components.seconds)"])
         // The next signal has its default action: it ends the process at once.
         var endingSignals = EndingSignals.set(of: EndingSignals.ofServices)
@@ -96,29 +98,62 @@ package enum Service {
         return 0
     }
 
-    /// Waits for the signal that ends the service, and reads files again that have changed.
+    /// Waits for the signal that ends the service, and then for the delay or the next signal.
+    ///
+    /// Reads files again that have changed meanwhile.
     private static func serve(
         _ instance: RunningService,
         until signals: sigset_t,
+        delay: Duration,
         _ log: Log
     ) {
         // Not this thread: a file system that hangs must not keep SIGTERM from being heard.
         let queue = DispatchQueue(label: "latchkey.files")
         let timer = DispatchSource.makeTimerSource(queue: queue)
-        if instance.hasTokens {
-            timer.schedule(deadline: .now() + tokenFileInterval, repeating: tokenFileInterval)
-            timer.setEventHandler { instance.reloadTokens(onlyIfChanged: true, log) }
+        if instance.readsFiles {
+            timer.schedule(deadline: .now() + fileInterval, repeating: fileInterval)
+            timer.setEventHandler { instance.reload(onlyIfChanged: true, log) }
         }
         timer.activate()
         defer { timer.cancel() }
-        var signals = signals
-        var signal: Int32 = 0
-        repeat {
-            unsafe sigwait(&signals, &signal)
-            if signal == SIGHUP {
-                queue.async { instance.reloadTokens(onlyIfChanged: false, log) }
+        func act(_ signal: Int32) {
+            queue.async {
+                guard signal == SIGHUP else { return instance.writeState(to: log) }
+                instance.reload(onlyIfChanged: false, log)
+                instance.reopenAudit()
             }
-        } while signal == SIGHUP
+        }
+        awaitEnd(signals, until: nil, act)
+        guard delay > .zero else { return }
+        instance.announceEnd()
+        log.write(.info, "ending", ["delaySeconds": "\(delay.components.seconds)"])
+        awaitEnd(signals, until: ContinuousClock.now + delay, act)
+    }
+
+    /// Waits for a signal that ends the service, or until a time, and acts on others.
+    private static func awaitEnd(
+        _ signals: sigset_t,
+        until end: ContinuousClock.Instant?,
+        _ act: (Int32) -> Void
+    ) {
+        var signals = signals
+        while true {
+            let signal: Int32
+            if let end {
+                let left = max(Duration.zero, end - ContinuousClock.now).components
+                var time = timespec(
+                    tv_sec: Int(left.seconds),
+                    tv_nsec: Int(left.attoseconds / 1_000_000_000)
+                )
+                signal = unsafe sigtimedwait(&signals, nil, &time)
+                if signal < 0, errno == EAGAIN { return }
+            } else {
+                signal = unsafe sigwaitinfo(&signals, nil)
+            }
+            if EndingSignals.ofServices.contains(signal) { return }
+            // Else the wait was interrupted.
+            if signal > 0 { act(signal) }
+        }
     }
 
     /// Says that the service is ready, and where, and whether its state is kept.
@@ -130,8 +165,9 @@ package enum Service {
     ) {
         let address = configuration.http.host
         let host = address.contains(":") ? "[\(address)]" : address
+        let scheme = configuration.tls.isOn ? "https" : "http"
         let announcement =
-            "latchkey: listening on http://\(host):\(port) "
+            "latchkey: listening on \(scheme)://\(host):\(port) "
             + "(strategy \(configuration.strategy.rawValue))\n"
         output.append(Array(announcement.utf8))
         log.write(.info, "serving", ["strategy": configuration.strategy.rawValue])

@@ -39,7 +39,9 @@ package struct ServiceConfiguration: Sendable {
     /// How many bytes the bodies of all unsent answers hold.
     package var answerByteCountMax = 256 * 1024 * 1024
     package var access = AccessSettings()
+    package var tls = TLSSettings()
     package var rate = RateSettings()
+    package var audit = AuditSettings()
     package var http = HTTPServerConfiguration()
     /// A second port for probes, monitoring and profiles; nil for none, 0 for a free one.
     package var adminPort: UInt16?
@@ -49,12 +51,14 @@ package struct ServiceConfiguration: Sendable {
     package var allowedHosts: [String]? = []
     /// Origins whose pages may use the service besides its own.
     package var allowedOrigins: [String] = []
+    /// How long requests are served after the signal that ends the service, before it drains.
+    package var shutdownDelay = Duration.zero
     package var drainTime = Duration.seconds(10)
     package var sendsServerTiming = false
     package var logFormat = Log.Format.text
     package var logLevel = Log.Level.info
     package var recording = RecordingSettings()
-    package var version = "0"
+    package var program = ProgramVersion("0")
     /// Sentences that are logged at the start.
     package var startWarnings: [String] = []
 
@@ -75,7 +79,9 @@ extension ServiceConfiguration: Configurable {
         + IdempotencyLimits.settings.map { $0.contained(in: \.idempotency) }
         + WatchLimits.settings.map { $0.contained(in: \.watchLimits) }
         + AccessSettings.settings.map { $0.contained(in: \.access) }
+        + TLSSettings.settings.map { $0.contained(in: \.tls) }
         + RateSettings.settings.map { $0.contained(in: \.rate) }
+        + AuditSettings.settings.map { $0.contained(in: \.audit) }
         + HTTPServerConfiguration.settings.map { $0.contained(in: \.http) }
         + [adminPortSetting]
         + RecordingSettings.settings.map { $0.contained(in: \.recording) }
@@ -93,8 +99,8 @@ extension ServiceConfiguration: Configurable {
             "stripes",
             .powerOfTwo(1...StripeCount.max),
             \.stripeCount,
-            "The number of stripes over which the properties are spread, each with its own lock. 1 "
-                + "is one lock for the whole store. The actor strategy always has 1.",
+            "The number of stripes over which the properties are spread, each with its own lock. "
+                + "The actor strategy always has 1.",
             text: { "\($0)" },
             value: { Int($0) }
         ),
@@ -108,8 +114,8 @@ extension ServiceConfiguration: Configurable {
         .choice(
             "metering",
             \.metering,
-            "How contention is measured: not at all, by counting, by timing a sample of the "
-                + "accesses, or by timing all."
+            "How contention is measured: not at all, by counting, or by timing a sample or all "
+                + "of the accesses."
         ),
         .toggle(
             "profile",
@@ -122,9 +128,8 @@ extension ServiceConfiguration: Configurable {
             .list(.choice(strategyNames + ["all"])),
             \.shadows,
             "Strategies to try beside the serving one: a share of the operations is applied to a "
-                + "store under each. Answers do not depend on it; /v1/contention and /metrics show "
-                + "these strategies with the role shadow. all is every strategy, the serving one "
-                + "included, which shows the effect of sampling.",
+                + "store under each, and /v1/contention and /metrics show them with the role "
+                + "shadow. all is every strategy, the serving one included.",
             text: { $0.map(\.rawValue).joined(separator: ",") },
             value: { StrategyKind.kinds(named: $0) }
         ),
@@ -132,8 +137,8 @@ extension ServiceConfiguration: Configurable {
             "shadow-sample",
             .share(1...65_536),
             \.shadowInterval,
-            "The share of the operations that is applied to the shadows. Time is divided into "
-                + "half-milliseconds; the operations of one in N, chosen at random, are applied.",
+            "The share of the operations that is applied to the shadows: those of one "
+                + "half-millisecond in N, chosen at random.",
             text: { "1/\($0)" },
             value: { Int($0.dropFirst(2)) }
         ),
@@ -152,10 +157,10 @@ extension ServiceConfiguration: Configurable {
             isRight: { $0 == "clock" || Revision($0).map { $0 <= startRevisionMax } ?? false }
         ),
         \.startRevision,
-        "The revision before the first change. clock is 1048576 for each second since the start of "
-            + "1970, so that no revision comes twice. For a machine whose clock can be late at the "
-            + "start, give a number above all earlier revisions. With --data, a new folder begins "
-            + "at 0 unless a number is given, and one that is there goes on where it was.",
+        "The revision before the first change. clock is 1048576 for each second since 1970, so "
+            + "that no revision comes twice. If the clock can be late at the start, give a "
+            + "number above all earlier revisions. With --data, a new folder begins at 0 unless "
+            + "a number is given, and one that is there goes on.",
         text: { $0.map { "\($0)" } ?? "clock" },
         value: { .some(Revision($0)) }
     )
@@ -168,9 +173,9 @@ extension ServiceConfiguration: Configurable {
             isRight: { $0 == "none" || UInt16($0) != nil && $0.first != "+" }
         ),
         \.adminPort,
-        "A second port on --host, with connections of its own, for probes, metrics, contention and "
-            + "profiles, or none. They stay on --port, too. It serves while data is read and while "
-            + "the service drains.",
+        "A second port on --host, with connections of its own, for probes, metrics, the overview, "
+            + "contention and profiles, or none. They stay on --port, too. It serves while data is "
+            + "read and while the service drains.",
         text: { $0.map { "\($0)" } ?? "none" },
         value: { .some(UInt16($0)) }
     )
@@ -187,9 +192,9 @@ extension ServiceConfiguration: Configurable {
             \.answerByteCountMax,
             1_048_576...1_099_511_627_776,
             unit: .bytes,
-            "The maximum number of bytes that unsent answers hold: of clients that read slowly or "
-                + "not at all. Beyond it, requests with long answers get status 503, and streams "
-                + "wait until their client has read. Answers of up to 256 bytes do not count."
+            "The maximum number of bytes that unsent answers hold. Beyond it, requests with long "
+                + "answers get status 503, and streams wait until their client has read. Answers "
+                + "of up to 256 bytes do not count."
         ),
         Setting(
             "allowed-host",
@@ -202,8 +207,8 @@ extension ServiceConfiguration: Configurable {
             ),
             \.allowedHosts,
             "Names of the service besides localhost, --host and literal addresses. Requests for "
-                + "other hosts get status 421. Without this flag, other hosts are refused on a "
-                + "loopback address and allowed elsewhere. * allows all.",
+                + "other hosts get status 421, on other addresses than loopback only if this "
+                + "flag is given. * allows all.",
             text: { $0?.joined(separator: ",") ?? "*" },
             value: { text in
                 let names = text.split(separator: ",").map(String.init)
@@ -221,17 +226,25 @@ extension ServiceConfiguration: Configurable {
                 )
             ),
             \.allowedOrigins,
-            "Origins whose pages may use the service and read its answers, or none. Each is a "
-                + "scheme, a host and, unless it is that of the scheme, a port. Requests of all "
-                + "other pages get status 403.",
+            "Origins whose pages may use the service and read its answers, or none. Requests of "
+                + "all other pages get status 403.",
             text: { $0.isEmpty ? "none" : $0.joined(separator: ",") },
             value: { text in text.split(separator: ",").map(String.init).filter { $0 != "none" } }
+        ),
+        .seconds(
+            "shutdown-delay",
+            \.shutdownDelay,
+            0...3600,
+            "How long requests are served as before after SIGTERM or SIGINT, while /readyz is 503 "
+                + "already, so that load balancers send no more. Then --drain-seconds begins. A "
+                + "second signal ends the delay."
         ),
         .seconds(
             "drain-seconds",
             \.drainTime,
             0...86_400,
-            "The maximum time for requests in flight to finish after SIGTERM or SIGINT."
+            "The maximum time for requests in flight to finish after SIGTERM or SIGINT, behind "
+                + "--shutdown-delay."
         ),
         .toggle(
             "server-timing",
@@ -241,7 +254,7 @@ extension ServiceConfiguration: Configurable {
         .choice(
             "log-format",
             \.logFormat,
-            "The format of the log on standard error, which has one line for each event."
+            "The format of the log on standard error."
         ),
         .choice(
             "log-level",

@@ -27,7 +27,7 @@ enum ServiceMetrics {
     private static let refusedShare = MetricFamily(
         "latchkey_http_connections_refused_per_address_total",
         .counter,
-        help: "Those among the refused connections whose address has its share of them."
+        help: "Those among the refused connections whose client has its share of them."
     )
     private static let timedOut = MetricFamily(
         "latchkey_http_connections_timed_out_total",
@@ -55,11 +55,25 @@ enum ServiceMetrics {
         help: "Bytes that unsent answers hold.",
         unit: "bytes"
     )
-    private static let answerBytesMax = MetricFamily(
-        "latchkey_answer_max_bytes",
+    private static let handshaking = MetricFamily(
+        "latchkey_tls_handshaking_connections",
         .gauge,
-        help: "The most bytes that unsent answers may hold.",
-        unit: "bytes"
+        help: "Connections whose TLS handshake is not complete."
+    )
+    private static let handshakes = MetricFamily(
+        "latchkey_tls_handshakes_total",
+        .counter,
+        help: "TLS handshakes that were completed."
+    )
+    private static let resumed = MetricFamily(
+        "latchkey_tls_resumed_handshakes_total",
+        .counter,
+        help: "TLS handshakes among them that resumed a session."
+    )
+    private static let handshakesFailed = MetricFamily(
+        "latchkey_tls_failed_handshakes_total",
+        .counter,
+        help: "TLS handshakes that failed or took too long."
     )
     private static let properties = MetricFamily(
         "latchkey_store_properties",
@@ -99,7 +113,7 @@ enum ServiceMetrics {
         registry.collect(
             [
                 connections, suspended, accepted, refused, refusedShare, timedOut, libraryRefused,
-                logSuppressed,
+                logSuppressed, handshaking, handshakes, resumed, handshakesFailed,
             ]
         ) { writer in
             let now = server.statistics
@@ -113,21 +127,22 @@ enum ServiceMetrics {
             }
             writer.begin(suspended)
             writer.sample(.none, UInt64(now.suspended))
+            writer.begin(handshaking)
+            writer.sample(.none, UInt64(now.handshaking))
             for (family, count) in [
                 (accepted, now.acceptedTotal), (refused, now.refusedTotal),
                 (refusedShare, now.refusedShareTotal), (timedOut, now.timedOutTotal),
                 (libraryRefused, now.libraryRefusedTotal),
-                (logSuppressed, now.logSuppressedTotal),
+                (logSuppressed, now.logSuppressedTotal), (handshakes, now.handshakeTotal),
+                (resumed, now.resumedTotal), (handshakesFailed, now.handshakeFailedTotal),
             ] {
                 writer.begin(family)
                 writer.sample(.none, count)
             }
         }
-        registry.collect([answerBytes, answerBytesMax]) { writer in
+        registry.collect([answerBytes]) { writer in
             writer.begin(answerBytes)
             writer.sample(.none, UInt64(answers.byteCount))
-            writer.begin(answerBytesMax)
-            writer.sample(.none, UInt64(answers.byteCountMax))
         }
         registry.collect([logDropped]) { writer in
             writer.begin(logDropped)

@@ -28,6 +28,10 @@ struct StoreRouteMaker: StrategyVisitor {
         let table: RouteTable
         let usage: @Sendable () -> StoreUsage
         let operations: Operations
+        let quotaUsage: @Sendable () -> [QuotaUsage]
+        /// The writes that wait for the stripe with the most; nil if the strategy applies each one
+        /// before it returns.
+        var fullestBacklog: (@Sendable () -> Int)?
     }
 
     init(
@@ -102,6 +106,7 @@ struct StoreRouteMaker: StrategyVisitor {
     ) -> Output {
         let limits = configuration.storeLimits
         let stripeCount = configuration.stripeCount(ChosenStrategy.self)
+        let isAsynchronous = ChosenStrategy.traits.appliesWritesAsynchronously
         guard let data else {
             let store = PropertyStore(
                 limits: limits,
@@ -110,7 +115,9 @@ struct StoreRouteMaker: StrategyVisitor {
                 after: journal.start
             )
             meter?.observeBacklog { store.backlogCount }
-            return .success(serve(store) { store.usage })
+            var made = serve(store, { store.usage }, quotaUsage: { store.quotaUsage })
+            if isAsynchronous { made.fullestBacklog = { store.fullestBacklogCount } }
+            return .success(made)
         }
         let store = HookedStore(
             limits: limits,
@@ -120,7 +127,11 @@ struct StoreRouteMaker: StrategyVisitor {
             hook: data.hook
         )
         meter?.observeBacklog { store.backlogCount }
-        return serve(store, data)
+        return serve(store, data).map { made in
+            var made = made
+            if isAsynchronous { made.fullestBacklog = { store.fullestBacklogCount } }
+            return made
+        }
     }
 
     private func serve(
@@ -137,7 +148,7 @@ struct StoreRouteMaker: StrategyVisitor {
         readiness.recovered(data.persistence)
         let persistence = data.persistence
         let store = DurableStore(box: box, acceptsWrites: { persistence.acceptsWrites })
-        let made = serve(store) { box.usage }
+        let made = serve(store, { box.usage }, quotaUsage: { box.quotaUsage })
         // They came by no commit.
         expiries.rebuild()
         return .success(made)
@@ -147,7 +158,8 @@ struct StoreRouteMaker: StrategyVisitor {
     /// uses.
     private func serve(
         _ store: some CommittingStore,
-        usage: @escaping @Sendable () -> StoreUsage
+        _ usage: @escaping @Sendable () -> StoreUsage,
+        quotaUsage: @escaping @Sendable () -> [QuotaUsage]
     ) -> Made {
         let journaled = JournaledStore(
             store,
@@ -165,19 +177,29 @@ struct StoreRouteMaker: StrategyVisitor {
             },
             snapshot: { journaled.snapshot(completion: $0) }
         )
-        return serve(ServedStore(journaled, samples), watched)
+        return serve(ServedStore(journaled, samples), watched, quotaUsage)
     }
 
-    private func serve(_ serving: ServedStore, _ watched: WatchedStore) -> Made {
+    private func serve(
+        _ serving: ServedStore,
+        _ watched: WatchedStore,
+        _ quotaUsage: @escaping @Sendable () -> [QuotaUsage]
+    ) -> Made {
         var table = table
         let depthMax = configuration.storeLimits.depthMax
         let history = HistoryRoutes(store: watched, hub: watches)
         PropertyRoutes(store: serving, depthMax: depthMax, history: history).add(to: &table)
-        TransactionRoutes(store: serving, depthMax: depthMax).add(to: &table)
-        ListRoutes(store: serving).add(to: &table)
+        TransactionRoutes(store: serving, watched: watched, hub: watches, depthMax: depthMax)
+            .add(to: &table)
+        ListRoutes(store: serving, watched: watched).add(to: &table)
         history.add(to: &table)
         WatchRoutes(store: watched, hub: watches).add(to: &table)
-        let operations = Operations(configuration, store: serving)
+        WatchListRoutes(hub: watches, store: watched).add(to: &table)
+        let operations = Operations(
+            configuration,
+            store: serving,
+            audit: table.metrics.audit
+        )
         OperationRoutes(
             operations: operations,
             access: table.admission.access,
@@ -192,7 +214,12 @@ struct StoreRouteMaker: StrategyVisitor {
             lineByteCountMax: configuration.http.bodyBytesMax,
             places: configuration.importPlaces
         ).add(to: &table)
-        return Made(table: table, usage: watched.usage, operations: operations)
+        return Made(
+            table: table,
+            usage: watched.usage,
+            operations: operations,
+            quotaUsage: quotaUsage
+        )
     }
 
     private func shadows(_ usage: @escaping @Sendable () -> StoreUsage) -> Shadows? {

@@ -24,23 +24,22 @@ extension IdempotencyLimits: Configurable {
             \.time,
             0...604_800,
             "How long the answer to a request with an Idempotency-Key is kept for repeats. 0 "
-                + "switches it off: the header is ignored."
+                + "ignores the header."
         ),
         .integer(
             "max-idempotency-keys",
             \.keyCountMax,
             1...100_000_000,
-            "The maximum number of keys, and of requests that wait for the answer to another one "
-                + "with their key. At the bound a request with a new key gets status 503."
+            "The maximum number of keys, and of requests that wait for the answer to another "
+                + "one. At the bound a new key gets status 503."
         ),
         .integer(
             "idempotency-bytes",
             \.byteCountMax,
             byteCountMin...1_125_899_906_842_624,
             unit: .bytes,
-            "The memory for keys, kept answers and waiting bodies. At the bound a request with a "
-                + "new key gets status 503. Long answers take at most half of it. A repeat of a "
-                + "request whose answer did not fit gets status 500 answer-not-kept."
+            "The memory for keys, kept answers and waiting bodies. At the bound a new key gets "
+                + "status 503. Long answers take at most half of it."
         ),
     ]
 }

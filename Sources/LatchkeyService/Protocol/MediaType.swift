@@ -16,13 +16,19 @@ package enum MediaType {
         !type.hasOtherCharset && (type.isType("application/json") || type.hasJSONSuffix)
     }
 
-    /// The type of a merge patch (RFC 7396).
-    static let mergePatch: StaticString = "application/merge-patch+json"
-
-    /// Whether a `Content-Type` names a merge patch, with any parameters that JSON may have.
-    static func isMergePatch(_ field: Bytes) -> Bool {
+    /// Whether a `Content-Type` names a merge patch (RFC 7396), or just JSON as `curl --json` does.
+    ///
+    /// With any parameters that JSON may have.
+    /// Other types with `+json`, such as that of JSON Patch, mean something else.
+    package static func isMergePatch(_ field: Bytes) -> Bool {
         let type = ContentType(field)
-        return type.isType(mergePatch) && !type.hasOtherCharset
+        return !type.hasOtherCharset
+            && (type.isType("application/merge-patch+json") || type.isType("application/json"))
+    }
+
+    /// Whether a `Content-Type` is that of a form, which `curl -d` sends with whatever it is given.
+    package static func isForm(_ field: Bytes) -> Bool {
+        ContentType(field).isType("application/x-www-form-urlencoded")
     }
 
     /// Whether a `Content-Type` names JSON texts on lines of their own, with any parameters that

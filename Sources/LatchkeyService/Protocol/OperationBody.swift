@@ -15,6 +15,8 @@ struct OperationBody {
     let canCompare: Bool
     /// The name of who submits, if that is known.
     let owner: String?
+    /// Where the request comes from; nil without an audit log.
+    let origin: OperationOrigin?
     /// Why the owner may not make a step.
     let refusal: @Sendable (OperationStep) -> String?
 
@@ -50,6 +52,7 @@ struct OperationBody {
         guard let steps = found[5] else { throw invalid("An operation needs steps.") }
         let plan = OperationPlan(
             owner: owner,
+            origin: origin,
             refusal: refusal,
             id: try found[0].map { (json) throws(RequestFailure) in try id(json) },
             name: try found[1].map { (json) throws(RequestFailure) in try name(json) },
@@ -181,6 +184,9 @@ extension OperationBody {
         // It stands for the value that is not known yet.
         let step = try checked { () throws(InvalidTransaction) in
             try Change.Step(json, previous: needsContent && !hasContent ? json : nil)
+        }
+        guard !step.action.takesPrefix else {
+            throw invalid("A step that takes a prefix stands in a transaction.")
         }
         return .change(step, takesPrevious: needsContent && !hasContent)
     }

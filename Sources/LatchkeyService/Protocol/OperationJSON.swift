@@ -41,6 +41,12 @@ extension OperationFailure {
         return failure.problem.json(detail: failure.detail)
     }
 
+    /// Its problem; nil if the operation was cancelled.
+    var code: Problem? {
+        if case .cancelled = self { return nil }
+        return requestFailure.problem
+    }
+
     private var requestFailure: RequestFailure {
         switch self {
         case .refused(let refusal):

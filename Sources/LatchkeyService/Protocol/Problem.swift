@@ -51,6 +51,7 @@ package enum Problem: String, CaseIterable, Sendable {
     case journalFailed = "journal-failed"
     case diskFull = "disk-full"
     case storeFull = "store-full"
+    case quotaExceeded = "quota-exceeded"
     case invalidLine = "invalid-line"
     case incompleteImport = "incomplete-import"
     case operationNotFound = "operation-not-found"
@@ -94,7 +95,7 @@ package enum Problem: String, CaseIterable, Sendable {
         case .tooManyConnections, .outOfMemory, .backlogFull, .timedOut, .draining, .recovering,
             .journalFailed, .tooManyIdempotencyKeys, .tooManyWatchers:
             503
-        case .storeFull, .diskFull: 507
+        case .storeFull, .quotaExceeded, .diskFull: 507
         case .invalidLine, .incompleteImport: 400
         case .operationNotFound, .profilingOff: 404
         case .operationExists, .dependencyCycle: 409
@@ -155,6 +156,7 @@ package enum Problem: String, CaseIterable, Sendable {
         case .journalFailed: "The server cannot write its data."
         case .diskFull: "The disk of the server is full."
         case .storeFull: "The store is full."
+        case .quotaExceeded: "A quota is full."
         case .invalidLine: "A line cannot be imported."
         case .incompleteImport: "The lines are not all of an export."
         case .operationNotFound: "There is no such operation."
@@ -210,7 +212,7 @@ package enum Problem: String, CaseIterable, Sendable {
         case .notFound:
             "Create the property with PUT, or list the names with GET /v1/properties."
         case .noRoute:
-            "/openapi.yaml lists the paths."
+            "/openapi.yaml lists the paths. A / in a property's name is written %2F in the path."
         case .methodNotAllowed:
             "The Allow header lists the methods of this path."
         case .requestTimeout:
@@ -237,7 +239,8 @@ package enum Problem: String, CaseIterable, Sendable {
         case .targetTooLong:
             "Send a path and query of at most --max-target-bytes bytes, or raise that bound."
         case .unsupportedMediaType:
-            "Send application/json without a content coding."
+            "Send application/json without a content coding: curl does so with --json. PATCH also "
+                + "takes application/merge-patch+json, and an import application/x-ndjson."
         case .misdirectedRequest:
             "Use an address or localhost, or allow the name with --allowed-host. Other names are "
                 + "refused because a page of another site could use them (DNS rebinding)."
@@ -300,6 +303,9 @@ package enum Problem: String, CaseIterable, Sendable {
         case .storeFull:
             "Delete properties, or raise --max-properties or --max-bytes. Reads, deletes and "
                 + "smaller values still work."
+        case .quotaExceeded:
+            "Nothing was changed. The detail names the prefix and the bound. Delete properties "
+                + "with the prefix, or raise --quota. Nothing is removed to make room in a quota."
         case .invalidLine:
             "Send one object on each line, with the members name and value, and maybe ttl. The "
                 + "lines before the batch of this one are applied."
@@ -351,11 +357,18 @@ package enum Problem: String, CaseIterable, Sendable {
     /// The problem's JSON object.
     ///
     /// The detail is for people and about this occurrence; without one it is the advice. It never
-    /// contains values or names from a client. The extensions (RFC 9457, section 3.2) are members
-    /// of their own.
+    /// contains values from a client, and a name only in the path that it corrects. The extensions
+    /// (RFC 9457, section 3.2) are members of their own.
+    ///
+    /// - Parameters:
+    ///   - detail: A sentence.
+    ///   - extensions: Further members.
+    ///   - request: The identifier of the request, if it has a line in the audit log.
+    /// - Returns: The text.
     package func json(
         detail: String? = nil,
-        extensions: KeyValuePairs<String, Int> = [:]
+        extensions: KeyValuePairs<String, Int> = [:],
+        request: String? = nil
     ) -> [UInt8] {
         var json = JSONWriter()
         json.object { object in
@@ -366,6 +379,7 @@ package enum Problem: String, CaseIterable, Sendable {
             for (name, value) in extensions {
                 object.member(name, value)
             }
+            if let request { object.member("request", request) }
         }
         return json.bytes
     }

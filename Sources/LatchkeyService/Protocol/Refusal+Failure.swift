@@ -16,6 +16,13 @@ extension Refusal {
             return RequestFailure(.valueTooLarge)
         case .transactionTooLarge:
             return RequestFailure(.transactionTooLarge)
+        case .claimNameTooLong:
+            return RequestFailure(
+                .valueTooLarge,
+                "The name of the claim would have more than \(PropertyName.byteCountMax) bytes."
+            )
+        case .notYet:
+            return RequestFailure(.notFound)
         case .backlogFull:
             return RequestFailure(.backlogFull)
         case .full(.properties):
@@ -27,6 +34,14 @@ extension Refusal {
             return RequestFailure(
                 .storeFull,
                 "The bytes of names and values have reached their bound, --max-bytes."
+            )
+        case .full(.quota(let quota)):
+            // The prefix is the operator's; a name that begins with it is the client's own.
+            return RequestFailure(
+                .quotaExceeded,
+                "The names and values of the properties whose names begin with '\(quota.text)' "
+                    + "may have \(quota.byteCountMax) bytes together, and this change would exceed "
+                    + "that (--quota)."
             )
         case .withdrawn(.full):
             return RequestFailure(.diskFull)

@@ -23,8 +23,7 @@ extension RecordingSettings: Configurable {
             },
             \.path,
             "Records a share of the live operations into a new file, for 'latchkey compare "
-                + "--trace': when which kind of operation touched which property, and the size. "
-                + "Names and values are not recorded. Without it, nothing is.",
+                + "--trace', without names and values.",
             text: { $0 },
             value: { $0 }
         ),

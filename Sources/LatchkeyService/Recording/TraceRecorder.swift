@@ -94,6 +94,13 @@ package final class TraceRecorder: Sendable {
         unsafe timer.resume()
     }
 
+    /// Checks that the file could be made, without making it.
+    static func checkNew(_ path: String) throws(RecordingFailure) {
+        let isThere = unsafe access(path, F_OK) == 0
+        let code = isThere ? EEXIST : WritablePath.errorOfMaking(path)
+        guard code == 0 else { throw RecordingFailure(path: path, code: code) }
+    }
+
     /// A file with the header.
     private static func newFile(_ settings: RecordingSettings) throws(RecordingFailure) -> Int32 {
         let descriptor = unsafe open(
@@ -139,12 +146,13 @@ package final class TraceRecorder: Sendable {
             return nil
         case .transaction(let transaction):
             let then = Self.records(time, transaction.steps)
-            guard !transaction.conditions.isEmpty else {
+            guard !transaction.conditions.isEmpty || transaction.waits else {
                 append(then)
                 return nil
             }
             let otherwise = Self.records(time, transaction.otherwise)
             return { [self] decision in
+                if case .failure(.notYet) = decision { return }
                 // A refusal does not say which steps it refused.
                 let succeeded = (try? decision.get())?.outcome?.succeeded ?? true
                 append(succeeded ? then : otherwise)
@@ -192,9 +200,9 @@ package final class TraceRecorder: Sendable {
     private static func record(_ time: UInt64, _ step: Change.Step) -> TraceRecord? {
         let kind: TraceRecord.Kind
         switch step.action {
-        case .get: kind = .get
-        case .put: kind = .put
-        case .delete: kind = .delete
+        case .get, .count: kind = .get
+        case .put, .touch: kind = .put
+        case .delete, .pop, .deletePrefix: kind = .delete
         case .increment: kind = .increment
         case .merge: kind = .merge
         case .expire, .evict: return nil

@@ -27,6 +27,11 @@ final class Import: BodyReader, @unchecked Sendable {
     private let queue = DispatchQueue(label: "latchkey.import")
 
     private let inbox: ImportInbox<Failed>
+    /// For the audit log, where the client goes before the end; nil without one.
+    private let origin: AuditOrigin?
+    /// Whether a batch is on its way to the store.
+    private var isCommitting = false
+    private var hasNotedLoss = false
 
     /// The buffer that is divided into lines, and how much of it is.
     private var buffer: ImportBuffer?
@@ -48,6 +53,7 @@ final class Import: BodyReader, @unchecked Sendable {
     private struct Failed: Sendable {
         let failure: ImportFailure
         let importedCount: Int
+        let revision: Revision?
         let receivedByteCount: Int
     }
 
@@ -64,6 +70,7 @@ final class Import: BodyReader, @unchecked Sendable {
         self.limits = limits
         steps = ImportSteps(isPartial: isPartial)
         inbox = ImportInbox(places, request.client)
+        origin = request.series.routeAudit == nil ? nil : AuditOrigin(request)
     }
 
     func take(_ piece: Bytes, of exchange: Exchange) -> BodyProgress {
@@ -83,6 +90,17 @@ final class Import: BodyReader, @unchecked Sendable {
 
     func lose(_ reason: BodyLoss) {
         inbox.lose()
+        if origin != nil {
+            queue.async { self.noteLoss() }
+        }
+    }
+
+    /// Says in the audit log what an import has put whose client has gone, behind its last batch.
+    private func noteLoss() {
+        guard let origin, inbox.isLost, !isCommitting, !hasNotedLoss else { return }
+        hasNotedLoss = true
+        request.series.routeAudit?
+            .noteLoss(origin, count: importedCount, revision: revision)
     }
 
     /// Puts the lines that are left, and answers.
@@ -215,7 +233,7 @@ final class Import: BodyReader, @unchecked Sendable {
             object.member("imported", importedCount)
             object.member("revision", revision)
         }
-        request.respond(json: json.bytes)
+        request.respond(json: json.bytes) { $0.imported = (importedCount, revision) }
     }
 
     /// Answers, also in the middle of the body; the rest of it is thrown away.
@@ -223,6 +241,7 @@ final class Import: BodyReader, @unchecked Sendable {
         let failed = Failed(
             failure: failure,
             importedCount: importedCount,
+            revision: revision,
             receivedByteCount: receivedByteCount
         )
         buffer = nil
@@ -236,7 +255,8 @@ final class Import: BodyReader, @unchecked Sendable {
         request.fail(
             failed.failure.reason.problem,
             detail: failed.failure.reason.detail,
-            extensions: ["line": failed.failure.line, "imported": failed.importedCount]
+            extensions: ["line": failed.failure.line, "imported": failed.importedCount],
+            audit: { $0.imported = (failed.importedCount, failed.revision) }
         )
     }
 
@@ -268,18 +288,20 @@ final class Import: BodyReader, @unchecked Sendable {
             queue.async { self.goOn() }
             return
         }
+        isCommitting = true
         submit(.transaction(Transaction(puts)), attempt: 1)
     }
 
     private func submit(_ change: Change, attempt: Int) {
         do {
-            try store.commit(change) { [self] decision in
+            try store.commit(change, author: request.caller.author) { [self] decision in
                 queue.async { self.take(decision) }
             }
         } catch {
             guard attempt < Self.attemptsMax else {
+                isCommitting = false
                 fail(ImportFailure(RequestFailure(.backlogFull), line: batch.firstNumber))
-                return
+                return noteLoss()
             }
             queue.asyncAfter(deadline: .now() + Self.pause) { [self] in
                 submit(change, attempt: attempt + 1)
@@ -288,6 +310,8 @@ final class Import: BodyReader, @unchecked Sendable {
     }
 
     private func take(_ decision: Decision) {
+        isCommitting = false
+        defer { noteLoss() }
         switch decision {
         case .success(let commit):
             importedCount = steps.count

@@ -66,15 +66,13 @@ struct ImportRoutes: Sendable {
 extension ServiceRequest {
     /// Checks that the body, if it has a media type, is JSON by lines, and that it has no content
     /// coding.
+    ///
+    /// What is no JSON is found line by line.
     fileprivate func bodyIsLines() throws(RequestFailure) {
-        if let type = exchange.header(named: "content-type"),
-            !MediaType.isJSONLines(type) || exchange.headerCount(named: "content-type") > 1
-        {
-            throw RequestFailure(
-                .unsupportedMediaType,
-                "Send Content-Type: application/x-ndjson, or none."
-            )
-        }
+        _ = try mediaType(
+            MediaType.isJSONLines,
+            detail: "Send Content-Type: application/x-ndjson, or none."
+        )
         try noContentCoding()
     }
 }

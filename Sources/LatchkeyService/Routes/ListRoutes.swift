@@ -8,7 +8,10 @@ struct ListRoutes: Sendable {
     /// A page with values ends behind the one that makes it longer than this.
     private static let byteCountMax = 4 * 1024 * 1024
 
+    private static let nameCountMax = 128
+
     let store: ServedStore
+    let watched: WatchedStore
 
     func add(to table: inout RouteTable) {
         table.add(.get, "/v1/properties", needs: .token, statuses: [200, 400, 503]) {
@@ -16,10 +19,47 @@ struct ListRoutes: Sendable {
             _ throws(RequestFailure) in
             try list(request)
         }
+        table.add(.get, "/v1/count", needs: .token, statuses: [200, 400, 503]) {
+            request,
+            _ throws(RequestFailure) in
+            try count(request)
+        }
+    }
+
+    /// Counts on the queue of histories, because that takes long for many properties.
+    private func count(_ request: ServiceRequest) throws(RequestFailure) {
+        let query = try request.query(["prefix"])
+        let prefix = OwnedBytes(try request.prefix(query["prefix"], .read))
+        let presence = request.exchange.presence()
+        store.snapshot { snapshot in
+            watched.later {
+                guard !presence.isOver else { return request.answerInVain() }
+                var json = JSONWriter()
+                json.object { json in
+                    json.member(
+                        "count",
+                        snapshot.walk(prefix: prefix).reduce(0) { sum, _ in sum + 1 }
+                    )
+                    json.member("revision", snapshot.revision)
+                }
+                request.respond(json: json)
+            }
+        }
     }
 
     private func list(_ request: ServiceRequest) throws(RequestFailure) {
-        let query = try request.query(["prefix", "limit", "after", "values"])
+        var names: [String] = []
+        let query = try request.query(["prefix", "limit", "after", "values", "delimiter", "name"]) {
+            key,
+            value in
+            if key == "name" {
+                names.append(value)
+            }
+            return key == "name"
+        }
+        guard names.isEmpty else {
+            return try list(request, names, query)
+        }
         let prefix = OwnedBytes(try request.prefix(query["prefix"], .read))
         let after = try query["after"].map { (text) throws(RequestFailure) in
             OwnedBytes(try Cursor.name(text))
@@ -34,21 +74,59 @@ struct ListRoutes: Sendable {
             prefix: prefix,
             after: after,
             limit: limit,
-            byteCountMax: includesValues ? Self.byteCountMax : .max
+            byteCountMax: includesValues ? Self.byteCountMax : .max,
+            delimiter: try query["delimiter"].map(Self.delimiter)
         )
+        answer(request, page, includesValues: includesValues)
+    }
+
+    /// Lists the properties that have these names.
+    private func list(
+        _ request: ServiceRequest,
+        _ names: [String],
+        _ query: [String: String]
+    ) throws(RequestFailure) {
+        guard query.keys.allSatisfy({ $0 == "values" }) else {
+            throw RequestFailure(.invalidQuery, "Beside name, only values can be given.")
+        }
+        guard names.count <= Self.nameCountMax else {
+            throw RequestFailure(
+                .invalidQuery,
+                "name can be given at most \(Self.nameCountMax) times."
+            )
+        }
+        var wanted: [PropertyName] = []
+        for name in names {
+            let name = try ServiceRequest.name(name)
+            try request.require(.read, name)
+            wanted.append(name)
+        }
+        let includesValues = try Query.flag(query["values"], name: "values", default: true)
+        answer(request, PageRequest(names: wanted), includesValues: includesValues)
+    }
+
+    private func answer(_ request: ServiceRequest, _ page: PageRequest, includesValues: Bool) {
         let observer = TimingObserver(timing: request.timing, site: CallSite())
         store.list(page, observer) { page in
             request.respond(json: page.json(includesValues: includesValues))
         }
     }
+
+    private static func delimiter(_ text: String) throws(RequestFailure) -> UInt8 {
+        guard text.utf8.count == 1, let byte = text.utf8.first, (0x20...0x7E).contains(byte) else {
+            throw RequestFailure(.invalidQuery, "delimiter must be one ASCII character.")
+        }
+        return byte
+    }
 }
 
-/// The start of the next page: the last name of a page in base64url (RFC 4648, section 5).
+/// The start of the next page: the last name of a page in base64url (RFC 4648, section 5), or the
+/// end of its last folder, which is a byte longer than a name can be.
 ///
 /// The encoding keeps clients from making up cursors.
 private enum Cursor {
-    static func text(_ name: UnsafeRawBufferPointer) -> String {
-        unsafe Data(name).base64EncodedString()
+    static func text(_ name: [UInt8]) -> String {
+        Data(name).base64EncodedString()
             .replacing("+", with: "-")
             .replacing("/", with: "_")
             .replacing("=", with: "")
@@ -58,7 +136,7 @@ private enum Cursor {
         let padding = String(repeating: "=", count: (4 - text.utf8.count % 4) % 4)
         let base64 = text.replacing("-", with: "+").replacing("_", with: "/") + padding
         guard !text.contains("="), let name = Data(base64Encoded: base64), !name.isEmpty,
-            name.count <= PropertyName.byteCountMax
+            name.count <= PropertyName.byteCountMax + 1
         else {
             throw RequestFailure(.invalidQuery, "after must be the `next` of an earlier page.")
         }
@@ -84,8 +162,15 @@ extension Page {
                     }
                 }
             }
-            if hasMore, let last = properties.last {
-                page.member("next", unsafe Cursor.text(last.nameBytes))
+            if !folders.isEmpty {
+                page.array("folders") { list in
+                    for folder in folders {
+                        list.string(folder)
+                    }
+                }
+            }
+            if let next {
+                page.member("next", Cursor.text(next))
             }
         }
         return json

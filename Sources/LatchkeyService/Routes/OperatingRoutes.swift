@@ -16,6 +16,7 @@ struct OperatingRoutes: Sendable {
     let registry: MetricRegistry
     let context: Fingerprint.Context
     let readiness: Readiness
+    let program: ProgramVersion
 
     /// Adds all but the probes.
     func add(to table: inout RouteTable) {
@@ -50,6 +51,7 @@ struct OperatingRoutes: Sendable {
             meters.reset()
             request.respond(.noContent)
         }
+        addVersion(to: &table)
         let contract = unsafe latchkey_pages_contract().bytes
         table.add(.get, "/openapi.yaml", needs: .nothing, statuses: [200, 400]) {
             request,
@@ -69,6 +71,19 @@ struct OperatingRoutes: Sendable {
                 throw RequestFailure(.noRoute)
             }
             request.respond(html: HTMLPages.problem(problem))
+        }
+    }
+
+    /// The version, which tells what is known to be wrong with the libraries.
+    ///
+    /// So it asks for a token where others do, unless the operator opens it.
+    private func addVersion(to table: inout RouteTable) {
+        let version = program.json
+        table.add(.get, "/version", needs: .tokenUnless(.version), statuses: [200, 400]) {
+            request,
+            _ throws(RequestFailure) in
+            try request.noQuery()
+            request.respond(json: version)
         }
     }
 

@@ -66,7 +66,7 @@ struct OperationRoutes: Sendable {
         try request.noQuery()
         try request.checkAnswerRoom()
         try request.jsonBody(depthMax: depthMax)
-        let body = body(of: request.caller)
+        let body = body(of: request)
         let (plans, isList) = try unsafe request.exchange.body.withUnsafeBytes {
             (bytes) throws(RequestFailure) in
             try body.plans(unsafe JSONView(bytes))
@@ -89,12 +89,13 @@ struct OperationRoutes: Sendable {
     }
 
     /// The reader of the operations of a caller, who may lose rights before they are executed.
-    private func body(of caller: Caller) -> OperationBody {
-        let name = caller.name
+    private func body(of request: ServiceRequest) -> OperationBody {
+        let name = request.caller.name
         return OperationBody(
             fetching: fetching,
             canCompare: canCompare,
             owner: name,
+            origin: request.series.routeAudit == nil ? nil : OperationOrigin(request),
             refusal: { [access] step in
                 guard let access else { return nil }
                 guard let name, let owner = access.caller(named: name) else {
@@ -210,6 +211,8 @@ extension ServiceRequest {
             answer.add("Content-Type", "application/json")
             answer.mustBeRevalidated()
             fields(&answer)
+        } audit: {
+            $0.operations = [operation.id.text]
         }
     }
 
@@ -226,6 +229,8 @@ extension ServiceRequest {
         respond(status, body: .bytes(json.bytes)) { answer in
             answer.add("Content-Type", "application/json")
             answer.mustBeRevalidated()
+        } audit: {
+            $0.operations = page.operations.map(\.id.text)
         }
     }
 

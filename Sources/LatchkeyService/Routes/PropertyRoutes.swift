@@ -57,6 +57,15 @@ struct PropertyRoutes: Sendable {
         ) { request, match throws(RequestFailure) in
             try increment(request, match)
         }
+        table.add(
+            .post,
+            "\(property)/touch",
+            needs: .token,
+            statuses: [204, 400, 404, 412, 503],
+            isRepeatable: true
+        ) { request, match throws(RequestFailure) in
+            try touch(request, match)
+        }
     }
 
     private func get(_ request: ServiceRequest, _ match: RouteMatch) throws(RequestFailure) {
@@ -73,7 +82,7 @@ struct PropertyRoutes: Sendable {
     }
 
     private func put(_ request: ServiceRequest, _ match: RouteMatch) throws(RequestFailure) {
-        let ttl = try request.ttl()
+        let (ttl, isOnlyIfNew) = try request.lifetime()
         let name = try request.name(match.capture, .write)
         let conditions = try request.conditions()
         guard !request.exchange.hasHeader(named: .contentRange) else {
@@ -82,21 +91,33 @@ struct PropertyRoutes: Sendable {
         try request.jsonBody(depthMax: depthMax)
         // The change borrows the bytes of the request, which are valid until the answer.
         let change = unsafe request.exchange.body.withUnsafeBytes { value in
-            unsafe Change.put(name, value: value, ttl: ttl, conditions: conditions)
+            unsafe Change.put(
+                name,
+                value: value,
+                ttl: ttl,
+                isOnlyIfNew: isOnlyIfNew,
+                conditions: conditions
+            )
         }
         try request.commit(change, to: store, .put)
     }
 
     private func patch(_ request: ServiceRequest, _ match: RouteMatch) throws(RequestFailure) {
         try request.checkAnswerRoom()
-        let ttl = try request.ttl()
+        let (ttl, isOnlyIfNew) = try request.lifetime()
         let name = try request.name(match.capture, .write)
         // The answer has the value.
         try request.require(.read, name)
         let conditions = try request.conditions()
         try request.mergePatchBody(depthMax: depthMax)
         let change = unsafe request.exchange.body.withUnsafeBytes { patch in
-            unsafe Change.merge(name, patch: patch, ttl: ttl, conditions: conditions)
+            unsafe Change.merge(
+                name,
+                patch: patch,
+                ttl: ttl,
+                isOnlyIfNew: isOnlyIfNew,
+                conditions: conditions
+            )
         }
         try request.commit(change, to: store, .value)
     }
@@ -109,14 +130,30 @@ struct PropertyRoutes: Sendable {
     }
 
     private func increment(_ request: ServiceRequest, _ match: RouteMatch) throws(RequestFailure) {
-        let ttl = try request.ttl()
+        let (ttl, isOnlyIfNew) = try request.lifetime()
         let name = try request.name(match.capture, .write)
         // The answer has the value.
         try request.require(.read, name)
         let conditions = try request.conditions()
         let step = try request.incrementStep(depthMax: depthMax)
-        let change = Change.increment(name, by: step, ttl: ttl, conditions: conditions)
+        let change = Change.increment(
+            name,
+            by: step,
+            ttl: ttl,
+            isOnlyIfNew: isOnlyIfNew,
+            conditions: conditions
+        )
         try request.commit(change, to: store, .value)
+    }
+
+    private func touch(_ request: ServiceRequest, _ match: RouteMatch) throws(RequestFailure) {
+        guard let text = try request.query(["ttl"])["ttl"] else {
+            throw RequestFailure(.invalidQuery, "Give ttl, the new time to live in seconds.")
+        }
+        let ttl = try ServiceRequest.ttl(text)
+        let name = try request.name(match.capture, .write)
+        let change = Change.touch(name, ttl: ttl, conditions: try request.conditions())
+        try request.commit(change, to: store, .touch)
     }
 }
 
@@ -175,9 +212,11 @@ extension ServiceRequest {
     /// Answers with a property's value, whose bytes are sent from the store without a copy.
     func respond(
         value property: Property,
-        fields: (inout ResponseFields) -> Void = { _ in }
+        fields: (inout ResponseFields) -> Void = { _ in },
+        audit: (inout AuditDetail) -> Void = { _ in }
     ) {
-        respond(.ok, body: unsafe .owned(property.valueBytes, owner: property.owner)) { answer in
+        let body = unsafe ResponseBody.owned(property.valueBytes, owner: property.owner)
+        func addFields(_ answer: inout ResponseFields) {
             answer.add("Content-Type", "application/json")
             answer.add("ETag", quoted: property.revision)
             answer.add("Latchkey-Created", property.created)
@@ -187,5 +226,6 @@ extension ServiceRequest {
             }
             fields(&answer)
         }
+        respond(.ok, body: body, fields: addFields, audit: audit)
     }
 }

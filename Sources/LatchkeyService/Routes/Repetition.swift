@@ -71,6 +71,12 @@ final class Repetition: Sendable {
         }
     }
 
+    /// Keys whose request runs or whose answer is kept.
+    var keyCount: Int { keys.count() }
+
+    /// Bytes of the keys, of kept answers, and of requests that wait for one.
+    var byteCount: Int { keys.byteCount }
+
     /// Handles a request that has an `Idempotency-Key`; false if it has none.
     @inline(__always)
     func handles(
@@ -187,6 +193,8 @@ final class Repetition: Sendable {
                 $0.add(field.name, text: field.value)
             }
             $0.add("Idempotency-Replayed", "true")
+        } audit: {
+            $0.isRepeat = true
         }
     }
 

@@ -1,6 +1,7 @@
 internal import CLatchkeySystem
 internal import LatchkeyHTTP
 internal import LatchkeyMetrics
+internal import LatchkeyStrategies
 
 /// Counts requests, their durations and the bytes of their bodies.
 ///
@@ -39,9 +40,19 @@ struct RequestMetrics: Sendable {
     private let sendsServerTiming: Bool
     private let answers: AnswerBudget
     private let answerShareRefusals: ShareRefusals
+    /// Nil without an audit log.
+    let audit: AuditLog?
+    /// What has counters.
+    private let all = Guarded<[RequestSeries]>([])
 
-    init(_ registry: MetricRegistry, sendsServerTiming: Bool, answers: AnswerBudget) {
+    init(
+        _ registry: MetricRegistry,
+        sendsServerTiming: Bool,
+        answers: AnswerBudget,
+        audit: AuditLog? = nil
+    ) {
         self.registry = registry
+        self.audit = audit
         self.answers = answers
         answerShareRefusals = ShareRefusals(registry, "answers")
         self.sendsServerTiming = sendsServerTiming
@@ -49,7 +60,15 @@ struct RequestMetrics: Sendable {
         sentBytes = registry.counter(Self.sent)
     }
 
-    func series(method: HTTPMethod, route: String, statuses: [UInt16]) -> RequestSeries {
+    /// The series of a method and a route, with a counter for each of these statuses.
+    ///
+    /// Requests that change something have a line each in the audit log.
+    func series(
+        method: HTTPMethod,
+        route: String,
+        statuses: [UInt16],
+        changes: Bool
+    ) -> RequestSeries {
         let labels = [(name: "method", value: "\(method.name)"), (name: "route", value: route)]
         let counters = RequestCounters(
             statuses: statuses,
@@ -65,10 +84,27 @@ struct RequestMetrics: Sendable {
             sentBytes: sentBytes,
             sendsServerTiming: sendsServerTiming,
             answers: answers,
-            answerShareRefusals: answerShareRefusals
+            answerShareRefusals: answerShareRefusals,
+            audit: audit.map { RouteAudit($0, method, route, changes: changes) }
         )
-        return RequestSeries(counters)
+        let series = RequestSeries(counters)
+        all.write { $0.append(series) }
+        return series
     }
+
+    /// The requests that were answered so far: the sums of what a scrape shows.
+    var totals: RequestTotals {
+        all.read { $0 }.reduce(into: RequestTotals()) { $1.add(to: &$0) }
+    }
+}
+
+/// How many requests were answered, and how many of them with an error.
+struct RequestTotals: Sendable, Equatable {
+    var all: UInt64 = 0
+    /// With a status from 400 to 499.
+    var clientErrors: UInt64 = 0
+    /// With a status from 500.
+    var serverErrors: UInt64 = 0
 }
 
 /// The counters of one route and method, and what else its requests have in common.
@@ -114,6 +150,32 @@ struct RequestSeries: Sendable {
         }
     }
 
+    /// Puts what became of a request into the audit log, if it is to have a line there.
+    ///
+    /// - Parameters:
+    ///   - request: Not answered yet.
+    ///   - status: Of its answer.
+    ///   - detail: Adds what the request did, if that is asked.
+    /// - Returns: The identifier of the request; nil without a line.
+    @inline(__always)
+    func audit(
+        _ request: ServiceRequest,
+        _ status: HTTPStatus,
+        _ detail: (inout AuditDetail) -> Void
+    ) -> String? {
+        unsafe counters._withUnsafeGuaranteedRef { counters in
+            counters.hasLine(status) ? counters.audit?.note(request, status, detail) : nil
+        }
+    }
+
+    /// What is in the audit log of the requests; nil without one.
+    var routeAudit: RouteAudit? { unsafe counters._withUnsafeGuaranteedRef { $0.audit } }
+
+    /// Adds the requests that were counted.
+    fileprivate func add(to totals: inout RequestTotals) {
+        unsafe counters._withUnsafeGuaranteedRef { $0.add(to: &totals) }
+    }
+
     /// Counts bytes of a request's body that was read in pieces.
     func recordReceived(_ byteCount: Int) {
         unsafe counters._withUnsafeGuaranteedRef { $0.recordReceived(byteCount) }
@@ -129,6 +191,10 @@ private final class RequestCounters: Sendable {
     let sendsServerTiming: Bool
     let answers: AnswerBudget
     let answerShareRefusals: ShareRefusals
+    let audit: RouteAudit?
+    /// Beside `audit`, so that reads do not touch its reference count.
+    private let isAudited: Bool
+    private let changes: Bool
     private let statuses: [UInt16]
     /// One counter for each status, and one for all other statuses.
     private let counts: [Counter]
@@ -144,8 +210,12 @@ private final class RequestCounters: Sendable {
         sentBytes: Counter,
         sendsServerTiming: Bool,
         answers: AnswerBudget,
-        answerShareRefusals: ShareRefusals
+        answerShareRefusals: ShareRefusals,
+        audit: RouteAudit?
     ) {
+        self.audit = audit
+        isAudited = audit != nil
+        changes = audit?.changes ?? false
         self.answers = answers
         self.answerShareRefusals = answerShareRefusals
         self.statuses = statuses
@@ -167,6 +237,24 @@ private final class RequestCounters: Sendable {
         durations.observe(latchkey_system_nanoseconds() &- startedNanoseconds)
         recordReceived(receivedByteCount)
         recordSent(sentByteCount)
+    }
+
+    func add(to totals: inout RequestTotals) {
+        for (index, counter) in counts.enumerated() {
+            let count = counter.value
+            totals.all &+= count
+            switch index < statuses.count ? statuses[index] : 0 {
+            case 400..<500: totals.clientErrors &+= count
+            case 500...: totals.serverErrors &+= count
+            default: break
+            }
+        }
+    }
+
+    /// Whether a request with this answer is to have a line in the audit log.
+    @inline(__always)
+    func hasLine(_ status: HTTPStatus) -> Bool {
+        isAudited && (changes || RouteAudit.isRefusal(status))
     }
 
     func recordReceived(_ byteCount: Int) {

@@ -28,7 +28,12 @@ struct RouteTable {
         self.admission = admission
         self.repetition = repetition
         unmatched = HTTPMethod.allCases.map { method in
-            metrics.series(method: method, route: "none", statuses: Self.unmatchedStatuses)
+            metrics.series(
+                method: method,
+                route: "none",
+                statuses: Self.unmatchedStatuses,
+                changes: false
+            )
         }
     }
 
@@ -60,17 +65,28 @@ struct RouteTable {
         let admission = admission
         let added = (isRepeatable ? Self.repeatableStatuses : []) + admission.statuses
         let statuses = Set(statuses).union(added).sorted()
-        let series = metrics.series(method: method, route: pattern, statuses: statuses)
+        let changes = method != .get
+        let series = metrics.series(
+            method: method,
+            route: pattern,
+            statuses: statuses,
+            changes: changes
+        )
         let headSeries =
-            method == .get
-            ? metrics.series(method: .head, route: pattern, statuses: statuses) : series
+            changes
+            ? series
+            : metrics.series(method: .head, route: pattern, statuses: statuses, changes: false)
         // Known now, so that a service that asks for nothing pays for no question.
         let (isOpen, unknown) = (admission.isOpen, admission.unknown)
+        let isShared = !servesRefused
         var check: Route.Handler?
         if checkHead != nil || !isOpen {
             check = { exchange, match in
                 var request = ServiceRequest(exchange, series, unknown)
-                guard isOpen || admission.admits(&request, need, isCounted: !servesRefused),
+                // Others are counted when their body is there, and can wait.
+                let counts = checkHead != nil
+                guard
+                    isOpen || admission.admits(&request, need, counts: counts, isShared: isShared),
                     let checkHead
                 else { return }
                 Self.run(checkHead, request, match)
@@ -86,9 +102,9 @@ struct RouteTable {
             var request = ServiceRequest(exchange, series, unknown)
             // Who reads a body piece by piece was admitted with its head, and says what it did.
             if !isOpen, exchange.bodyReader == nil {
-                // One with a body was counted at its head.
-                let isCounted = !servesRefused && !exchange.hasPassedHead
-                guard admission.admits(&request, need, isCounted: isCounted) else { return }
+                let counts = isShared && (checkHead == nil || !exchange.hasPassedHead)
+                guard admission.admits(&request, need, counts: counts, isShared: isShared)
+                else { return }
             }
             if let repetition, repetition.handles(request, match, handle) {
                 return
@@ -124,6 +140,7 @@ struct RouteTable {
     ) -> Router {
         let (series, admission) = (unmatched, admission)
         let routes = routes.filter { patterns?.contains($0.pattern) ?? true }
+        let names = NamePath(routes)
         let router = try? Router(routes, hosts: hosts, origins: origins) { exchange, unmatched in
             let request = ServiceRequest(
                 exchange,
@@ -143,7 +160,8 @@ struct RouteTable {
             case .notFound where exchange.path.first != UInt8(ascii: "/"):
                 request.fail(.invalidTarget, detail: "The target is not a path.")
             case .notFound:
-                request.fail(.noRoute)
+                let correction = names.correction(exchange.method, exchange.path)
+                request.fail(.noRoute, detail: correction)
             case .methodNotAllowed(let allow):
                 request.fail(.methodNotAllowed) { $0.add("Allow", text: allow) }
             case .options(let allow):

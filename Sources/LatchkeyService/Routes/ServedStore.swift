@@ -95,15 +95,16 @@ struct ServedStore: Sendable {
         apply?()
     }
 
-    /// Makes a change that no request asks for by itself.
+    /// Makes a change that no request asks for by itself, in the name of an author.
     func commit(
         _ change: Change,
+        author: [UInt8]?,
         fileID: StaticString = #fileID,
         line: UInt = #line,
         completion: @escaping @Sendable (Decision) -> Void
     ) throws(BacklogFull) {
         let observer = TimingObserver(timing: nil, site: CallSite(fileID, line))
-        try commitAny(change, observer, .other(AnyAnswer.Other(completion)))
+        try commitAny(change, observer, .other(AnyAnswer.Other(author, completion)))
     }
 
     /// Lists properties.
@@ -129,6 +130,8 @@ struct ChangeAnswer: DecisionReceiver {
         case value
         /// Without a body.
         case deletion
+        /// With the revision that the property keeps.
+        case touch
     }
 
     let request: ServiceRequest
@@ -140,21 +143,32 @@ struct ChangeAnswer: DecisionReceiver {
         }
     }
 
-    func note(for commit: Commit) -> [UInt8]? {
+    func note(for commit: Commit) -> CommitNote? {
         request.note { answer(commit, $0) }
     }
 
     private func answer(_ commit: Commit, _ request: ServiceRequest) {
         switch kind {
         case .put:
-            request.respond(commit.first?.isCreation == true ? .created : .noContent) {
+            let status = commit.first?.isCreation == true ? HTTPStatus.created : .noContent
+            request.respond(status) {
                 $0.add("ETag", quoted: commit.revision)
+            } audit: {
+                $0.commit = commit
             }
         case .value:
             if let property = commit.first?.property {
-                request.respond(value: property)
+                request.respond(value: property, audit: { $0.commit = commit })
             }
-        case .deletion: request.respond(.noContent)
+        case .deletion: request.respond(.noContent, audit: { $0.commit = commit })
+        case .touch:
+            request.respond(.noContent) { answer in
+                if let property = commit.first?.property {
+                    answer.add("ETag", quoted: property.revision)
+                }
+            } audit: {
+                $0.commit = commit
+            }
         }
     }
 }
@@ -162,19 +176,25 @@ struct ChangeAnswer: DecisionReceiver {
 /// What follows any other decision, in one reference.
 enum AnyAnswer: DecisionReceiver {
     case transaction(TransactionAnswer)
+    case waiting(TransactionWait.Round)
     case other(Other)
     /// Records the decision before the answer receives it.
     indirect case recorded(@Sendable (Decision) -> Void, AnyAnswer)
 
     final class Other: Sendable {
+        fileprivate let author: [UInt8]?
         fileprivate let receive: @Sendable (Decision) -> Void
 
-        init(_ receive: @escaping @Sendable (Decision) -> Void) { self.receive = receive }
+        init(_ author: [UInt8]?, _ receive: @escaping @Sendable (Decision) -> Void) {
+            self.author = author
+            self.receive = receive
+        }
     }
 
     func receive(_ decision: Decision) {
         switch self {
         case .transaction(let answer): answer.receive(decision)
+        case .waiting(let round): round.receive(decision)
         case .other(let other): other.receive(decision)
         case .recorded(let record, let answer):
             record(decision)
@@ -182,10 +202,11 @@ enum AnyAnswer: DecisionReceiver {
         }
     }
 
-    func note(for commit: Commit) -> [UInt8]? {
+    func note(for commit: Commit) -> CommitNote? {
         switch self {
         case .transaction(let answer): answer.note(for: commit)
-        case .other: nil
+        case .waiting(let round): round.note(for: commit)
+        case .other(let other): CommitNote(author: other.author, bytes: nil)
         case .recorded(_, let answer): answer.note(for: commit)
         }
     }

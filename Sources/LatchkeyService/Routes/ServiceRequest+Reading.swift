@@ -1,3 +1,4 @@
+internal import CLatchkeySystem
 internal import LatchkeyHTTP
 internal import LatchkeyStore
 
@@ -34,6 +35,14 @@ extension ServiceRequest {
 
     /// The parameters of the query: only these, and each at most once.
     func query(_ names: Set<String>) throws(RequestFailure) -> [String: String] {
+        try query(names) { (_, _) in false }
+    }
+
+    /// The same, where `takes` is given each parameter first, and says whether it has taken it.
+    func query(
+        _ names: Set<String>,
+        _ takes: (String, String) -> Bool
+    ) throws(RequestFailure) -> [String: String] {
         guard !exchange.query.isEmpty else {
             return [:]
         }
@@ -52,6 +61,9 @@ extension ServiceRequest {
                         ? "This request takes no parameters."
                         : "The parameters are \(names.sorted().joined(separator: ", "))."
                 )
+            }
+            guard !takes(parameter.name, parameter.value) else {
+                continue
             }
             guard values.updateValue(parameter.value, forKey: parameter.name) == nil else {
                 throw RequestFailure(.invalidQuery, "\(parameter.name) is given twice.")
@@ -96,15 +108,65 @@ extension ServiceRequest {
         }
     }
 
-    /// The parameter `ttl` of a write, which takes no other one.
-    func ttl() throws(RequestFailure) -> TimeToLive? {
-        guard !exchange.query.isEmpty, let text = try query(["ttl"])["ttl"] else {
-            return nil
+    /// The parameters `ttl` and `ttl-if-new` of a write, which takes no other one.
+    func lifetime() throws(RequestFailure) -> (ttl: TimeToLive?, isOnlyIfNew: Bool) {
+        guard !exchange.query.isEmpty else {
+            return (nil, false)
         }
+        let query = try query(["ttl", "ttl-if-new"])
+        guard query.count < 2 else {
+            throw RequestFailure(.invalidQuery, "Give ttl or ttl-if-new, not both.")
+        }
+        if let text = query["ttl-if-new"] {
+            return (try Self.ttl(text, "ttl-if-new"), true)
+        }
+        return (try query["ttl"].map { (text) throws(RequestFailure) in try Self.ttl(text) }, false)
+    }
+
+    static func ttl(
+        _ text: String,
+        _ name: String = "ttl"
+    ) throws(RequestFailure) -> TimeToLive {
         guard let ttl = TimeToLiveText.milliseconds(text) else {
-            throw RequestFailure(.invalidQuery, "ttl \(TimeToLiveText.rule).")
+            throw RequestFailure(.invalidQuery, "\(name) \(TimeToLiveText.rule).")
         }
         return ttl
+    }
+
+    /// The longest wait, in milliseconds.
+    private static let waitMillisecondsMax: TimeToLive = 60_000
+
+    /// A parameter `wait`, in milliseconds.
+    static func wait(_ text: String?) throws(RequestFailure) -> TimeToLive {
+        guard let text else {
+            return 0
+        }
+        guard let wait = SecondsText.milliseconds(text, in: 0...waitMillisecondsMax),
+            wait > 0 || Double(text) == 0
+        else {
+            throw RequestFailure(.invalidQuery, "wait must be a number of seconds from 0 to 60.")
+        }
+        return wait
+    }
+
+    /// When so many milliseconds of waiting are over, in nanoseconds of the monotonic clock.
+    ///
+    /// The server does not take the request away before. Up to a sixteenth earlier, so that many
+    /// waits do not end at once, as Consul does it.
+    func deadlineNanoseconds(_ wait: TimeToLive) -> UInt64 {
+        exchange.awaitAnswer(for: .milliseconds(wait) + .seconds(30))
+        return latchkey_system_nanoseconds()
+            + UInt64(wait - .random(in: 0...wait / 16)) * 1_000_000
+    }
+
+    /// A name that stands in a query, in memory of its own.
+    static func name(_ text: String) throws(RequestFailure) -> PropertyName {
+        let owner = OwnedBytes(Array(text.utf8))
+        do {
+            return try unsafe PropertyName(borrowing: owner.bytes, owner: owner)
+        } catch {
+            throw RequestFailure(.invalidName, error.detail)
+        }
     }
 
     /// The conditions of `If-Match` and `If-None-Match`, for the store to check.
@@ -130,16 +192,6 @@ extension ServiceRequest {
         }
     }
 
-    /// Checks that the body, if it has a media type, is JSON, and that it has no content coding.
-    func bodyIsJSON() throws(RequestFailure) {
-        if let type = exchange.header(named: .contentType),
-            !MediaType.isJSON(type) || exchange.repeatsHeader(named: .contentType)
-        {
-            throw RequestFailure(.unsupportedMediaType)
-        }
-        try noContentCoding()
-    }
-
     func noContentCoding() throws(RequestFailure) {
         if let coding = exchange.header(named: .contentEncoding),
             String(decoding: coding, as: UTF8.self).lowercased() != "identity"
@@ -148,25 +200,63 @@ extension ServiceRequest {
         }
     }
 
-    /// Checks that the body is valid JSON.
+    /// Checks that the body is valid JSON, and that its media type, if it has one, is that of JSON.
     func jsonBody(depthMax: Int) throws(RequestFailure) {
-        try bodyIsJSON()
-        try checkJSON(depthMax: depthMax)
+        try jsonBody(depthMax: depthMax, MediaType.isJSON)
     }
 
-    /// Checks that the body is a merge patch: valid JSON with the media type for it.
+    /// Checks that the body is a merge patch: valid JSON, and not of another media type.
     func mergePatchBody(depthMax: Int) throws(RequestFailure) {
-        guard let type = exchange.header(named: .contentType), MediaType.isMergePatch(type),
-            !exchange.repeatsHeader(named: .contentType)
-        else {
-            throw RequestFailure(
-                .unsupportedMediaType,
-                "Send Content-Type: \(MediaType.mergePatch)."
-            )
-        }
-        try noContentCoding()
-        try checkJSON(depthMax: depthMax)
+        try jsonBody(depthMax: depthMax, MediaType.isMergePatch)
     }
+
+    @inline(__always)
+    private func jsonBody(
+        depthMax: Int,
+        _ isRight: (Bytes) -> Bool
+    ) throws(RequestFailure) {
+        let type = try mediaType(isRight)
+        try noContentCoding()
+        do throws(RequestFailure) {
+            try checkJSON(depthMax: depthMax)
+        } catch {
+            guard type == .right else { throw RequestFailure(.unsupportedMediaType, Self.noJSON) }
+            throw error
+        }
+    }
+
+    /// What the media type of a body says about it.
+    enum BodyType {
+        /// It is the right one, or there is none.
+        case right
+        /// It is that of a form, and not of a browser: `curl -d` says so whatever it sends.
+        case form
+    }
+
+    /// Looks at the media type of the body, which is of the right one if it has none.
+    ///
+    /// A browser knows what it sends, so the type of a form is believed if it is of one.
+    func mediaType(
+        _ isRight: (Bytes) -> Bool,
+        detail: String? = nil
+    ) throws(RequestFailure) -> BodyType {
+        guard let type = exchange.header(named: .contentType) else { return .right }
+        if exchange.repeatsHeader(named: .contentType) {
+            throw RequestFailure(.unsupportedMediaType, "Content-Type is given twice.")
+        }
+        if isRight(type) { return .right }
+        guard MediaType.isForm(type) else {
+            throw RequestFailure(.unsupportedMediaType, detail)
+        }
+        guard !exchange.isOfBrowser else {
+            throw RequestFailure(.unsupportedMediaType, detail ?? Self.noJSON)
+        }
+        return .form
+    }
+
+    private static let noJSON =
+        "The body is that of a form, by its Content-Type. Send JSON, and Content-Type: "
+        + "application/json: curl does so with --json in place of -d."
 
     private func checkJSON(depthMax: Int) throws(RequestFailure) {
         do {

@@ -31,12 +31,17 @@ struct ServiceRequest: Sendable {
     ///   - body: The body. A long one is charged to the budget of unsent answers.
     ///   - bound: What happens to a long body beyond the budget. By default, a read is refused:
     ///     nothing was changed.
+    ///   - problem: What the body says, if it is a problem: with a line in the audit log, it has
+    ///     the identifier of the request, too.
     ///   - fields: Adds the header fields.
+    ///   - audit: Says what the request did, if it has a line in the audit log.
     func respond(
         _ status: HTTPStatus,
         body: consuming ResponseBody = .none,
         bound: AnswerBound = .refusesReads,
-        fields: (inout ResponseFields) -> Void = { _ in }
+        problem: ProblemText? = nil,
+        fields: (inout ResponseFields) -> Void = { _ in },
+        audit: (inout AuditDetail) -> Void = { _ in }
     ) {
         if let keeper, keeper.isPreview {
             let keptBody = keeper.keeps(status, body.count) ? body.copied : nil
@@ -48,6 +53,14 @@ struct ServiceRequest: Sendable {
             fail(failure)
             return
         }
+        let identifier = series.audit(self, status, audit)
+        // Without the identifier: a repeat is a request of its own.
+        let keptBody = keeper.flatMap { $0.keeps(status, body.count) ? body.copied : nil }
+        if let problem, let identifier {
+            let identified = problem.json(request: identifier)
+            budget?.add(identified.count - body.count)
+            body = .bytes(identified)
+        }
         series.record(
             status,
             startedNanoseconds: exchange.startedNanoseconds,
@@ -55,7 +68,6 @@ struct ServiceRequest: Sendable {
             sentByteCount: exchange.method == .head ? 0 : body.count
         )
         let timing = timing?.field(startedNanoseconds: exchange.startedNanoseconds)
-        let keptBody = keeper.flatMap { $0.keeps(status, body.count) ? body.copied : nil }
         var keptFields: [ResponseField]?
         exchange.respond(status, body: body, budget: budget) { answer in
             if keeper == nil {
@@ -66,14 +78,26 @@ struct ServiceRequest: Sendable {
             if let timing {
                 answer.add("Server-Timing", text: timing)
             }
+            // Not among the kept fields, as above.
+            if let identifier {
+                answer.add("Latchkey-Request-Id", text: identifier)
+            }
         }
         keeper?.keep(status, fields: keptFields, body: keptBody)
     }
 
-    /// What is to be stored with a commit: the key of the request, and the answer that `respond`
-    /// makes; nil if the request has no key.
-    func note(_ respond: (ServiceRequest) -> Void) -> [UInt8]? {
-        keeper?.note(self, respond)
+    /// What is to be stored with a commit: who has made it; and the key of the request, with the
+    /// answer that `respond` makes, if the request has a key.
+    func note(_ respond: (ServiceRequest) -> Void) -> CommitNote? {
+        CommitNote(author: caller.author, bytes: keeper?.note(self, respond))
+    }
+
+    /// Ends a request that its client has given up, and of which nothing was done.
+    ///
+    /// A repeat of it runs.
+    func giveUp() {
+        answerInVain()
+        keeper?.keep(.unavailable, fields: nil, body: nil)
     }
 
     /// Answers a request that was taken away: no client gets the answer, so it is not counted.
@@ -123,19 +147,33 @@ struct ServiceRequest: Sendable {
         }
     }
 
-    func respond(json: JSONWriter, bound: AnswerBound = .refusesReads) {
-        respond(json: json.body, bound: bound)
+    func respond(
+        json: JSONWriter,
+        bound: AnswerBound = .refusesReads,
+        audit: (inout AuditDetail) -> Void = { _ in }
+    ) {
+        respond(json: json.body, bound: bound, audit: audit)
     }
 
-    func respond(json: [UInt8]) {
-        respond(json: .bytes(json), bound: .refusesReads)
+    func respond(json: [UInt8], audit: (inout AuditDetail) -> Void = { _ in }) {
+        respond(json: .bytes(json), bound: .refusesReads, audit: audit)
     }
 
-    private func respond(json: consuming ResponseBody, bound: AnswerBound) {
-        respond(.ok, body: json, bound: bound) { answer in
-            answer.add("Content-Type", "application/json")
-            answer.mustBeRevalidated()
-        }
+    private func respond(
+        json: consuming ResponseBody,
+        bound: AnswerBound,
+        audit: (inout AuditDetail) -> Void
+    ) {
+        respond(
+            .ok,
+            body: json,
+            bound: bound,
+            fields: { answer in
+                answer.add("Content-Type", "application/json")
+                answer.mustBeRevalidated()
+            },
+            audit: audit
+        )
     }
 
     func respond(html: String) {
@@ -151,11 +189,14 @@ struct ServiceRequest: Sendable {
         detail: String? = nil,
         extensions: KeyValuePairs<String, Int> = [:],
         retryAfterSeconds: Int? = nil,
-        fields: (inout ResponseFields) -> Void = { _ in }
+        fields: (inout ResponseFields) -> Void = { _ in },
+        audit: (inout AuditDetail) -> Void = { _ in }
     ) {
+        let text = ProblemText(problem: problem, detail: detail, extensions: extensions)
         respond(
             HTTPStatus(rawValue: UInt16(problem.status)),
-            body: .bytes(problem.json(detail: detail, extensions: extensions))
+            body: .bytes(text.json()),
+            problem: text
         ) { answer in
             answer.add("Content-Type", "application/problem+json")
             if let seconds = retryAfterSeconds ?? problem.retryAfterSeconds {
@@ -170,6 +211,9 @@ struct ServiceRequest: Sendable {
                 )
             }
             fields(&answer)
+        } audit: { line in
+            line.problem = problem
+            audit(&line)
         }
     }
 
@@ -179,6 +223,18 @@ struct ServiceRequest: Sendable {
             detail: failure.detail,
             retryAfterSeconds: failure.retryAfterSeconds
         )
+    }
+}
+
+/// What a body with a problem is made of.
+struct ProblemText {
+    let problem: Problem
+    let detail: String?
+    let extensions: KeyValuePairs<String, Int>
+
+    /// The JSON, with the identifier of the request if it has one.
+    func json(request: String? = nil) -> [UInt8] {
+        problem.json(detail: detail, extensions: extensions, request: request)
     }
 }
 

@@ -2,29 +2,136 @@ internal import LatchkeyHTTP
 internal import LatchkeyStore
 internal import LatchkeyStrategies
 
-/// The route of transactions.
+/// The routes of transactions, and of what is done to all or to the first property of a prefix,
+/// which are transactions, too.
 struct TransactionRoutes: Sendable {
+    /// A request that waits keeps its body, and what it asks for is kept once more.
+    private static let waitingByteCountMax = 64 * 1024
+
     let store: ServedStore
+    let watched: WatchedStore
+    let hub: WatchHub
+    let lines = WaitingLines()
     let depthMax: Int
+
+    /// The value of a claim without one.
+    private static let noValue = OwnedBytes(Array("null".utf8))
 
     func add(to table: inout RouteTable) {
         table.add(
             .post,
             "/v1/transactions",
             needs: .token,
-            statuses: [200, 400, 409, 415, 422, 503, 507],
+            statuses: [200, 400, 404, 409, 415, 422, 429, 503, 507],
             isRepeatable: true
         ) { request, _ throws(RequestFailure) in
             try transact(request)
         }
+        table.add(
+            .post,
+            "/v1/pop",
+            needs: .token,
+            statuses: [200, 400, 404, 415, 422, 429, 503, 507],
+            isRepeatable: true
+        ) { request, _ throws(RequestFailure) in
+            try pop(request)
+        }
+        table.add(
+            .delete,
+            "/v1/properties",
+            needs: .token,
+            statuses: [200, 400, 422, 503],
+            isRepeatable: true
+        ) { request, _ throws(RequestFailure) in
+            try deletePrefix(request)
+        }
     }
 
     private func transact(_ request: ServiceRequest) throws(RequestFailure) {
-        try request.noQuery()
+        let wait = try ServiceRequest.wait(try request.query(["wait"])["wait"])
         try request.checkAnswerRoom()
-        let transaction = try transaction(of: request)
+        try commit(try transaction(of: request), .transaction, request, wait)
+    }
+
+    private func pop(_ request: ServiceRequest) throws(RequestFailure) {
+        let query = try request.query(["prefix", "claim", "ttl", "wait"])
+        let wait = try ServiceRequest.wait(query["wait"])
+        try request.checkAnswerRoom()
+        let prefix = try Self.prefix(query["prefix"])
+        try request.require(.write, prefix)
+        try request.require(.read, prefix)
+        let ttl = try query["ttl"].map { (text) throws(RequestFailure) in
+            try ServiceRequest.ttl(text)
+        }
+        let claim = try claim(query["claim"], request)
+        guard (claim == nil) == (ttl == nil) else {
+            throw RequestFailure(.invalidQuery, "Give claim and ttl, or none of them.")
+        }
+        if let claim, claim.isMixed(with: prefix) {
+            throw RequestFailure(.invalidQuery, "Neither of prefix and claim may begin the other.")
+        }
+        let step = Change.Step(prefix, .pop(claim), ttl: ttl)
+        try commit(Transaction([step]), .pop, request, wait)
+    }
+
+    /// The claim, whose value is the body, or null.
+    private func claim(
+        _ prefix: String?,
+        _ request: ServiceRequest
+    ) throws(RequestFailure) -> Change.Claim? {
+        guard let prefix else {
+            guard request.exchange.body.isEmpty else {
+                throw RequestFailure(.invalidBody, "The body is the value of a claim: give claim.")
+            }
+            return nil
+        }
+        let name = try ServiceRequest.name(prefix)
+        guard !request.exchange.body.isEmpty else {
+            return unsafe Change.Claim(name, value: Self.noValue.bytes)
+        }
+        try request.jsonBody(depthMax: depthMax)
+        return unsafe request.exchange.body.withUnsafeBytes { value in
+            unsafe Change.Claim(name, value: value)
+        }
+    }
+
+    private func deletePrefix(_ request: ServiceRequest) throws(RequestFailure) {
+        let query = try request.query(["prefix", "limit"])
+        let limit = try ServiceRequest.limit(
+            query["limit"],
+            default: Change.Step.deletedCountMax,
+            max: Change.Step.deletedCountMax
+        )
+        let action = Change.Action.deletePrefix(countMax: limit, isWhole: false)
+        let step = Change.Step(try Self.prefix(query["prefix"]), action)
+        try commit(Transaction([step]), .deletion, request, 0)
+    }
+
+    private static func prefix(_ text: String?) throws(RequestFailure) -> PropertyName {
+        guard let text else {
+            throw RequestFailure(.invalidQuery, "Give prefix.")
+        }
+        return try ServiceRequest.name(text)
+    }
+
+    private func commit(
+        _ transaction: Transaction,
+        _ form: TransactionAnswer.Form,
+        _ request: ServiceRequest,
+        _ wait: TimeToLive
+    ) throws(RequestFailure) {
         try request.require(transaction)
-        let answer = TransactionAnswer(request, transaction)
+        guard wait == 0 || transaction.awaited.parts.isEmpty else {
+            guard request.exchange.body.count <= Self.waitingByteCountMax else {
+                throw RequestFailure(
+                    .transactionTooLarge,
+                    "A transaction that waits has at most \(Self.waitingByteCountMax) bytes."
+                )
+            }
+            let answer = TransactionAnswer(request, transaction, form)
+            return TransactionWait(answer, request.deadlineNanoseconds(wait), self).begin()
+        }
+        let answer = TransactionAnswer(request, transaction, form)
         let observer = TimingObserver(timing: request.timing, site: CallSite())
         do throws(BacklogFull) {
             try store.commitAny(.transaction(transaction), observer, .transaction(answer))
@@ -51,12 +158,23 @@ struct TransactionRoutes: Sendable {
 ///
 /// An object, because a transaction and a request are more references than one that is handed on.
 final class TransactionAnswer: Sendable {
-    private let request: ServiceRequest
-    private let transaction: Transaction
+    /// What the answer has.
+    enum Form: Sendable {
+        case transaction
+        /// The property that the one step has taken.
+        case pop
+        /// How many properties the one step has deleted.
+        case deletion
+    }
 
-    fileprivate init(_ request: ServiceRequest, _ transaction: Transaction) {
+    let request: ServiceRequest
+    let transaction: Transaction
+    private let form: Form
+
+    init(_ request: ServiceRequest, _ transaction: Transaction, _ form: Form) {
         self.request = request
         self.transaction = transaction
+        self.form = form
     }
 
     func receive(_ decision: Decision) {
@@ -65,13 +183,32 @@ final class TransactionAnswer: Sendable {
         }
     }
 
-    func note(for commit: Commit) -> [UInt8]? {
+    func note(for commit: Commit) -> CommitNote? {
         request.note { answer(commit, $0) }
     }
 
     private func answer(_ commit: Commit, _ request: ServiceRequest) {
         var json = JSONWriter(refersToValues: true)
-        json.transaction(transaction, commit)
-        request.respond(json: json, bound: commit.isEmpty ? .refuses : .none)
+        switch form {
+        case .transaction:
+            json.transaction(transaction, commit)
+        case .pop:
+            guard let result = commit.outcome?.results.first, result.property != nil else {
+                return request.fail(.notFound, detail: "There is no property to take.")
+            }
+            json.pop(transaction.steps[0], result, commit)
+        case .deletion:
+            let result = commit.outcome?.results.first
+            json.object { json in
+                json.member("count", result?.count ?? 0)
+                json.member("more", result?.hasMore ?? false)
+                json.member("revision", commit.revision)
+            }
+        }
+        request.respond(
+            json: json,
+            bound: commit.isEmpty ? .refuses : .none,
+            audit: { $0.commit = commit }
+        )
     }
 }

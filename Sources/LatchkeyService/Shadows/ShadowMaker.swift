@@ -39,8 +39,14 @@ struct ShadowMaker: StrategyVisitor {
             )
         )
         meter.overhead = overhead
+        // Counted as in the serving store, but never full: a shadow keeps properties that were
+        // deleted outside a sample.
+        var limits = configuration.storeLimits
+        for index in limits.quotas.indices {
+            limits.quotas[index].byteCountMax = .max
+        }
         let store = PropertyStore(
-            limits: configuration.storeLimits,
+            limits: limits,
             stripeCount: stripeCount,
             strategy: { meter.metered(ChosenStrategy(backlogMax: backlogMax)) }
         )

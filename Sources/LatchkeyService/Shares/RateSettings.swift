@@ -27,9 +27,9 @@ extension RateSettings: Configurable {
             "rate",
             number("none"),
             \.rate,
-            "How many requests a second each client may send, or none for no bound. A client is a "
-                + "token, or else an address. Further requests get status 429 with Retry-After. "
-                + "Probes and /metrics are not counted.",
+            "How many requests a second each client, a token or else an address, may send, or "
+                + "none for no bound. Further ones get status 429 with Retry-After. Probes and "
+                + "/metrics are not counted.",
             text: { $0.map { "\($0)" } ?? "none" },
             value: { .some(Int($0)) }
         ),
@@ -44,8 +44,8 @@ extension RateSettings: Configurable {
         .choice(
             "rate-mode",
             \.mode,
-            "What happens to requests beyond --rate: refuse answers them 429; count only counts "
-                + "them, in latchkey_rate_exceeded_total, to find the right rate."
+            "What happens to requests beyond --rate: they are answered 429, or only counted, in "
+                + "latchkey_rate_exceeded_total."
         ),
     ]
 

@@ -54,7 +54,7 @@ struct ChangePage: Sendable {
     private var isFull: Bool { changes.count >= limit || byteCount >= Self.byteCountMax }
 
     private mutating func add(_ commit: Commit, _ filter: WatchFilter) {
-        let effects = commit.effects.filter { unsafe filter.matches($0.nameBytes) }
+        let effects = commit.effects.filter(filter.matches)
         guard !effects.isEmpty else { return }
         byteCount += effects.reduce(0) {
             unsafe $0 + Self.effectByteCount + $1.nameBytes.count

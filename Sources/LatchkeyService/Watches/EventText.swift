@@ -29,13 +29,17 @@ enum EventText {
     }
 
     /// An effect of a commit, without id and empty line.
+    ///
+    /// The value from before is left out where the property came into being.
     static func effect(
         _ effect: Commit.Effect,
         _ revision: Revision,
-        at time: Timestamp
+        at time: Timestamp,
+        showsPrevious: Bool = false
     ) -> [UInt8] {
+        let previous = showsPrevious && !effect.isCreation ? effect.former : nil
         if let property = effect.property {
-            return put(property, at: time)
+            return put(property, previous: previous, at: time)
         }
         return event(effect.kind) { event in
             unsafe event.member("name", utf8: effect.nameBytes)
@@ -43,16 +47,22 @@ enum EventText {
             if effect.kind == .delete {
                 event.member("reason", effect.reason.text)
             }
+            event.previous(previous)
         }
     }
 
-    private static func put(_ property: Property, at time: Timestamp) -> [UInt8] {
+    private static func put(
+        _ property: Property,
+        previous: Property? = nil,
+        at time: Timestamp
+    ) -> [UInt8] {
         event(.put) { event in
             unsafe event.member("name", utf8: property.nameBytes)
             event.member("revision", property.revision)
             event.member("created", property.created)
             unsafe event.member("value", rawJSON: property.valueBytes)
             event.ttl(until: property.expiry, at: time)
+            event.previous(previous)
         }
     }
 
@@ -67,5 +77,13 @@ enum EventText {
         var json = JSONWriter()
         json.object(members)
         return json.bytes
+    }
+}
+
+extension JSONWriter {
+    fileprivate mutating func previous(_ property: Property?) {
+        if let property {
+            unsafe member("previous", rawJSON: property.valueBytes)
+        }
     }
 }

@@ -1,11 +1,9 @@
-internal import CLatchkeySystem
 internal import LatchkeyHTTP
 internal import LatchkeyStore
 internal import LatchkeyStrategies
 
 /// Reads of the journal: past values of a property, long polls, and the list of changes.
 struct HistoryRoutes: Sendable {
-    private static let waitMillisecondsMax: TimeToLive = 60_000
     private static let changesMax = 1000
 
     let store: WatchedStore
@@ -33,26 +31,23 @@ struct HistoryRoutes: Sendable {
             readPast(request, conditions, search)
             return
         }
-        let wait = try Self.wait(query["wait"])
+        let wait = try ServiceRequest.wait(query["wait"])
         let after = store.journal.named(try Self.revision(query["after"], "after"))
         // No property of this store can have passed a revision of another one.
         guard (store.journal.start...store.usage().revision).contains(after) else {
             throw RequestFailure(.gone)
         }
-        // The server must not take the request away before the time is up.
-        request.exchange.awaitAnswer(for: .milliseconds(wait) + .seconds(30))
-        // Up to a sixteenth earlier, so that many polls do not end at once, as Consul does it.
-        let nanoseconds = UInt64(wait - .random(in: 0...wait / 16)) * 1_000_000
         LongPoll(
             request: request,
             client: request.client,
             name: name,
             conditions: conditions,
             after: after,
-            deadlineNanoseconds: latchkey_system_nanoseconds() + nanoseconds,
+            deadlineNanoseconds: request.deadlineNanoseconds(wait),
             store: store,
             hub: hub,
-            id: hub.nextIdentifier()
+            id: hub.nextIdentifier(),
+            visitor: WatchVisitor(request)
         ).begin()
     }
 
@@ -135,18 +130,5 @@ struct HistoryRoutes: Sendable {
             throw RequestFailure(.invalidQuery, "\(name) must be a revision.")
         }
         return place.revision
-    }
-
-    /// Milliseconds.
-    private static func wait(_ text: String?) throws(RequestFailure) -> TimeToLive {
-        guard let text else {
-            return 0
-        }
-        guard let wait = SecondsText.milliseconds(text, in: 0...waitMillisecondsMax),
-            wait > 0 || Double(text) == 0
-        else {
-            throw RequestFailure(.invalidQuery, "wait must be a number of seconds from 0 to 60.")
-        }
-        return wait
     }
 }

@@ -22,6 +22,7 @@ struct LongPoll: Sendable {
     let hub: WatchHub
     /// Of its waits, from ``WatchHub/nextIdentifier()``.
     let id: UInt64
+    let visitor: WatchVisitor
     private let presence = Presence()
 
     /// Looks at the property, and answers or waits.
@@ -72,12 +73,15 @@ struct LongPoll: Sendable {
     }
 
     private func wait(_ since: Revision) {
+        let filter = WatchFilter.name(unsafe Array(name.bytes))
         hub.add(
             WatchWait(
-                name: unsafe Array(name.bytes),
+                filter: filter,
                 since: since,
                 deadlineNanoseconds: deadlineNanoseconds,
-                caller: request.caller
+                caller: request.caller,
+                isAllowed: { [caller = request.caller] in filter.isAllowed(to: caller) },
+                visitor: visitor
             ) { end in
                 guard end != .revoked else {
                     hub.leave(client)

@@ -1,6 +1,6 @@
 internal import LatchkeyStore
 
-/// The watchers that have got everything so far, and the waits for a name, by what they follow.
+/// The watchers that have got everything so far, and the waits, by what they follow.
 ///
 /// A commit meets only the groups of its names: an exact name is one look-up, and each length of a
 /// prefix in use another.
@@ -9,7 +9,7 @@ struct WatchAudience {
     final class Group {
         let filter: WatchFilter
         var watchers: [Watcher] = []
-        /// The waits for a change of the name.
+        /// The waits for a change of one of them.
         var waits: Set<UInt64> = []
         var batch = EventBatch(at: WatchPlace(revision: 0))
 
@@ -20,9 +20,11 @@ struct WatchAudience {
         var isEmpty: Bool { watchers.isEmpty && waits.isEmpty }
     }
 
-    private var names: [[UInt8]: Group] = [:]
-    private var prefixes: [[UInt8]: Group] = [:]
-    /// How many groups have a prefix of this length, in ascending order of the lengths.
+    private var byFilter: [WatchFilter: Group] = [:]
+    /// The groups of each part of their filters.
+    private var names: [[UInt8]: [Group]] = [:]
+    private var prefixes: [[UInt8]: [Group]] = [:]
+    /// How many prefixes have a prefix of this length, in ascending order of the lengths.
     private var lengths: [(length: Int, count: Int)] = []
 
     mutating func add(_ watcher: Watcher) {
@@ -32,7 +34,7 @@ struct WatchAudience {
     }
 
     mutating func remove(_ watcher: Watcher) {
-        guard let index = watcher.index, let group = existing(watcher.filter) else { return }
+        guard let index = watcher.index, let group = byFilter[watcher.filter] else { return }
         watcher.index = nil
         let last = group.watchers.removeLast()
         if last !== watcher {
@@ -42,12 +44,12 @@ struct WatchAudience {
         discardIfEmpty(group)
     }
 
-    mutating func addWait(_ id: UInt64, for name: [UInt8]) {
-        group(.name(name)).waits.insert(id)
+    mutating func addWait(_ id: UInt64, for filter: WatchFilter) {
+        group(filter).waits.insert(id)
     }
 
-    mutating func removeWait(_ id: UInt64, for name: [UInt8]) {
-        guard let group = existing(.name(name)) else { return }
+    mutating func removeWait(_ id: UInt64, for filter: WatchFilter) {
+        guard let group = byFilter[filter] else { return }
         group.waits.remove(id)
         discardIfEmpty(group)
     }
@@ -55,47 +57,61 @@ struct WatchAudience {
     /// The groups that follow a name.
     func groups(_ name: UnsafeRawBufferPointer) -> [Group] {
         var found: [Group] = []
-        if !names.isEmpty, let group = unsafe names[Array(name)] {
-            found.append(group)
+        if !names.isEmpty, let groups = unsafe names[Array(name)] {
+            found += groups
         }
         for (length, _) in lengths where length <= name.count {
-            if let group = unsafe prefixes[Array(name[..<length])] {
-                found.append(group)
+            if let groups = unsafe prefixes[Array(name[..<length])] {
+                found += groups
             }
         }
         return found
     }
 
-    private func existing(_ filter: WatchFilter) -> Group? {
-        switch filter {
-        case .name(let name): names[name]
-        case .prefix(let prefix): prefixes[prefix]
-        }
-    }
-
     private mutating func group(_ filter: WatchFilter) -> Group {
-        if let group = existing(filter) {
+        if let group = byFilter[filter] {
             return group
         }
         let group = Group(filter)
-        switch filter {
-        case .name(let name):
-            names[name] = group
-        case .prefix(let prefix):
-            prefixes[prefix] = group
-            count(prefix.count, by: 1)
+        byFilter[filter] = group
+        for part in filter.parts {
+            switch part {
+            case .name(let name):
+                names[name, default: []].append(group)
+            case .prefix(let prefix):
+                if prefixes[prefix, default: []].isEmpty {
+                    count(prefix.count, by: 1)
+                }
+                prefixes[prefix, default: []].append(group)
+            }
         }
         return group
     }
 
     private mutating func discardIfEmpty(_ group: Group) {
         guard group.isEmpty else { return }
-        switch group.filter {
-        case .name(let name):
-            names[name] = nil
-        case .prefix(let prefix):
-            prefixes[prefix] = nil
-            count(prefix.count, by: -1)
+        byFilter[group.filter] = nil
+        for part in group.filter.parts {
+            switch part {
+            case .name(let name):
+                Self.remove(group, from: &names, name)
+            case .prefix(let prefix):
+                Self.remove(group, from: &prefixes, prefix)
+                if prefixes[prefix] == nil {
+                    count(prefix.count, by: -1)
+                }
+            }
+        }
+    }
+
+    private static func remove(
+        _ group: Group,
+        from groups: inout [[UInt8]: [Group]],
+        _ key: [UInt8]
+    ) {
+        groups[key]?.removeAll { $0 === group }
+        if groups[key]?.isEmpty == true {
+            groups[key] = nil
         }
     }
 

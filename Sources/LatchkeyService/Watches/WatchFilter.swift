@@ -1,22 +1,71 @@
 internal import LatchkeyStore
 
-/// The properties that a watcher follows.
-enum WatchFilter: Hashable, Sendable {
-    case name([UInt8])
-    /// An empty prefix is that of all names.
-    case prefix([UInt8])
+/// The properties that a watcher follows: names, and prefixes of names.
+///
+/// No name is matched by two of its parts, and the parts are in the order of the names. Those who
+/// follow the same get the same bytes.
+struct WatchFilter: Hashable, Sendable {
+    enum Part: Hashable, Sendable {
+        case name([UInt8])
+        /// An empty prefix is that of all names.
+        case prefix([UInt8])
 
-    func matches(_ name: UnsafeRawBufferPointer) -> Bool {
-        switch self {
-        case .name(let wanted): unsafe name.elementsEqual(wanted)
-        case .prefix(let prefix): unsafe name.starts(with: prefix)
+        func matches(_ name: UnsafeRawBufferPointer) -> Bool {
+            switch self {
+            case .name(let wanted): unsafe name.elementsEqual(wanted)
+            case .prefix(let prefix): unsafe name.starts(with: prefix)
+            }
+        }
+
+        /// The bytes that all names have at their begin.
+        var prefix: [UInt8] {
+            switch self {
+            case .name(let bytes), .prefix(let bytes): bytes
+            }
+        }
+
+        /// Whether all names of another part match.
+        fileprivate func covers(_ other: Part) -> Bool {
+            switch self {
+            case .name: self == other
+            case .prefix(let prefix): other.prefix.starts(with: prefix)
+            }
         }
     }
 
-    /// The bytes that all names have at their begin.
-    var prefix: [UInt8] {
-        switch self {
-        case .name(let bytes), .prefix(let bytes): bytes
+    let parts: [Part]
+    /// Whether events have the value from before.
+    var showsPrevious = false
+
+    init(_ wanted: [Part]) {
+        var parts: [Part] = []
+        // A prefix comes before the names that it covers, and before the same name.
+        for part in wanted.sorted(by: Self.precedes) where parts.last?.covers(part) != true {
+            parts.append(part)
         }
+        self.parts = parts
+    }
+
+    private static func precedes(_ one: Part, _ other: Part) -> Bool {
+        if one.prefix == other.prefix, case .name = other {
+            return one != other
+        }
+        return one.prefix.lexicographicallyPrecedes(other.prefix)
+    }
+
+    static func name(_ name: [UInt8]) -> WatchFilter { WatchFilter([.name(name)]) }
+    static func prefix(_ prefix: [UInt8]) -> WatchFilter { WatchFilter([.prefix(prefix)]) }
+
+    func matches(_ name: UnsafeRawBufferPointer) -> Bool {
+        parts.contains { unsafe $0.matches(name) }
+    }
+
+    /// Whether a watcher gets an event of the effect.
+    func matches(_ effect: Commit.Effect) -> Bool {
+        unsafe effect.isEvent && matches(effect.nameBytes)
+    }
+
+    func isAllowed(to caller: Caller) -> Bool {
+        !caller.isRevoked && parts.allSatisfy { caller.allows(.read, prefix: $0.prefix) }
     }
 }

@@ -26,6 +26,7 @@ final class WatchHub: Sendable {
         case gone(UInt64)
         case journalMoved
         case tokensChanged
+        case list(after: UInt64, countMax: Int, @Sendable (WatchList) -> Void)
         case drain
         case stop
     }
@@ -130,6 +131,13 @@ final class WatchHub: Sendable {
         post(.tokensChanged)
     }
 
+    /// Lists the watches and long polls behind an identifier, at most so many.
+    ///
+    /// Calls `answer` on the pump's thread: it must not block.
+    func list(after id: UInt64, countMax: Int, _ answer: @escaping @Sendable (WatchList) -> Void) {
+        post(.list(after: id, countMax: countMax, answer))
+    }
+
     /// Ends all watches behind what there is, and all waits, also those that come later.
     func drain() {
         post(.drain)
@@ -187,6 +195,7 @@ final class WatchHub: Sendable {
         case .gone(let id): pump.gone(id)
         case .journalMoved: pump.journalMoved()
         case .tokensChanged: pump.tokensChanged()
+        case .list(let id, let count, let answer): answer(pump.list(after: id, countMax: count))
         case .drain: pump.drain(now)
         case .stop: return false
         }

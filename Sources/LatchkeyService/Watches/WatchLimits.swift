@@ -20,15 +20,15 @@ extension WatchLimits: Configurable {
             \.watcherCountMax,
             1...65_536,
             "The maximum number of watches and long polls at once. Further ones get status 503. "
-                + "Each has a connection, so --max-connections bounds them, too."
+                + "--max-connections bounds them, too."
         ),
         .integer(
             "watch-buffer-bytes",
             \.bufferBytesMax,
             1024...16_777_216,
             unit: .bytes,
-            "The maximum number of bytes that wait for a watcher that reads slowly. Beyond it, the "
-                + "watcher reads from the history, and its stream ends when that is lost."
+            "The maximum number of bytes that wait for a watcher that reads slowly. Beyond it, "
+                + "the watcher reads from the history."
         ),
         .seconds(
             "keep-alive-seconds",

@@ -55,10 +55,11 @@ extension WatchPump {
         for commit in commits {
             let previous = commit.revision - 1
             var changed: [WatchAudience.Group] = []
-            for (index, effect) in commit.effects.enumerated() {
+            for (index, effect) in commit.effects.enumerated() where effect.isEvent {
                 let groups = unsafe audience.groups(effect.nameBytes)
                 guard !groups.isEmpty else { continue }
                 let event = EventText.effect(effect, commit.revision, at: time)
+                var longEvent: [UInt8]?
                 for group in groups {
                     woken.formUnion(group.waits)
                     guard !group.watchers.isEmpty else { continue }
@@ -68,7 +69,19 @@ extension WatchPump {
                     if group.batch.isEmpty {
                         touched.append(group)
                     }
-                    group.batch.add(event, index, after: previous, hasTime: effect.hasTime)
+                    var text = event
+                    if group.filter.showsPrevious {
+                        text =
+                            longEvent
+                            ?? EventText.effect(
+                                effect,
+                                commit.revision,
+                                at: time,
+                                showsPrevious: true
+                            )
+                        longEvent = text
+                    }
+                    group.batch.add(text, index, after: previous, hasTime: effect.hasTime)
                     changed.append(group)
                 }
             }
@@ -80,7 +93,8 @@ extension WatchPump {
         for group in touched {
             flush(group)
         }
-        for wait in woken {
+        // In the order in which they came.
+        for wait in woken.sorted() {
             end(wait: wait, .changed)
         }
     }
@@ -216,12 +230,17 @@ extension WatchPump {
                         batch.stop(before: index, after: previous)
                         return batch
                     }
-                    guard unsafe filter.matches(effect.nameBytes) else { continue }
+                    guard filter.matches(effect) else { continue }
                     guard !batch.isFull else {
                         batch.close()
                         return batch
                     }
-                    let event = EventText.effect(effect, commit.revision, at: time)
+                    let event = EventText.effect(
+                        effect,
+                        commit.revision,
+                        at: time,
+                        showsPrevious: filter.showsPrevious
+                    )
                     batch.add(event, index, after: previous, hasTime: effect.hasTime)
                 }
                 batch.endCommit(commit.revision)

@@ -31,7 +31,7 @@ final class WatchPump {
     private let arm: @Sendable (Revision) -> Void
 
     private(set) var watchers: [UInt64: Watcher] = [:]
-    private var waits: [UInt64: WatchWait] = [:]
+    private(set) var waits: [UInt64: WatchWait] = [:]
     var audience = WatchAudience()
     private var timers = WatchTimers()
     private var observers: [[UInt8]: Watcher] = [:]
@@ -114,7 +114,7 @@ final class WatchPump {
 
     /// Takes a new wait, which may be over at once.
     func wait(_ id: UInt64, _ wait: WatchWait) {
-        guard !isDraining, wait.isAllowed else {
+        guard !isDraining, wait.isAllowed() else {
             wait.resume(isDraining ? .draining : .revoked)
             return
         }
@@ -124,7 +124,7 @@ final class WatchPump {
             return
         }
         waits[id] = wait
-        audience.addWait(id, for: wait.name)
+        audience.addWait(id, for: wait.filter)
         timers.add(id, at: WatchTimers.tick(wait.deadlineNanoseconds))
     }
 
@@ -168,7 +168,7 @@ final class WatchPump {
         for watcher in watchers.values where !watcher.isOver && !watcher.isAllowed {
             close(watcher, with: ServerSentEvents.close)
         }
-        for (id, wait) in waits where !wait.isAllowed {
+        for (id, wait) in waits where !wait.isAllowed() {
             end(wait: id, .revoked)
         }
     }
@@ -266,13 +266,13 @@ extension WatchPump {
     /// Ends a wait, if it still waits.
     func end(wait id: UInt64, _ reason: WatchWait.End) {
         guard let wait = waits.removeValue(forKey: id) else { return }
-        audience.removeWait(id, for: wait.name)
+        audience.removeWait(id, for: wait.filter)
         timers.remove(id, at: WatchTimers.tick(wait.deadlineNanoseconds))
         wait.resume(reason)
     }
 
     func endAllWaits(_ reason: WatchWait.End) {
-        for id in Array(waits.keys) {
+        for id in waits.keys.sorted() {
             end(wait: id, reason)
         }
     }

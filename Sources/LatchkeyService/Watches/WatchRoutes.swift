@@ -4,6 +4,7 @@ internal import LatchkeyStore
 /// The route of watches: a stream of server-sent events.
 struct WatchRoutes: Sendable {
     private static let observerByteCountMax = 128
+    private static let partCountMax = 16
 
     let store: WatchedStore
     let hub: WatchHub
@@ -17,8 +18,19 @@ struct WatchRoutes: Sendable {
     }
 
     private func watch(_ request: ServiceRequest) throws(RequestFailure) {
-        let query = try request.query(["prefix", "name", "after", "initial", "observer"])
-        let filter = try Self.filter(request, query)
+        var parts: [WatchFilter.Part] = []
+        let query = try request.query(
+            ["prefix", "name", "after", "initial", "observer", "previous"]
+        ) { name, value in
+            switch name {
+            case "prefix": parts.append(.prefix(Array(value.utf8)))
+            case "name": parts.append(.name(Array(value.utf8)))
+            default: return false
+            }
+            return true
+        }
+        var filter = try Self.filter(request, parts)
+        filter.showsPrevious = try Query.flag(query["previous"], name: "previous", default: false)
         let observer = try Self.observer(query["observer"])
             .map { request.caller.scoped(Array($0.utf8)) }
         let cursor = try Self.cursor(request, query)
@@ -28,13 +40,15 @@ struct WatchRoutes: Sendable {
         }
         try request.checkAnswerRoom()
         let client = request.client
+        let visitor = WatchVisitor(request)
         try hub.enter(client)
-        let open = { @Sendable [hub] (start: WatchRequest.Start) in
+        let open = { @Sendable [hub, filter] (start: WatchRequest.Start) in
             let watch = WatchRequest(
                 filter: filter,
                 start: start,
                 observer: observer,
-                caller: request.caller
+                caller: request.caller,
+                visitor: visitor
             )
             hub.open(watch, of: client) { events, bufferBytesMax in
                 request.respond(events: events, bufferBytesMax: bufferBytesMax)
@@ -87,23 +101,34 @@ struct WatchRoutes: Sendable {
 
     private static func filter(
         _ request: ServiceRequest,
-        _ query: [String: String]
+        _ parts: [WatchFilter.Part]
     ) throws(RequestFailure) -> WatchFilter {
-        guard let name = query["name"] else {
-            return .prefix(try request.prefix(query["prefix"], .read))
+        guard parts.count <= partCountMax else {
+            throw RequestFailure(
+                .invalidQuery,
+                "prefix and name can be given at most \(partCountMax) times together."
+            )
         }
-        guard query["prefix"] == nil else {
-            throw RequestFailure(.invalidQuery, "Give prefix or name, not both.")
+        for case .name(let name) in parts {
+            let owner = OwnedBytes(name)
+            defer { withExtendedLifetime(owner) {} }
+            do {
+                try unsafe PropertyName.check(owner.bytes)
+            } catch {
+                throw RequestFailure(.invalidName, error.detail)
+            }
         }
-        let owned = OwnedBytes(Array(name.utf8))
-        do {
-            try unsafe PropertyName.check(owned.bytes)
-        } catch {
-            throw RequestFailure(.invalidName, error.detail)
+        for part in parts where part.prefix.count > PropertyName.byteCountMax {
+            throw RequestFailure(
+                .invalidQuery,
+                "prefix must have at most \(PropertyName.byteCountMax) bytes."
+            )
         }
-        let bytes = Array(name.utf8)
-        try request.require(.read, prefix: bytes)
-        return .name(bytes)
+        let filter = WatchFilter(parts.isEmpty ? [.prefix([])] : parts)
+        for part in filter.parts {
+            try request.require(.read, prefix: part.prefix)
+        }
+        return filter
     }
 
     private static func observer(_ text: String?) throws(RequestFailure) -> String? {

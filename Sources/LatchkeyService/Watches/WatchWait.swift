@@ -1,32 +1,35 @@
 internal import LatchkeyStore
 
-/// A wait for the next commit that changes one name: a round of a long poll.
+/// A wait for the next commit that changes what is followed: a round of a long poll, or of a
+/// transaction that waits.
 struct WatchWait: Sendable {
     /// Why a wait is over.
     enum End: Sendable {
         case changed
         case timeUp
         case draining
-        /// The client may not read the property any more.
+        /// The client may not do that any more.
         case revoked
         /// The client wants no answer any more.
         case gone
     }
 
-    let name: [UInt8]
+    let filter: WatchFilter
     /// Commits up to this revision do not count.
     let since: Revision
     /// When the time is up, in nanoseconds of the monotonic clock.
     let deadlineNanoseconds: UInt64
     var caller = Caller.anybody
+    /// Whether the client may still do what it waits for.
+    var isAllowed: @Sendable () -> Bool = { true }
+    /// Where it comes from, for the list of watches.
+    var visitor: WatchVisitor?
+    /// What is shown there; nil for `filter`.
+    var shownFilter: WatchFilter?
     /// Called once, on the pump's thread: it must not block.
     let resume: @Sendable (End) -> Void
 
-    /// Whether the client may still read the property.
-    var isAllowed: Bool { caller.allows(.read, prefix: name) && !caller.isRevoked }
-
-    /// Whether a commit changes the name.
     func isMet(by commit: Commit) -> Bool {
-        commit.effects.contains { unsafe $0.nameBytes.elementsEqual(name) }
+        commit.effects.contains(where: filter.matches)
     }
 }

@@ -8,6 +8,8 @@ protocol WatchOutput: Sendable {
     /// Ends the stream behind a last piece, which is taken though the stream is full.
     func end(with bytes: [UInt8])
     func end()
+    /// How many bytes were accepted and not yet handed over for sending.
+    var unsentByteCount: Int { get }
 }
 
 extension ResponseStream: WatchOutput {}
@@ -33,6 +35,8 @@ struct WatchRequest: Sendable {
     /// Another one for each token.
     var observer: [UInt8]?
     var caller = Caller.anybody
+    /// Where it comes from, for the list of watches.
+    var visitor: WatchVisitor?
 }
 
 /// One watcher: its stream, and how far it has got.
@@ -44,6 +48,7 @@ final class Watcher {
     let filter: WatchFilter
     let observer: [UInt8]?
     let caller: Caller
+    let visitor: WatchVisitor?
     let output: any WatchOutput
     /// The place behind the last event that was sent, or behind what was looked at without a match.
     var place: WatchPlace
@@ -63,7 +68,7 @@ final class Watcher {
     var keepAliveTick: Int64 = 0
 
     /// Whether the client may still read what it watches.
-    var isAllowed: Bool { caller.allows(.read, prefix: filter.prefix) && !caller.isRevoked }
+    var isAllowed: Bool { filter.isAllowed(to: caller) }
 
     init(_ id: UInt64, _ request: WatchRequest, _ output: any WatchOutput) {
         self.id = id
@@ -71,6 +76,7 @@ final class Watcher {
         filter = request.filter
         observer = request.observer
         caller = request.caller
+        visitor = request.visitor
         switch request.start {
         case .place(let start):
             place = start
@@ -87,12 +93,13 @@ final class Watcher {
 /// The current state on its way to a watcher: a snapshot, and the last name that was sent.
 struct WatchState {
     let snapshot: StoreSnapshot
-    private let filter: WatchFilter
+    /// What is left of the filter, in the order of names.
+    private var parts: ArraySlice<WatchFilter.Part>
     private var last: OwnedBytes?
 
     init(_ snapshot: StoreSnapshot, _ filter: WatchFilter) {
         self.snapshot = snapshot
-        self.filter = filter
+        parts = filter.parts[...]
     }
 
     /// Sends events in pieces until the stream takes no more, or this many are sent.
@@ -104,14 +111,18 @@ struct WatchState {
         at time: Timestamp,
         sent: (_ eventCount: Int, _ byteCount: Int) -> Void
     ) -> ResponseStream.WriteResult? {
-        var walk = snapshot.walk(prefix: OwnedBytes(filter.prefix), after: last)
+        var left = parts
+        var walk = walk(left)
         for _ in 0..<pieceCountMax {
-            var bytes: [UInt8] = []
+            var (bytes, eventCount): ([UInt8], Int) = ([], 0)
             var property: Property?
-            var eventCount = 0
-            while bytes.count < EventBatch.byteCountMax, let next = walk.next() {
+            while bytes.count < EventBatch.byteCountMax, let part = left.first {
                 // All names that begin with the wanted one follow it.
-                guard unsafe filter.matches(next.nameBytes) else { break }
+                guard let next = walk?.next(), unsafe part.matches(next.nameBytes) else {
+                    left.removeFirst()
+                    walk = self.walk(left)
+                    continue
+                }
                 bytes += EventText.state(next, at: time)
                 property = next
                 eventCount += 1
@@ -123,9 +134,15 @@ struct WatchState {
             guard result == .accepted else {
                 return result
             }
+            parts = left
             last = unsafe OwnedBytes(copying: property.nameBytes)
             sent(eventCount, bytes.count)
         }
         return .accepted
+    }
+
+    /// The rest of the first part.
+    private func walk(_ parts: ArraySlice<WatchFilter.Part>) -> MergedWalk? {
+        parts.first.map { snapshot.walk(prefix: OwnedBytes($0.prefix), after: last) }
     }
 }

@@ -78,6 +78,56 @@ struct JSONDecimal {
             && haveEqualDigits(one, other)
     }
 
+    /// Whether a number is less than another one.
+    static func precedes(_ one: JSONDecimal, _ other: JSONDecimal) -> Bool {
+        guard one.sign == other.sign else {
+            return one.sign < other.sign
+        }
+        guard one.sign != 0 else {
+            return false
+        }
+        // Both are negative or both positive: the magnitudes decide.
+        let (small, large) = one.isNegative ? (other, one) : (one, other)
+        return magnitudePrecedes(small, large)
+    }
+
+    /// -1, 0, or 1.
+    private var sign: Int { isZero ? 0 : isNegative ? -1 : 1 }
+
+    private static func magnitudePrecedes(_ one: JSONDecimal, _ other: JSONDecimal) -> Bool {
+        guard let difference = exponentDifference(one, other) else {
+            return exponentPrecedes(one, other)
+        }
+        let excess = difference + one.power - other.power
+        guard excess == 0 else {
+            return excess < 0
+        }
+        var index = one.digits.lowerBound
+        var otherIndex = other.digits.lowerBound
+        for _ in 0..<min(one.digitCount, other.digitCount) {
+            index += one.isPoint(index) ? 1 : 0
+            otherIndex += other.isPoint(otherIndex) ? 1 : 0
+            let (digit, otherDigit) = (one.digitValue(index), other.digitValue(otherIndex))
+            guard digit == otherDigit else {
+                return digit < otherDigit
+            }
+            index += 1
+            otherIndex += 1
+        }
+        return one.digitCount < other.digitCount
+    }
+
+    /// Whether an exponent is less than one that differs widely.
+    private static func exponentPrecedes(_ one: JSONDecimal, _ other: JSONDecimal) -> Bool {
+        for place in (0..<max(one.exponent.count, other.exponent.count)).reversed() {
+            let (digit, otherDigit) = (one.exponentDigit(place), other.exponentDigit(place))
+            guard digit == otherDigit else {
+                return digit < otherDigit
+            }
+        }
+        return false
+    }
+
     /// The number times a power of ten, if that is whole and has at most 64 bits.
     func integer(timesTenTo shift: Int) -> Int64? {
         guard !isZero else {

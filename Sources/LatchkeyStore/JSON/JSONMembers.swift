@@ -2,9 +2,9 @@
 ///
 /// In place, because every step of a transaction is read by them.
 package struct JSONMembers {
-    static let countMax = 12
+    static let countMax = 16
 
-    private var values = InlineArray<12, JSONView?>(repeating: nil)
+    private var values = InlineArray<16, JSONView?>(repeating: nil)
 
     /// A bit for each place that has a value, the first one lowest.
     private(set) var places: UInt16 = 0

@@ -76,6 +76,11 @@ extension JSONView {
         }
         return UnescapedBytes(self).elementsEqual(UnescapedBytes(other))
     }
+
+    /// Whether the text of a string sorts before that of another one, byte by byte.
+    func stringPrecedes(_ other: JSONView) -> Bool {
+        UnescapedBytes(self).lexicographicallyPrecedes(UnescapedBytes(other))
+    }
 }
 
 /// The text of a string, byte by byte.

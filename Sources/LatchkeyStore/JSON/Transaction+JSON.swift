@@ -1,4 +1,4 @@
-// Transactions as JSON: what clients send, and what they are answered.
+// Transactions as JSON, as clients send them.
 
 /// A JSON text that is not a transaction or not a step.
 package struct InvalidTransaction: Error, Hashable {
@@ -76,7 +76,12 @@ extension JSONCursor {
 }
 
 extension Transaction.Condition {
-    private static let memberNames: [StaticString] = ["name", "revision", "exists", "equals"]
+    private static let memberNames: [StaticString] = [
+        "name", "revision", "exists", "equals", "absent", "<", "<=", ">", ">=", "!=",
+    ]
+    private static let absentIndex = 4
+    /// The place of the first relation; they are in the order of their cases.
+    private static let relationIndex = 5
 
     /// Reads a name and one test, such as `{"name":"a","revision":7}`.
     fileprivate init(_ json: inout JSONCursor) throws(InvalidTransaction) {
@@ -84,7 +89,8 @@ extension Transaction.Condition {
         try json.read(Self.memberNames, "A condition", into: &members)
         guard let name = members[0], members.places.nonzeroBitCount == 2 else {
             throw InvalidTransaction(
-                "A condition has a name and one of revision, exists and equals."
+                "A condition has a name and one of revision, exists, absent, equals, <, <=, >, >= "
+                    + "and !=."
             )
         }
         let test: Transaction.Test
@@ -94,110 +100,38 @@ extension Transaction.Condition {
             }
             test = .revision(Revision(number))
         } else if let exists = members[2] {
-            guard let exists = exists.boolean else {
-                throw InvalidTransaction("exists must be true or false.")
-            }
-            test = .exists(exists)
+            test = .exists(try exists.flag("exists"))
         } else if let value = members[3] {
             test = unsafe .equals(value.bytes)
+        } else if let absent = members[Self.absentIndex] {
+            test = .exists(!(try absent.flag("absent")))
         } else {
-            preconditionFailure("One of the tests is there.")
+            test = Self.relation(members)
         }
         self.init(try PropertyName(member: name), test)
     }
+
+    private static func relation(_ members: JSONMembers) -> Transaction.Test {
+        for relation in JSONOrder.Relation.allCases {
+            if let value = members[relationIndex + Int(relation.rawValue)] {
+                return unsafe .compares(relation, value.bytes)
+            }
+        }
+        preconditionFailure("One of the tests is there.")
+    }
 }
 
-extension Change.Step {
-    /// The kinds of steps, and then what belongs to them.
-    private static let memberNames: [StaticString] = [
-        "put", "merge", "increment", "delete", "get", "value", "patch", "by", "ttl",
-    ]
-    private static let kindCount = 5
-    /// The places of the kinds.
-    private static let kinds: UInt16 = (1 << 5) - 1
-    private static let ttlIndex = 8
-
-    /// Reads a step, such as `{"put":"a","value":1,"ttl":60}` or `{"get":"a"}`.
-    ///
-    /// - Parameters:
-    ///   - json: The step, whose bytes it borrows.
-    ///   - previous: The value of a put, or the patch of a merge, that names none.
-    /// - Throws: ``InvalidTransaction`` for what is not a step.
-    package init(
-        _ json: JSONView,
-        previous: JSONView? = nil
-    ) throws(InvalidTransaction) {
-        var cursor = JSONCursor(json)
-        try self.init(&cursor, previous: previous)
-    }
-
-    /// Reads the step at the cursor.
-    fileprivate init(
-        _ json: inout JSONCursor,
-        previous: JSONView? = nil
-    ) throws(InvalidTransaction) {
-        let names = Self.memberNames
-        var members = JSONMembers()
-        try json.read(names, "A step", into: &members)
-        let kind = members.places.trailingZeroBitCount
-        guard (members.places & Self.kinds).nonzeroBitCount == 1, let name = members[kind] else {
-            throw InvalidTransaction(
-                "A step has one of put, merge, increment, delete and get, with a name."
-            )
+extension JSONView {
+    fileprivate func flag(_ name: String) throws(InvalidTransaction) -> Bool {
+        guard let flag = boolean else {
+            throw InvalidTransaction("\(name) must be true or false.")
         }
-        // The first three kinds have one member each for what they write, and a time to live.
-        let allowed: UInt16 = kind < 3 ? 1 << (Self.kindCount + kind) | 1 << Self.ttlIndex : 0
-        let others = members.places & ~Self.kinds & ~allowed
-        guard others == 0 else {
-            let other = names[others.trailingZeroBitCount]
-            throw InvalidTransaction("\(names[kind]) has no member \(other).")
-        }
-        var ttl: TimeToLive?
-        if let seconds = members[Self.ttlIndex] {
-            ttl = TimeToLiveText.milliseconds(seconds)
-            guard ttl != nil else {
-                throw InvalidTransaction("ttl \(TimeToLiveText.rule).")
-            }
-        }
-        self.init(
-            try PropertyName(member: name),
-            try Self.action(kind, members[Self.kindCount + kind], previous),
-            ttl: ttl
-        )
-    }
-
-    private static func action(
-        _ kind: Int,
-        _ content: JSONView?,
-        _ previous: JSONView?
-    ) throws(InvalidTransaction) -> Change.Action {
-        switch kind {
-        case 0:
-            guard let value = content ?? previous else {
-                throw InvalidTransaction("put needs a value.")
-            }
-            return unsafe .put(value.bytes)
-        case 1:
-            guard let patch = content ?? previous else {
-                throw InvalidTransaction("merge needs a patch.")
-            }
-            return unsafe .merge(patch.bytes)
-        case 2:
-            guard let by = content else {
-                return .increment(by: 1)
-            }
-            guard let number = by.integer else {
-                throw InvalidTransaction("by must be a 64-bit integer.")
-            }
-            return .increment(by: number)
-        case 3: return .delete
-        default: return .get
-        }
+        return flag
     }
 }
 
 extension PropertyName {
-    fileprivate init(member name: JSONView) throws(InvalidTransaction) {
+    init(member name: JSONView) throws(InvalidTransaction) {
         guard name.kind == .string else {
             throw InvalidTransaction("The name of a property must be a string.")
         }
@@ -270,7 +204,7 @@ extension JSONCursor {
     /// Reads the members of the object at the cursor, which has only these, each at most once.
     ///
     /// Into a place, because the members are long to copy.
-    fileprivate mutating func read(
+    mutating func read(
         _ names: [StaticString],
         _ subject: String,
         into members: inout JSONMembers
@@ -284,74 +218,5 @@ extension JSONCursor {
             }
             members.set(value(), at: place)
         }
-    }
-}
-
-extension JSONWriter {
-    /// Writes what a transaction did.
-    ///
-    /// - Parameters:
-    ///   - transaction: The transaction.
-    ///   - commit: The commit, which has an outcome.
-    package mutating func transaction(_ transaction: Transaction, _ commit: Commit) {
-        guard let outcome = commit.outcome else {
-            preconditionFailure("The commit of a transaction has an outcome.")
-        }
-        let steps = outcome.succeeded ? transaction.steps : transaction.otherwise
-        reserve(64 + 128 * steps.count)
-        opening { piece in
-            piece.raw(outcome.succeeded ? "{\"succeeded\":true" : "{\"succeeded\":false")
-            piece.raw(",\"revision\":")
-            piece.integer(commit.revision)
-            piece.raw(",\"results\":[")
-        }
-        for index in steps.indices {
-            unsafe result(
-                of: steps[index].name.bytes,
-                outcome.results[index],
-                showsValue: steps[index].action.showsValue,
-                at: commit.time
-            )
-        }
-        end("]}")
-    }
-
-    /// Writes what a step did, the brackets in one piece with the members.
-    private mutating func result(
-        of name: UnsafeRawBufferPointer,
-        _ result: Transaction.Result,
-        showsValue: Bool,
-        at time: Timestamp
-    ) {
-        let isShort = unsafe Self.fitsIntoPiece(name)
-        let isDone = result.property == nil || (result.expiry == .never && !showsValue)
-        if !isShort {
-            opening { $0.raw("{") }
-            unsafe member("name", utf8: name)
-        }
-        members { piece in
-            if isShort {
-                piece.raw("{\"name\":")
-                unsafe piece.string(name)
-                piece.raw(",")
-            }
-            piece.raw("\"revision\":")
-            piece.integer(result.revision)
-            if result.property != nil && result.created > 0 {
-                piece.raw(",\"created\":")
-                piece.integer(result.created)
-            }
-            if isDone {
-                piece.raw("}")
-            }
-        }
-        guard !isDone, let property = result.property else {
-            return
-        }
-        ttl(until: result.expiry, at: time)
-        if showsValue {
-            member("value", valueOf: property)
-        }
-        end("}")
     }
 }

@@ -119,18 +119,16 @@ extension AdaptiveLock: NamedLock {
 
 /// `adaptive`: a futex lock of Latchkey's own.
 ///
-/// Entering again on the same thread hangs.
-///
-/// It can be tried, waited for until a deadline, and, as `snapshot`, waited in for a condition:
-/// that needs Linux.
+/// Entering again on the same thread hangs. It can be tried, waited for until a deadline, and
+/// waited in for a condition: that needs Linux.
 ///
 /// - *Guarantees:* a waiter polls for a bounded time and then sleeps.
 /// - *Use it when* sections are short and threads contend for them.
 /// - *Not when* waiting threads need fairness.
 /// - *Usually* a running waiter that polled in vain asks for the lock, and the holder, when it lets
 ///   go, does not come back for a microsecond, so that it goes first.
-/// - *Trap:* a running thread can overtake sleeping ones, and ones that wait for a processor.
-///   Where threads outnumber the processors, the report shows a `wait max` of milliseconds.
+/// - *Trap:* a running thread can overtake sleeping ones, and ones that wait for a processor. Where
+///   threads outnumber the processors, the report shows a `wait max` of milliseconds.
 ///
 /// ```sh
 /// latchkey compare --strategies adaptive,lock,serial-queue --threads 8 --section 1000 --outside 0

@@ -155,15 +155,13 @@ extension MCSLock: NamedLock {
 ///
 /// Entering again on the same thread spins without end.
 ///
-/// - *Guarantees:* first come, first served: no thread enters twice while another one waits. A
-///   hand-over is seen by one waiter only, however many there are.
-/// - *Use it when* there are fewer threads than processors, sections last nanoseconds, and each
-///   thread has to get its share; on many processors before `ticket`, where each hand-over takes
-///   the cache line away from all waiters.
+/// - *Guarantees:* first come, first served. A hand-over is seen by one waiter only, however many
+///   there are.
+/// - *Use it when* you would use `ticket`, on many processors: there each hand-over of `ticket`
+///   takes the cache line away from all waiters.
 /// - *Not when* threads outnumber processors.
-/// - *Trap:* as under `ticket`, the thread that goes next often has no processor then, and all
-///   others wait for it, although the lock is free. On two processors, four threads did an
-///   eighteenth of what two threads did.
+/// - *Trap:* that of `ticket`. On two processors, four threads did an eighteenth of what two
+///   threads did.
 ///
 /// ```sh
 /// latchkey compare --strategies mcs,ticket,spin,adaptive --threads 1,2,4,8

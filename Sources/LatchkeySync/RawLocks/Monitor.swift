@@ -148,9 +148,8 @@ public final class MonitorLock: RecursiveLock {
     @inlinable public static var traits: StrategyTraits { unsafe StrategyTraits() }
 }
 
-/// `monitor`: a recursive lock from a hashed table, found by an object's identity.
-///
-/// Objective-C's `@synchronized(object)` does the same.
+/// `monitor`: a recursive lock from a hashed table, found by an object's identity, as Objective-C's
+/// `@synchronized(object)`.
 ///
 /// The same thread may read inside a read. A write inside a read or a write, and a read inside a
 /// write, stop the process in every build.

@@ -74,7 +74,7 @@ extension MutexLock: NamedLock {
 /// - *Not when* they do, with Swift 6.3 on Linux: ownership is handed over in the kernel at every
 ///   contended unlock.
 /// - *Trap:* it is among the fastest until threads outnumber processors. One thread more then makes
-///   it a hundred times slower or more, evenly for all threads. A try with `withLockIfAvailable`
+///   it a hundred times slower or more, evenly for all threads. A failed `withLockIfAvailable`
 ///   makes the holder's unlock a system call, so contention is sampled here, never tried. Newer
 ///   toolchains link another `Mutex`: the report's fingerprint says which one was measured.
 ///

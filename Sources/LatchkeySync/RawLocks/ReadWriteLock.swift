@@ -151,9 +151,7 @@ extension ReadWriteLock: NamedLock {
     }
 }
 
-/// `read-write-lock`: `pthread_rwlock_t`.
-///
-/// Readers share, writers exclude, and a waiting writer goes before new readers.
+/// `read-write-lock`: `pthread_rwlock_t`; a waiting writer goes before new readers.
 ///
 /// Entering again on the same thread: inside a write it stops the process in every build with
 /// glibc; a write inside a read hangs; a read inside a read hangs only while a writer waits, so a
@@ -163,8 +161,7 @@ extension ReadWriteLock: NamedLock {
 /// - *Use it when* reads are long and processors are many.
 /// - *Not when* sections are short: all readers write to the cache line with the count of readers.
 /// - *Trap:* a few writes cost the whole gain of sharing: compare a workload of reads only with one
-///   of half writes. glibc's default prefers readers and starves writers. With writers preferred, a
-///   read inside a read hangs while a writer waits.
+///   of half writes. glibc's default prefers readers and starves writers.
 ///
 /// ```sh
 /// latchkey compare --strategies read-write-lock,lock --threads 2 --read-ratio 0.5,1

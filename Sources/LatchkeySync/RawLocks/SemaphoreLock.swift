@@ -52,10 +52,10 @@ extension SemaphoreLock: NamedLock {
 /// - *Guarantees:* nothing beyond the common ones.
 /// - *Use it when* you have to compare with code that uses it. It is never the fastest.
 /// - *Not when* priorities matter: it has no owner that could inherit one.
-/// - *Trap:* without contention it is as fast as a lock. With more threads than processors it is
-///   slower, and costs more processor time for each operation. It has no owner, so any thread can
-///   signal it, and a thread that waits for itself is not noticed. Its contended ratio is too high
-///   under many threads: a try lowers the count for a moment, and another try then fails as well.
+/// - *Trap:* with more threads than processors it is slower than a lock, and costs more processor
+///   time. It has no owner, so any thread can signal it, and a thread that waits for itself is not
+///   noticed. Its contended ratio is too high under many threads: a try lowers the count for a
+///   moment, and another try then fails as well.
 ///
 /// ```sh
 /// latchkey compare --strategies semaphore,lock --threads 1,8

@@ -89,7 +89,7 @@ extension SpinLock: NamedLock {
 /// - *Not when* threads outnumber processors and sections are long: the holder is preempted, and
 ///   waiting threads use the processor meanwhile.
 /// - *Trap:* it is the fastest in benchmarks of short sections, and starves threads in long ones.
-///   Look at Jain's index and `wait max`, not only at the throughput.
+///   Look at Jain's index and `wait max`, too.
 ///
 /// ```sh
 /// latchkey compare --strategies spin,adaptive,serial-queue --threads 8 --section 2000 --outside 0

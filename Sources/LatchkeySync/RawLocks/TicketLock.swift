@@ -75,9 +75,9 @@ extension TicketLock: NamedLock {
 /// - *Use it when* there are fewer threads than processors, sections last nanoseconds, and each
 ///   thread has to get its share.
 /// - *Not when* threads outnumber processors.
-/// - *Trap:* without contention it is as fast as `spin`. With more threads than processors, the
-///   thread with the next number often has no processor, and all others wait for it, although the
-///   lock is free.
+/// - *Trap:* with more threads than processors, the thread with the next number often has no
+///   processor, and all others wait for it, although the lock is free. Without contention it is as
+///   fast as `spin`.
 ///
 /// ```sh
 /// latchkey compare --strategies ticket,spin,adaptive --threads 1,2,4,8

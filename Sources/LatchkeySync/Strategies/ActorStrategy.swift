@@ -1,6 +1,4 @@
-/// `actor`: a Swift actor.
-///
-/// Nothing blocks: a task awaits the actor, and what a thread submits is a task.
+/// `actor`: a Swift actor; a task awaits it, and what a thread submits is a task.
 ///
 /// The actor's methods do not suspend, so its re-entrancy has nothing to interleave. Accesses that
 /// one thread submits are applied in the order of submission: an immediate task runs on the
@@ -13,11 +11,9 @@
 ///   store.
 /// - *Needs* Linux, or macOS 26, iOS 26, tvOS 26, watchOS 26 or visionOS 26, which have immediate
 ///   tasks.
-/// - *Trap:* an actor serves tasks of higher priority first: a task of low priority can be
-///   overtaken without end, so there is no fair hand-off. "No locks" is not "no cost": without
-///   contention an access that is submitted takes 10 times as long as under a lock, because it is a
-///   task of its own. State can change across an `await`. The methods here do not suspend, so state
-///   cannot change inside a body.
+/// - *Trap:* tasks of higher priority go first: one of low priority can be overtaken without end.
+///   "No locks" is not "no cost": without contention an access that is submitted takes 10 times as
+///   long as under a lock, because it is a task of its own.
 ///
 /// ```sh
 /// latchkey compare --strategies actor,lock --threads 1

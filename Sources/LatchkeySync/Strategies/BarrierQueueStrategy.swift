@@ -8,10 +8,9 @@
 ///   wait.
 /// - *Use it when* reads are long and writes are rare.
 /// - *Not when* sections are short.
-/// - *Trap:* concurrent reads can be slower than exclusive ones: with short sections, two readers
-///   under it have less throughput than two threads that exclude each other under `lock`. A barrier
-///   on a *global* queue excludes nothing: three "exclusive" blocks ran at once in a test. The
-///   queue here is always private.
+/// - *Trap:* with short sections, two readers under it have less throughput than two threads that
+///   exclude each other under `lock`. A barrier on a *global* queue excludes nothing; the queue
+///   here is private.
 ///
 /// ```sh
 /// latchkey compare --strategies barrier-queue,lock --threads 1,2 --read-ratio 1

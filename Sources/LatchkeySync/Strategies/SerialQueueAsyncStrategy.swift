@@ -1,7 +1,5 @@
 /// `serial-queue-async`: a private serial queue, `sync` for reads, `async` for writes.
 ///
-/// The caller's thread never waits for a write.
-///
 /// Entering again on the same thread traps or hangs in Dispatch. Submitting a write from inside is
 /// fine.
 ///
@@ -10,9 +8,8 @@
 /// - *Use it when* writers must not block, and readers can wait for the writes before them.
 /// - *Not when* reads must be quick: each read waits for the burst of writes before it.
 /// - *Trap:* asynchronous is not faster. A submission costs more than any lock even on one thread:
-///   a block is allocated and queued, and a worker is woken. A dispatch queue has no bound: a
-///   million waiting blocks take hundreds of megabytes. Here the bound is `--backlog`, and a write
-///   beyond it is refused.
+///   a block is allocated and queued, and a worker is woken. A dispatch queue has no bound; here it
+///   is `--backlog`, and a write beyond it is refused.
 ///
 /// ```sh
 /// latchkey compare --strategies serial-queue-async,serial-queue,lock --threads 1

@@ -5,9 +5,8 @@
 /// - *Guarantees:* accesses enter in the order in which they asked.
 /// - *Use it when* the section is long, callers are few, and the order of arrival matters.
 /// - *Not when* sections are short and threads contend: each hand-over is a context switch.
-/// - *Trap:* without contention a queue is nearly as fast as a lock; with two threads it is more
-///   than ten times slower than with one. `sync` from a block on the same queue traps. One queue
-///   for each property starts hundreds of threads: use stripes.
+/// - *Trap:* with two threads it is more than ten times slower than with one, where it is nearly as
+///   fast as a lock. One queue for each property starts hundreds of threads: use stripes.
 ///
 /// ```sh
 /// latchkey compare --strategies serial-queue,lock --threads 1,2

@@ -1,12 +1,9 @@
 /// `snapshot`: an immutable value, swapped atomically.
 ///
-/// Readers never wait and never block a writer. A writer changes a copy and publishes it.
-///
-/// A reader sees one whole value, which may be older than a write that happens meanwhile. If a
-/// writer's body throws, nothing is published. A write copies the value. The old value is freed
-/// when the readers that were inside have left, those of other snapshots included: by the write
-/// itself if there are none, else by the last of those readers. A reader that leaves frees at most
-/// 32 values; a dispatch queue frees the rest.
+/// Readers never wait and never block a writer. A writer changes a copy and publishes it, unless
+/// its body throws. The old value is freed when the readers that were inside have left, those of
+/// other snapshots included: by the write itself if there are none, else by the last of those
+/// readers. A reader that leaves frees at most 32 values; a dispatch queue frees the rest.
 ///
 /// The value must have value semantics: a copy that a writer changes must not change what readers
 /// use.

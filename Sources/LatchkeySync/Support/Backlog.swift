@@ -25,8 +25,8 @@ public import Synchronization
 
     @usableFromInline let word = Atomic<UInt64>(0)
 
-    /// Made for the first task that waits.
-    private let lazyLine = AtomicLazyReference<WaitingLine>()
+    /// Where a strategy keeps the tasks that wait.
+    @usableFromInline let line = WaitingLine()
 
     /// At most this many readers, and as many writers.
     @usableFromInline let max: Int32
@@ -40,11 +40,6 @@ public import Synchronization
     /// How many writes were accepted and have not left.
     @inlinable var writeCount: Int {
         Self.count(.write, in: word.load(ordering: .relaxed))
-    }
-
-    /// Where a strategy keeps the tasks that wait.
-    @usableFromInline var line: WaitingLine {
-        lazyLine.load() ?? lazyLine.storeIfNil(WaitingLine())
     }
 
     @inlinable @inline(__always) static func one(_ mode: AccessMode) -> UInt64 {

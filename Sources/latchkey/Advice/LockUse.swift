@@ -18,6 +18,8 @@ struct LockUse: Equatable {
     var hold = Timed()
     /// The number of waits up to each bound in seconds.
     var waitBuckets: [Double: Double] = [:]
+    /// The same of holds.
+    var holdBuckets: [Double: Double] = [:]
 
     /// The time that an operation waits for the lock and holds it, in seconds.
     ///
@@ -28,9 +30,14 @@ struct LockUse: Equatable {
     }
 
     /// A bound that this share of the waits does not exceed, in seconds.
-    func waitBound(_ share: Double) -> Double? {
-        guard let all = waitBuckets[.infinity], all > 0 else { return nil }
-        return waitBuckets.keys.sorted().first { waitBuckets[$0, default: 0] >= share * all }
+    func waitBound(_ share: Double) -> Double? { Self.bound(share, waitBuckets) }
+
+    /// The same of the holds.
+    func holdBound(_ share: Double) -> Double? { Self.bound(share, holdBuckets) }
+
+    private static func bound(_ share: Double, _ buckets: [Double: Double]) -> Double? {
+        guard let all = buckets[.infinity], all > 0 else { return nil }
+        return buckets.keys.sorted().first { buckets[$0, default: 0] >= share * all }
     }
 
     static func + (first: Self, second: Self) -> Self { first.combined(second, +) }
@@ -45,9 +52,14 @@ struct LockUse: Equatable {
         ] {
             result[keyPath: field] = combine(self[keyPath: field], other[keyPath: field])
         }
-        for bound in Set(waitBuckets.keys).union(other.waitBuckets.keys) {
-            let counts = (waitBuckets[bound, default: 0], other.waitBuckets[bound, default: 0])
-            result.waitBuckets[bound] = combine(counts.0, counts.1)
+        for buckets in [\Self.waitBuckets, \.holdBuckets] {
+            let (own, others) = (self[keyPath: buckets], other[keyPath: buckets])
+            for bound in Set(own.keys).union(others.keys) {
+                result[keyPath: buckets][bound] = combine(
+                    own[bound, default: 0],
+                    others[bound, default: 0]
+                )
+            }
         }
         return result
     }

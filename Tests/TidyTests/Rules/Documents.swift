@@ -98,7 +98,7 @@ extension Rule {
             ]),
             Tree([
                 "CHANGELOG.md": "# Changelog\n\n## 1.0.0\n\n### Added\n\n- A.\n",
-                "Sources/LatchkeyCommandLine/Say.swift":
+                "Sources/LatchkeyCommandLine/Version.swift":
                     "package let latchkeyVersion = \"1.1.0\"\n",
             ]),
         ],
@@ -151,7 +151,7 @@ extension Rule {
     private static func versions(in tree: Tree) -> [Substring] {
         let places = [
             ("openapi.yaml", "  version: "),
-            ("Sources/LatchkeyCommandLine/Say.swift", "package let latchkeyVersion = \""),
+            ("Sources/LatchkeyCommandLine/Version.swift", "package let latchkeyVersion = \""),
         ]
         return places.compactMap { path, opening in
             let line = tree.file(path)?.lines.first { $0.hasPrefix(opening) }

@@ -1,0 +1,150 @@
+// A command that has ended by a time, whatever happens to the process that started it.
+
+#define _GNU_SOURCE
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/timerfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "CLatchkeyMachine.h"
+
+static bool set_timer(int timer, uint64_t deadline) {
+    struct itimerspec when = {.it_value = {.tv_sec = (time_t)(deadline / 1000000000u),
+                                           .tv_nsec = (long)(deadline % 1000000000u)}};
+    return timerfd_settime(timer, TFD_TIMER_ABSTIME, &when, NULL) == 0;
+}
+
+// The guard's part: kills the group at the deadline, or when the other end of `control` is closed.
+// It is a copy of a process whose other threads do not exist here, so it calls only what
+// signal-safety(7) lists, and system calls.
+static void watch_over(pid_t group, uint64_t deadline, int control) {
+    sigset_t all;
+    sigfillset(&all);
+    sigprocmask(SIG_SETMASK, &all, NULL);
+    // What is sent to the group of the process that started it does not reach the guard.
+    setpgid(0, 0);
+    prctl(PR_SET_NAME, "latchkey-guard");
+    // Readers of our output must not wait for the guard, nor a service for our connections.
+    if (control > 0) {
+        close_range(0, (unsigned)control - 1, 0);
+    }
+    close_range((unsigned)control + 1, ~0u, 0);
+    int timer = timerfd_create(CLOCK_BOOTTIME, TFD_CLOEXEC);
+    bool is_set = timer >= 0 && set_timer(timer, deadline);
+    while (is_set) {
+        struct pollfd watched[] = {{.fd = control, .events = POLLIN},
+                                   {.fd = timer, .events = POLLIN}};
+        if (poll(watched, 2, -1) < 0) {
+            is_set = errno == EINTR;
+            continue;
+        }
+        // A later deadline counts more than one that is over.
+        if (watched[0].revents != 0) {
+            is_set = read(control, &deadline, sizeof deadline) == sizeof deadline &&
+                     set_timer(timer, deadline);
+        } else if (watched[1].revents != 0) {
+            is_set = false;
+        }
+    }
+    kill(-group, SIGKILL);
+    _exit(0);
+}
+
+// The command's part. Returns if it cannot be executed.
+static void become(char *const *arguments, char *const *environment, pid_t parent, int go) {
+    char byte;
+    // The guard kills the whole group; this is for the case that the guard is killed as well.
+    if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent || setpgid(0, 0) != 0 ||
+        read(go, &byte, 1) != 1) {
+        return;
+    }
+    signal(SIGPIPE, SIG_DFL);
+    signal(SIGXFSZ, SIG_DFL);
+    sigset_t none;
+    sigemptyset(&none);
+    if (sigprocmask(SIG_SETMASK, &none, NULL) == 0) {
+        // In glibc it takes no lock and no memory but the stack.
+        execvpe(arguments[0], arguments, environment);
+    }
+}
+
+static void close_ends(const int *ends, int count) {
+    for (int index = 0; index < count; index++) {
+        close(ends[index]);
+    }
+}
+
+int latchkey_machine_guarded_start(char *const *arguments, char *const *environment,
+                                   uint64_t deadline, int32_t *identifier, int32_t *guard,
+                                   int *control) {
+    // Reading and writing ends: of the control, of the sign to go, of the error of the command.
+    int ends[6];
+    for (int index = 0; index < 6; index += 2) {
+        if (pipe2(ends + index, O_CLOEXEC) != 0) {
+            int error = errno;
+            close_ends(ends, index);
+            return error;
+        }
+    }
+    pid_t parent = getpid();
+    pid_t child = fork();
+    if (child == 0) {
+        close(ends[1]);
+        close(ends[3]);
+        become(arguments, environment, parent, ends[2]);
+        int error = errno;
+        _exit(write(ends[5], &error, sizeof error) == sizeof error ? 127 : 126);
+    }
+    // Both do it, so that the group is there for whichever comes first.
+    if (child > 0) {
+        setpgid(child, child);
+    }
+    pid_t watcher = child > 0 ? fork() : -1;
+    int error = watcher < 0 ? errno : 0;
+    if (watcher == 0) {
+        watch_over(child, deadline, ends[0]);
+    }
+    // Without a guard the command does not start.
+    if (watcher > 0 && write(ends[3], "", 1) != 1) {
+        error = errno;
+    }
+    close_ends((int[]){ends[0], ends[2], ends[3], ends[5]}, 4);
+    // Executing the program closes the other end.
+    ssize_t count = 0;
+    int reported = 0;
+    while (child > 0 && error == 0 && (count = read(ends[4], &reported, sizeof reported)) < 0 &&
+           errno == EINTR) {
+    }
+    if (count == sizeof reported) {
+        error = reported == 0 ? ECHILD : reported;
+    }
+    close(ends[4]);
+    if (error != 0) {
+        close(ends[1]);
+        if (child > 0) {
+            kill(child, SIGKILL);
+            latchkey_machine_child_wait(child);
+        }
+        if (watcher > 0) {
+            latchkey_machine_child_wait(watcher);
+        }
+        return error;
+    }
+    *identifier = child;
+    *guard = watcher;
+    *control = ends[1];
+    return 0;
+}
+
+bool latchkey_machine_child_has_ended(int32_t identifier) {
+    siginfo_t info;
+    memset(&info, 0, sizeof info);
+    int flags = WEXITED | WNOHANG | WNOWAIT;
+    return waitid(P_PID, (id_t)identifier, &info, flags) == 0 && info.si_pid == identifier;
+}

@@ -1,0 +1,93 @@
+// The revisions of the open property, the newest first, each with what it changed. The value before
+// revision R is that as of R - 1.
+
+const revisions = {
+  step: 10, wholeMax: 2000,
+  /// {revision, text, time}, as far as they were read.
+  found: [],
+  /// Why nothing comes before the last one, if that is known.
+  end: undefined, isCreated: false,
+
+  forget() {
+    Object.assign(this, {found: [], end: undefined, isCreated: false});
+    $("history").replaceChildren();
+    write($("history-note"), "");
+    write($("earlier"), "Show revisions");
+    $("earlier").hidden = false;
+  },
+
+  async showMore() {
+    const {name, revision} = editor;
+    const isOther = () => editor.name !== name || editor.revision !== revision;
+    if (this.found.length === 0) this.found.push(this.entry(name, revision, editor.saved));
+    const wanted = this.found.length + this.step;
+    while (this.found.length < wanted && this.end === undefined) {
+      const last = this.found.at(-1).revision;
+      const answer = await property.read(name, last - 1);
+      if (isOther()) return;
+      if (answer.ok) this.found.push(this.entry(name, revisionOf(answer), answer.text));
+      else {
+        this.isCreated = answer.status === 404;
+        this.end = this.isCreated ? `The property did not exist before revision ${last}.`
+          : reason(answer);
+      }
+    }
+    this.draw();
+  },
+
+  entry(name, revision, text) {
+    const when = make("span", {class: "soft"});
+    this.findTime(name, revision, when);
+    return {revision, text, when};
+  },
+
+  /// Writes when the revision was made, if the history says so.
+  async findTime(name, revision, when) {
+    const answer = await ask("GET",
+      withQuery("/v1/changes", {after: revision - 1, limit: 1, prefix: name}));
+    const [change] = answer.ok ? parse(answer.text).changes : [];
+    if (change?.revision === revision) write(when, new Date(change.time).toLocaleString());
+  },
+
+  draw() {
+    const way = $("compared").value;
+    // What the last one changed is not known before the one before it is read.
+    const shown = way === "before" && this.end === undefined ? this.found.slice(0, -1) : this.found;
+    $("history").replaceChildren(...shown.map((entry, index) => {
+      const {revision, text, when} = entry;
+      const use = index === 0 ? "" : button("Use", () => {
+        $("value").value = text;
+        $("value").focus();
+      });
+      if (use) use.setAttribute("aria-label", `Use the value of revision ${revision}`);
+      return make("li", {"data-revision": revision}, make("div", {class: "bar"},
+        make("strong", null, `Revision ${revision}`), when, use), this.content(way, entry, index));
+    }));
+    write($("history-note"), this.end ?? "");
+    write($("earlier"), "Show earlier ones");
+    $("earlier").hidden = this.end !== undefined;
+  },
+
+  content(way, {text}, index) {
+    const whole = make("pre", {tabindex: 0}, cut(text, this.wholeMax));
+    const isFirst = index === this.found.length - 1;
+    if (way === "none" || way === "before" && isFirst && !this.isCreated) return whole;
+    const [before, after] = way === "before" ? [this.found[index + 1]?.text ?? "", text]
+      : [text, this.found[0].text];
+    if (way === "now" && index === 0) return make("p", {class: "soft"}, "The value of now.");
+    const lines = difference.lines(before, after);
+    if (lines === undefined) {
+      return [make("p", {class: "soft"}, "Too long to be compared. Its beginning:"), whole];
+    }
+    if (lines.every(({kind}) => kind === " ")) {
+      return make("p", {class: "soft"}, before === after ? "The same value."
+        : "The same value, with other white space.");
+    }
+    return difference.element(lines);
+  },
+};
+
+$("compared").addEventListener("change", () => {
+  if (revisions.found.length > 0) revisions.draw();
+});
+$("earlier").addEventListener("click", () => revisions.showMore());

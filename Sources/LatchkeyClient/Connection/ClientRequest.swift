@@ -1,0 +1,114 @@
+/// A request to a service.
+package struct ClientRequest: Sendable {
+    package enum Method: String, Sendable {
+        case get = "GET"
+        case put = "PUT"
+        case patch = "PATCH"
+        case delete = "DELETE"
+        case post = "POST"
+    }
+
+    package enum Body: Sendable {
+        case bytes([UInt8])
+        /// What can be read from the descriptor, up to its end.
+        case descriptor(Int32)
+    }
+
+    /// A stream in which nothing comes for so long is broken: the service sends a comment every 15
+    /// seconds, unless it is told otherwise.
+    package static let silenceSeconds = 60
+
+    package let method: Method
+    /// With what is not allowed in a path percent-encoded.
+    package let path: String
+    /// Names and values, as they are.
+    package var query: [(name: String, value: String)] = []
+    /// As "name: value".
+    package private(set) var fields: [String] = []
+    package private(set) var body: Body?
+    /// The maximum time; nil for that of the connection.
+    package var timeLimit: Duration?
+    /// Whether the answer may take as long as it likes, but not be silent.
+    package var isStream = false
+    /// Whether a second request like this one does no harm.
+    package private(set) var isRepeatable: Bool
+
+    package init(_ method: Method, _ path: String) {
+        self.method = method
+        self.path = path
+        isRepeatable = method == .get
+        // libcurl would name the type of a form.
+        if method == .post { fields = ["Content-Type:"] }
+    }
+
+    /// A request for one property.
+    package init(_ method: Method, property name: String, _ action: String = "") {
+        let path = "/v1/properties/\(PercentEncoding.encoded(name))"
+        self.init(method, action.isEmpty ? path : "\(path)/\(action)")
+    }
+
+    /// The path and the query.
+    package var target: String {
+        let pairs = query.map { "\($0.name)=\(PercentEncoding.encoded($0.value))" }
+        return pairs.isEmpty ? path : "\(path)?\(pairs.joined(separator: "&"))"
+    }
+
+    /// Adds a parameter, unless it has no value.
+    package mutating func add(_ name: String, _ value: String?) {
+        if let value { query.append((name, value)) }
+    }
+
+    package mutating func add(field: String) {
+        fields.append(field)
+    }
+
+    package mutating func send(_ body: Body, type: String) {
+        self.body = body
+        fields.removeAll { $0 == "Content-Type:" }
+        fields.append("Content-Type: \(type)")
+    }
+
+    /// Makes repeats of this very request one request for the service.
+    package mutating func makeRepeatable(_ key: String = RandomKey.make()) {
+        fields.append("Idempotency-Key: \(key)")
+        isRepeatable = true
+    }
+}
+
+/// Percent-encoding as in a path and a query (RFC 3986): all but unreserved characters.
+package enum PercentEncoding {
+    package static func encoded(_ text: String) -> String {
+        var encoded = ""
+        for byte in text.utf8 {
+            if isUnreserved(byte) {
+                encoded.unicodeScalars.append(Unicode.Scalar(byte))
+            } else {
+                let hex = String(byte, radix: 16, uppercase: true)
+                encoded += byte < 16 ? "%0\(hex)" : "%\(hex)"
+            }
+        }
+        return encoded
+    }
+
+    private static func isUnreserved(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "-"), UInt8(ascii: "."),
+            UInt8(ascii: "_"), UInt8(ascii: "~"):
+            true
+        default: false
+        }
+    }
+}
+
+/// Keys that no other request has.
+package enum RandomKey {
+    /// 128 random bits, as 32 hexadecimal digits.
+    package static func make() -> String {
+        var generator = SystemRandomNumberGenerator()
+        return (0..<2).map { _ in
+            let digits = String(generator.next(), radix: 16)
+            return String(repeating: "0", count: 16 - digits.count) + digits
+        }.joined()
+    }
+}

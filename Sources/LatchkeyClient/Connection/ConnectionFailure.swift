@@ -1,0 +1,27 @@
+/// Why there is no answer, in a sentence without its full stop.
+package struct ConnectionFailure: Error, Equatable {
+    package enum Kind: Sendable {
+        /// The caller said so.
+        case cancelled
+        /// There was no connection: nothing was sent.
+        case unconnected
+        /// The certificate of the service is not right: nothing was sent.
+        case untrusted
+        case timedOut
+        /// The connection ended before the answer did.
+        case broken
+        /// It is not HTTP, or too long.
+        case unusable
+    }
+
+    package let kind: Kind
+    package let message: String
+
+    package init(_ kind: Kind, _ message: String) {
+        self.kind = kind
+        self.message = message
+    }
+
+    /// Whether the service may answer if it is asked again.
+    package var isTransient: Bool { [.unconnected, .timedOut, .broken].contains(kind) }
+}

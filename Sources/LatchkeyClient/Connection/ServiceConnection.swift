@@ -1,0 +1,253 @@
+internal import CLatchkeyFetch
+internal import Glibc
+internal import LatchkeySettings
+
+/// A client's way to one service: requests with libcurl, which speaks TLS.
+///
+/// Every command that asks a service goes through here. The connection is kept from one request to
+/// the next.
+///
+/// **Design.** Requests run on the calling thread, one after the other. C calls back on this
+/// thread, with a ``Transfer`` that outlives the call.
+///
+/// SAFETY: `@safe` because only `send` and `stream` use the session, and `deinit` closes it once.
+@safe
+package final class ServiceConnection {
+    /// The scheme, the host and the port.
+    package let origin: String
+    private let token: String
+    private let authorities: String?
+    private let verifies: Bool
+    /// The maximum time of a request that does not say its own.
+    package let timeLimit: Duration
+    private let session: OpaquePointer?
+
+    /// The largest body that is collected.
+    private static let bodyByteCountMax = 1 << 28
+
+    /// - Parameters:
+    ///   - origin: The scheme, the host and the port.
+    ///   - token: What is sent as a bearer token; empty for none.
+    ///   - authorities: The file with the certificates of authorities; nil for those of the system.
+    ///   - verifies: Whether the certificate of the service is verified.
+    ///   - timeLimit: The maximum time of a request that does not say its own.
+    package init(
+        origin: String,
+        token: String = "",
+        authorities: String? = nil,
+        verifies: Bool = true,
+        timeLimit: Duration
+    ) {
+        self.origin = origin
+        self.token = token
+        self.authorities = authorities
+        self.verifies = verifies
+        self.timeLimit = timeLimit
+        unsafe session = latchkey_fetch_session_open()
+    }
+
+    deinit {
+        unsafe latchkey_fetch_session_close(session)
+    }
+
+    /// Whether a token is sent.
+    package var hasToken: Bool { !token.isEmpty }
+
+    /// Sends a GET request, and returns the answer whatever its status is.
+    package func get(_ path: String) throws(ConnectionFailure) -> ClientAnswer {
+        try send(ClientRequest(.get, path))
+    }
+
+    /// Sends a request.
+    ///
+    /// Blocks, at most for the time of the request.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - isCancelled: Asked at least every 50 milliseconds, on this thread; true ends the
+    ///     request.
+    /// - Returns: The answer, whatever its status is.
+    /// - Throws: Why there is none.
+    package func send(
+        _ request: ClientRequest,
+        isCancelled: () -> Bool = { false }
+    ) throws(ConnectionFailure) -> ClientAnswer {
+        try withoutActuallyEscaping(isCancelled) { isCancelled throws(ConnectionFailure) in
+            try unsafe exchange(request, Transfer(isCancelled: isCancelled, take: nil))
+        }
+    }
+
+    /// Sends a request whose answer comes piece by piece.
+    ///
+    /// - Parameters:
+    ///   - request: The request.
+    ///   - take: Is given the body of an answer with a status of 2xx, on this thread; false ends
+    ///     the request.
+    /// - Returns: The answer, without the body that `take` has got.
+    /// - Throws: Why there is none, or not all of it.
+    package func stream(
+        _ request: ClientRequest,
+        take: (UnsafeRawBufferPointer) -> Bool
+    ) throws(ConnectionFailure) -> ClientAnswer {
+        try unsafe withoutActuallyEscaping(take) { take throws(ConnectionFailure) in
+            try unsafe exchange(request, Transfer(isCancelled: { false }, take: take))
+        }
+    }
+
+    private func exchange(
+        _ request: ClientRequest,
+        _ transfer: Transfer
+    ) throws(ConnectionFailure) -> ClientAnswer {
+        defer { transfer.end() }
+        let limit = request.timeLimit ?? timeLimit
+        var answer = unsafe latchkey_fetch_answer()
+        unsafe withCall(request) { call in
+            unsafe call.timeout_milliseconds = request.isStream ? 0 : limit.wholeMilliseconds
+            unsafe call.silence_seconds = request.isStream ? ClientRequest.silenceSeconds : 0
+            unsafe call.context = Unmanaged.passUnretained(transfer).toOpaque()
+            unsafe call.is_cancelled = { unsafe Transfer.from($0).isCancelled() }
+            if transfer.takes {
+                unsafe call.take = { context, bytes, count in
+                    unsafe Transfer.from(context)
+                        .take(UnsafeRawBufferPointer(start: bytes, count: count))
+                }
+            }
+            unsafe latchkey_fetch_send(&call, &answer)
+        }
+        defer { unsafe latchkey_fetch_answer_free(&answer) }
+        guard unsafe answer.outcome == LATCHKEY_FETCH_ANSWERED else {
+            throw unsafe ConnectionFailure(answer)
+        }
+        return unsafe ClientAnswer(
+            status: Int(answer.status),
+            head: Array(UnsafeBufferPointer(start: answer.head, count: answer.head_count)),
+            body: Array(UnsafeBufferPointer(start: answer.body, count: answer.body_count))
+        )
+    }
+
+    /// Lends C all that does not change while the request runs.
+    private func withCall(
+        _ request: ClientRequest,
+        _ body: (inout latchkey_fetch_request) -> Void
+    ) {
+        var call = unsafe latchkey_fetch_request()
+        unsafe call.session = session
+        unsafe call.body_bytes_max = Self.bodyByteCountMax
+        unsafe call.skips_verification = !verifies
+        if case .descriptor(let descriptor)? = request.body {
+            unsafe call.streams_body = true
+            unsafe call.body_descriptor = descriptor
+        }
+        var fields = request.fields
+        if hasToken { fields.append("Authorization: Bearer \(token)") }
+        let texts = CTexts(
+            [request.method.rawValue, origin + request.target, authorities] + fields
+        )
+        unsafe call.method = texts[0]
+        unsafe call.url = texts[1]
+        unsafe call.authorities = texts[2]
+        unsafe texts.withList(from: 3) { fields in
+            unsafe call.fields = fields
+            guard case .bytes(let bytes)? = request.body else {
+                return unsafe body(&call)
+            }
+            // Empty bytes need not have an address.
+            unsafe (bytes.isEmpty ? [0] : bytes).withUnsafeBufferPointer { buffer in
+                unsafe call.body = buffer.baseAddress
+                unsafe call.body_count = bytes.count
+                unsafe body(&call)
+            }
+        }
+    }
+}
+
+/// What C calls back while a request runs.
+///
+/// SAFETY: `@safe` because the bytes that it hands on are valid for the call.
+@safe
+private final class Transfer {
+    private(set) var isCancelled: () -> Bool
+    private var pieces: ((UnsafeRawBufferPointer) -> Bool)?
+
+    init(isCancelled: @escaping () -> Bool, take: ((UnsafeRawBufferPointer) -> Bool)?) {
+        self.isCancelled = isCancelled
+        unsafe pieces = take
+    }
+
+    /// Whether the body is taken piece by piece.
+    var takes: Bool { unsafe pieces != nil }
+
+    func take(_ bytes: UnsafeRawBufferPointer) -> Bool { unsafe pieces?(bytes) ?? false }
+
+    /// Lets go of the closures, which must not be kept.
+    func end() {
+        isCancelled = { false }
+        unsafe pieces = nil
+    }
+
+    static func from(_ context: UnsafeMutableRawPointer?) -> Transfer {
+        unsafe Unmanaged.fromOpaque(context.unsafelyUnwrapped).takeUnretainedValue()
+    }
+}
+
+/// Copies of texts for C, which are freed with this object.
+///
+/// SAFETY: `@safe` because the copies live as long as the object.
+@safe
+private final class CTexts {
+    private let copies: [UnsafeMutablePointer<CChar>?]
+
+    init(_ texts: [String?]) {
+        unsafe copies = texts.map { text in unsafe text.flatMap { unsafe strdup($0) } }
+    }
+
+    deinit {
+        for index in unsafe copies.indices {
+            unsafe free(copies[index])
+        }
+    }
+
+    subscript(index: Int) -> UnsafePointer<CChar>? { unsafe UnsafePointer(copies[index]) }
+
+    /// Lends the texts from an index on, with a null pointer behind them.
+    func withList(
+        from start: Int,
+        _ body: (UnsafePointer<UnsafePointer<CChar>?>?) -> Void
+    ) {
+        let list = unsafe copies[start...].map { unsafe UnsafePointer<CChar>($0) } + [nil]
+        unsafe list.withUnsafeBufferPointer { unsafe body($0.baseAddress) }
+    }
+}
+
+extension ConnectionFailure {
+    /// CURLE_UNSUPPORTED_PROTOCOL: also of an answer without a status line.
+    private static let noHTTP: Int32 = 1
+    /// CURLE_COULDNT_RESOLVE_HOST and CURLE_COULDNT_CONNECT.
+    private static let unconnected: [Int32] = [6, 7]
+    /// Errors of TLS: CURLE_SSL_CONNECT_ERROR, CURLE_PEER_FAILED_VERIFICATION and
+    /// CURLE_SSL_CACERT_BADFILE.
+    private static let untrusted: [Int32] = [35, 60, 77]
+
+    fileprivate init(_ answer: latchkey_fetch_answer) {
+        let code = unsafe answer.code
+        kind =
+            switch unsafe answer.outcome {
+            case LATCHKEY_FETCH_CANCELLED: .cancelled
+            case _ where Self.unconnected.contains(code): .unconnected
+            case _ where Self.untrusted.contains(code): .untrusted
+            case LATCHKEY_FETCH_TIMED_OUT: .timedOut
+            case LATCHKEY_FETCH_TOO_LARGE: .unusable
+            case _ where code == Self.noHTTP: .unusable
+            default: .broken
+            }
+        message =
+            switch unsafe answer.outcome {
+            case LATCHKEY_FETCH_TIMED_OUT: "no answer in time"
+            case LATCHKEY_FETCH_TOO_LARGE: "the answer is too long"
+            default:
+                unsafe code == Self.noHTTP
+                    ? "the answer is not HTTP"
+                    : "no answer: \(String(cString: latchkey_fetch_reason(code)))"
+            }
+    }
+}

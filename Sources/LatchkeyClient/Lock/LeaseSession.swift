@@ -1,0 +1,230 @@
+internal import Glibc
+package import LatchkeyMachine
+
+/// Runs a command while a lease is held.
+///
+/// **Design.** Everything happens on the thread that calls ``run(within:isPatient:)``: it waits for
+/// signals, and while a request runs it looks for them every 50 milliseconds. What must happen even
+/// if this thread does not run, the end of the command before that of the lease, is the guard's
+/// part (``GuardedProcess``).
+package final class LeaseSession {
+    package enum Outcome: Equatable, Sendable {
+        /// The command ended while the lease was held, with this status.
+        case ended(Int32)
+        /// The lease was lost, and the command was ended.
+        case lost
+        /// The lease was not free within the time.
+        case timedOut
+        /// A signal came before the lease was got.
+        case interrupted(Int32)
+        /// The command could not be started, with the number of the error and its sentence.
+        case notStarted(Int32, String)
+    }
+
+    /// A service that does not answer for so long is given up by those who are not patient.
+    private static let patienceNanoseconds: UInt64 = 10_000_000_000
+    private static let pauseNanoseconds: UInt64 = 500_000_000
+    /// The time for the command to end when another one may already have the lease.
+    private static let graceNanoseconds: UInt64 = 1_000_000_000
+    /// The longest time between two looks at the command.
+    private static let lookNanoseconds: UInt64 = 1_000_000_000
+
+    private let client: LeaseClient
+    private let command: [String]
+    /// The variables of the command, with the fencing token.
+    private let environment: (UInt64) -> [String: String]
+    private let signals: WaitedSignals
+    private let complain: (String) -> Void
+
+    /// The signal that asked this program to end.
+    package private(set) var endingSignal: Int32?
+
+    package init(
+        _ client: LeaseClient,
+        command: [String],
+        environment: @escaping (UInt64) -> [String: String],
+        signals: WaitedSignals,
+        complain: @escaping (String) -> Void
+    ) {
+        self.client = client
+        self.command = command
+        self.environment = environment
+        self.signals = signals
+        self.complain = complain
+    }
+
+    /// Gets the lease, runs the command, and gives the lease back.
+    ///
+    /// - Parameters:
+    ///   - wait: How long to wait for the lease, in nanoseconds; nil for as long as it takes.
+    ///   - isPatient: Whether a service that does not answer is asked again and again.
+    /// - Returns: How it ended.
+    /// - Throws: Why the service refused, or did not answer.
+    package func run(within wait: UInt64?, isPatient: Bool) throws(ClientFailure) -> Outcome {
+        let end = wait.map { BootTime.now + $0 }
+        guard let lease = try acquire(until: end, isPatient) else {
+            return endingSignal.map { .interrupted($0) } ?? .timedOut
+        }
+        return hold(lease)
+    }
+
+    private func acquire(
+        until end: UInt64?,
+        _ isPatient: Bool
+    ) throws(ClientFailure) -> Lease? {
+        func left() -> UInt64? {
+            let now = BootTime.now
+            return end.map { $0 > now ? $0 - now : 0 }
+        }
+        var attempt = client.attempt(left())
+        var silentSince: UInt64?
+        while true {
+            do throws(LeaseFailure) {
+                let found = try client.acquire(attempt) { self.isAskedToEnd() }
+                silentSince = nil
+                if let found, let lease = fresh(found) { return lease }
+                guard left() != 0 else { return nil }
+                attempt = client.attempt(left())
+            } catch {
+                switch error {
+                case .cancelled:
+                    withdraw(attempt)
+                    return nil
+                case .refused(let failure):
+                    throw failure
+                case .unanswered(let failure):
+                    let start = silentSince ?? BootTime.now
+                    if silentSince == nil { complain("\(failure.message) Trying again.") }
+                    silentSince = start
+                    guard isPatient || BootTime.now - start < Self.patienceNanoseconds else {
+                        withdraw(attempt)
+                        throw failure
+                    }
+                    // The same attempt: it may have been made.
+                    guard !pauses(until: BootTime.now + Self.pauseNanoseconds) else { break }
+                    withdraw(attempt)
+                    return nil
+                }
+            }
+        }
+    }
+
+    /// Waits until a time; false if this program is asked to end.
+    package func pauses(until end: UInt64) -> Bool {
+        while BootTime.now < end, endingSignal == nil { note(signals.next(until: end)) }
+        return endingSignal == nil
+    }
+
+    /// Gives back what a try may have got; a second signal leaves that to the lease's end.
+    private func withdraw(_ attempt: LeaseClient.Attempt) {
+        client.withdraw(attempt) {
+            signals.next().map { WaitedSignals.ending.contains($0) } ?? false
+        }
+    }
+
+    private func isAskedToEnd() -> Bool {
+        note(signals.next())
+        return endingSignal != nil
+    }
+
+    private func note(_ signal: Int32?) {
+        if let signal, WaitedSignals.ending.contains(signal) { endingSignal = signal }
+    }
+
+    /// The lease with enough of its time left; nil if it is lost again.
+    ///
+    /// The service may have given it long after the request was sent, and only the service knows
+    /// when.
+    private func fresh(_ lease: Lease) -> Lease? {
+        guard BootTime.now > lease.times.renewal else { return lease }
+        guard case .renewed(let times) = client.renew(lease, isCancelled: { false }) else {
+            _ = client.release(lease)
+            return nil
+        }
+        var lease = lease
+        lease.times = times
+        return lease
+    }
+
+    private func hold(_ lease: Lease) -> Outcome {
+        let process: GuardedProcess
+        do {
+            process = try GuardedProcess(
+                command,
+                environment: environment(lease.revision),
+                deadline: lease.times.end
+            )
+        } catch {
+            _ = client.release(lease)
+            return .notStarted(error.number, error.reason)
+        }
+        var holding = Holding(lease: lease)
+        while !process.hasEnded {
+            pass(signals.next(until: holding.due(BootTime.now, Self.lookNanoseconds)), to: process)
+            let now = BootTime.now
+            if holding.isRenewalDue(now) {
+                renew(&holding, process)
+            } else if !holding.isLost, now >= holding.lease.times.warning {
+                complain("the lock '\(client.name)' could not be renewed in time.")
+                holding.isLost = true
+                process.signal(SIGTERM)
+            }
+        }
+        // This process may have been stopped: then the guard has ended the command.
+        if BootTime.now >= holding.lease.times.end { holding.isLost = true }
+        let status = process.end()
+        if !holding.isGone, let failure = client.release(holding.lease) {
+            complain("the lock '\(client.name)' ends with its time: \(failure.message)")
+        }
+        return holding.isLost ? .lost : .ended(status)
+    }
+
+    private func pass(_ signal: Int32?, to process: GuardedProcess) {
+        note(signal)
+        if let signal { process.signal(signal) }
+    }
+
+    private func renew(_ holding: inout Holding, _ process: GuardedProcess) {
+        let warning = holding.lease.times.warning
+        let renewal = client.renew(holding.lease) {
+            self.pass(self.signals.next(), to: process)
+            return process.hasEnded || BootTime.now >= warning
+        }
+        switch renewal {
+        case .renewed(let times):
+            holding.lease.times = times
+            holding.retry = 0
+            process.extend(to: times.end)
+        case .unanswered:
+            holding.retry =
+                BootTime.now + min(Self.pauseNanoseconds, holding.lease.times.timeToLive / 24)
+        case .lost:
+            complain("the lock '\(client.name)' was taken away.")
+            (holding.isLost, holding.isGone) = (true, true)
+            process.extend(
+                to: min(holding.lease.times.end, BootTime.now + Self.graceNanoseconds)
+            )
+            process.signal(SIGTERM)
+        }
+    }
+
+    /// A lease while its command runs.
+    private struct Holding {
+        var lease: Lease
+        /// Whether the command has been asked to end, because of the lease.
+        var isLost = false
+        /// Whether the service said so.
+        var isGone = false
+        /// When a renewal that failed is tried again.
+        var retry: UInt64 = 0
+
+        func isRenewalDue(_ now: UInt64) -> Bool {
+            !isLost && now >= max(lease.times.renewal, retry) && now < lease.times.warning
+        }
+
+        /// When something is to be done, or the command is to be looked at.
+        func due(_ now: UInt64, _ longest: UInt64) -> UInt64 {
+            isLost ? now + longest : min(now + longest, max(lease.times.renewal, retry))
+        }
+    }
+}

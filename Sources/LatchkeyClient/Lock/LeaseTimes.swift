@@ -1,0 +1,26 @@
+/// The times of a lease, in nanoseconds of one clock.
+///
+/// The service counts the time to live from a moment after the request for it was sent. So a
+/// lease that is counted from before that moment ends here first.
+package struct LeaseTimes: Sendable, Equatable {
+    /// When the request was sent that the lease is from.
+    package let start: UInt64
+    package let timeToLive: UInt64
+
+    package init(start: UInt64, timeToLive: UInt64) {
+        self.start = start
+        self.timeToLive = timeToLive
+    }
+
+    /// When the lease is renewed.
+    package var renewal: UInt64 { start + timeToLive / 3 }
+
+    /// When the command is asked to end, if the lease was not renewed.
+    package var warning: UInt64 { start + timeToLive / 3 * 2 }
+
+    /// When the command is killed: a twelfth of the time before the lease is over.
+    package var end: UInt64 { start + timeToLive / 12 * 11 }
+
+    /// The maximum time of one request that renews it: so that a second one has time, too.
+    package var requestLimit: Duration { .nanoseconds(Int64(timeToLive / 6)) }
+}

@@ -1,0 +1,54 @@
+internal import LatchkeySettings
+
+/// A command of the program.
+///
+/// The program's help, its manual pages and the completions of shells are made of the list of
+/// commands.
+package struct Command {
+    package let name: String
+    /// The whole help, for 80 columns.
+    ///
+    /// It ends with paragraphs of flags, perhaps not of all.
+    package let manual: String
+    package let flags: [Flag]
+    /// The arguments that are no flags, in their order.
+    ///
+    /// Shells complete them.
+    package let operands: [Flag.Value]
+    package let run: ([String]) throws(UsageError) -> Void
+
+    package init(
+        name: String,
+        manual: String,
+        flags: [Flag],
+        operands: [Flag.Value] = [],
+        run: @escaping ([String]) throws(UsageError) -> Void
+    ) {
+        self.name = name
+        self.manual = manual
+        self.flags = flags
+        self.operands = operands
+        self.run = run
+    }
+
+    /// What the command does, from the first line of its help: "serves JSON properties …".
+    package var summary: String { HelpText(manual).summary }
+
+    /// The help without the paragraphs of the flags.
+    package var text: String {
+        let starts = flags.compactMap { manual.firstRange(of: $0.manual)?.lowerBound }
+        return String(manual[..<(starts.min() ?? manual.endIndex)])
+    }
+}
+
+extension [Command] {
+    /// The lines of a table: the names, and what the commands do.
+    package var table: String {
+        let rows = map { ($0.name, $0.summary) }
+        let width = (rows.map(\.0.count).max() ?? 0) + 3
+        return rows.map { name, summary in
+            let first = "  " + name + String(repeating: " ", count: width - name.count)
+            return TextLines.wrapped(summary, first: first, indent: first.count, width: 80)
+        }.joined(separator: "\n")
+    }
+}

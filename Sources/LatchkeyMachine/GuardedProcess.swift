@@ -1,0 +1,108 @@
+internal import CLatchkeyMachine
+internal import CLatchkeySystem
+internal import Glibc
+
+/// A command that has ended by a time, whatever happens to this process.
+///
+/// The command has a process group of its own. A second process, the guard, kills this group when
+/// the time is over, and as soon as this process ends: even if it is killed, or stopped.
+///
+/// **Design.** The thread that starts it must live as long, because the command is killed with it.
+/// The command stays a zombie until ``end()``, so its identifier, which is that of the group, is
+/// not used again before.
+package final class GuardedProcess {
+    /// The number of the system's error.
+    package struct StartFailure: Error, Equatable {
+        package let number: Int32
+
+        /// As the system says it.
+        package var reason: String {
+            unsafe strerror(number).map { unsafe String(cString: $0) } ?? "error \(number)"
+        }
+    }
+
+    private let identifier: pid_t
+    private let guardIdentifier: pid_t
+    private let control: Int32
+    private var status: Int32?
+
+    /// Starts a command.
+    ///
+    /// - Parameters:
+    ///   - arguments: The program, which is looked for as a shell does, and its arguments.
+    ///   - environment: All variables.
+    ///   - deadline: When the command is killed, as ``BootTime`` counts.
+    /// - Throws: Why it cannot be executed.
+    package init(
+        _ arguments: [String],
+        environment: [String: String],
+        deadline: UInt64
+    ) throws(StartFailure) {
+        // Lists end with a null pointer.
+        var arguments = unsafe arguments.map { unsafe strdup($0) } + [nil]
+        let variables = environment.map { "\($0.key)=\($0.value)" }
+        var environment = unsafe variables.map { unsafe strdup($0) } + [nil]
+        defer {
+            let texts = unsafe arguments + environment
+            for index in unsafe texts.indices {
+                unsafe free(texts[index])
+            }
+        }
+        var (identifier, guardIdentifier, control): (pid_t, pid_t, Int32) = (0, 0, -1)
+        let error = unsafe latchkey_machine_guarded_start(
+            &arguments,
+            &environment,
+            deadline,
+            &identifier,
+            &guardIdentifier,
+            &control
+        )
+        guard error == 0 else { throw StartFailure(number: error) }
+        (self.identifier, self.guardIdentifier) = (identifier, guardIdentifier)
+        self.control = control
+    }
+
+    deinit {
+        _ = end()
+    }
+
+    /// Whether the command has ended, though not all that it started.
+    package var hasEnded: Bool {
+        status != nil || latchkey_machine_child_has_ended(identifier)
+    }
+
+    /// Sends a signal to the command and what it has started in its group.
+    package func signal(_ number: Int32) {
+        guard status == nil else { return }
+        kill(-identifier, number)
+    }
+
+    /// Gives the command more time.
+    package func extend(to deadline: UInt64) {
+        var deadline = deadline
+        // If there is no guard any more, the group is killed: nothing is to be done here.
+        _ = unsafe write(control, &deadline, MemoryLayout<UInt64>.size)
+    }
+
+    /// Kills what is left of the group, and returns the status of the command: 128 and the signal
+    /// if one ended it.
+    package func end() -> Int32 {
+        if let status { return status }
+        kill(-identifier, SIGKILL)
+        close(control)
+        _ = latchkey_machine_child_wait(guardIdentifier)
+        let found = latchkey_machine_child_wait(identifier)
+        status = found
+        return found
+    }
+}
+
+/// A clock that also counts while the machine is suspended.
+package enum BootTime {
+    /// Nanoseconds since the machine started.
+    package static var now: UInt64 {
+        var time = timespec()
+        unsafe clock_gettime(CLOCK_BOOTTIME, &time)
+        return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
+    }
+}

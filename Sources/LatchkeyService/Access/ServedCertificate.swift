@@ -1,0 +1,140 @@
+internal import LatchkeyHTTP
+internal import LatchkeyMetrics
+internal import LatchkeyStore
+internal import LatchkeyStrategies
+
+/// The certificate that the service shows: that of its files, which can change while it runs.
+///
+/// A tool that renews a certificate writes its files one after the other. Until both are there they
+/// do not belong together, so a failure is a matter for the log only if it lasts.
+final class ServedCertificate: Sendable {
+    /// How often the files are not right in a row until that is said.
+    private static let patience = 3
+
+    private struct Files {
+        var certificate: WatchedFile
+        var key: WatchedFile
+        var authorities: WatchedFile?
+        /// What is served.
+        var identity: TLSIdentity
+        var expiry: Int64
+        var failureCount = 0
+
+        init(_ settings: TLSSettings) throws(AccessFileError) {
+            let path = settings.clientAuthorities
+            certificate = WatchedFile(path: settings.certificate)
+            key = WatchedFile(path: settings.key)
+            authorities = path.isEmpty ? nil : WatchedFile(path: path)
+            identity = try Self.read(&certificate, &key, &authorities)
+            expiry = try ServedCertificate.expiry(of: identity, settings.certificate)
+        }
+
+        var haveChanged: Bool {
+            certificate.hasChanged || key.hasChanged || authorities?.hasChanged == true
+        }
+
+        mutating func read() throws(AccessFileError) -> TLSIdentity {
+            try Self.read(&certificate, &key, &authorities)
+        }
+
+        private static func read(
+            _ certificate: inout WatchedFile,
+            _ key: inout WatchedFile,
+            _ authorities: inout WatchedFile?
+        ) throws(AccessFileError) -> TLSIdentity {
+            TLSIdentity(
+                certificates: try certificate.read(),
+                key: try key.read(),
+                authorities: try authorities?.read()
+            )
+        }
+    }
+
+    private let files: Guarded<Files>
+
+    /// Reads the files.
+    init(_ settings: TLSSettings) throws(AccessFileError) {
+        guard !settings.certificate.isEmpty, !settings.key.isEmpty else {
+            throw AccessFileError("--tls-certificate and --tls-key need each other.")
+        }
+        files = Guarded(try Files(settings))
+    }
+
+    private static func expiry(
+        of identity: TLSIdentity,
+        _ path: String
+    ) throws(AccessFileError) -> Int64 {
+        do {
+            return try identity.expiry()
+        } catch {
+            throw AccessFileError("\(path): \(error.message)")
+        }
+    }
+
+    /// What is served.
+    var identity: TLSIdentity { files.write { $0.identity } }
+
+    /// When the certificate ends, in seconds since 1970.
+    var expiry: Int64 { files.write { $0.expiry } }
+
+    /// Reads the files again if they have changed since, or in any case.
+    ///
+    /// - Parameters:
+    ///   - onlyIfChanged: Whether no signal has asked for it; a failure is thrown if it lasts.
+    ///   - serve: Is given what the files have now, unless it is served already.
+    /// - Returns: When the new certificate ends; nil if the files are as they were.
+    /// - Throws: What is wrong with the files. What is served stays.
+    func reload(
+        onlyIfChanged: Bool,
+        _ serve: (TLSIdentity) throws(TLSIdentityError) -> Void
+    ) throws(AccessFileError) -> Int64? {
+        try files.write { files throws(AccessFileError) -> Int64? in
+            guard !onlyIfChanged || files.haveChanged || files.failureCount > 0 else { return nil }
+            do throws(AccessFileError) {
+                let identity = try files.read()
+                let expiry = try Self.expiry(of: identity, files.certificate.path)
+                guard identity != files.identity else {
+                    files.failureCount = 0
+                    return nil
+                }
+                let now = StoreClock.system.now().milliseconds / 1000
+                guard expiry > now || files.expiry <= now else {
+                    throw AccessFileError("\(files.certificate.path) has ended.")
+                }
+                do throws(TLSIdentityError) {
+                    try serve(identity)
+                } catch {
+                    throw AccessFileError("\(files.certificate.path): \(error.message)")
+                }
+                files.failureCount = 0
+                files.identity = identity
+                files.expiry = expiry
+                return expiry
+            } catch {
+                files.failureCount += 1
+                guard onlyIfChanged else {
+                    // It is said now, and need not be said again.
+                    files.failureCount = Self.patience
+                    throw error
+                }
+                guard files.failureCount != Self.patience else { throw error }
+                return nil
+            }
+        }
+    }
+}
+
+extension ServedCertificate {
+    private static let expiry = MetricFamily(
+        "latchkey_tls_certificate_expiry_seconds",
+        .gauge,
+        help: "When the certificate that is served ends, in seconds since 1970."
+    )
+
+    func register(in registry: MetricRegistry) {
+        registry.collect([Self.expiry]) { writer in
+            writer.begin(Self.expiry)
+            writer.sample(.none, UInt64(clamping: self.expiry))
+        }
+    }
+}

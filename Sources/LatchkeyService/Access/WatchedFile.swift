@@ -1,0 +1,59 @@
+internal import Foundation
+
+/// A file that is read again when another one stands at its path, or when it was written.
+struct WatchedFile: Sendable {
+    static let byteCountMax = 4 << 20
+
+    let path: String
+    /// What the file was when it was read last.
+    private var seen: [Int64] = []
+
+    init(path: String) {
+        self.path = path
+    }
+
+    /// Whether it is another than that which was read last.
+    var hasChanged: Bool { Self.state(path) != seen }
+
+    mutating func read() throws(AccessFileError) -> String {
+        // Before the file is read: a change in between is seen the next time.
+        let state = Self.state(path)
+        let text = try text()
+        // Only now: what could not be read is tried again.
+        seen = state
+        return text
+    }
+
+    func text() throws(AccessFileError) -> String {
+        let handle = FileHandle(forReadingAtPath: path)
+        defer { try? handle?.close() }
+        guard let bytes = try? handle?.read(upToCount: Self.byteCountMax + 1) else {
+            throw AccessFileError("\(path) cannot be read.")
+        }
+        guard bytes.count <= Self.byteCountMax, let text = String(validating: bytes, as: UTF8.self)
+        else {
+            throw AccessFileError("\(path) is no text of at most \(Self.byteCountMax) bytes.")
+        }
+        return text
+    }
+
+    /// What changes when another file stands there, or when the file is written.
+    private static func state(_ path: String) -> [Int64] {
+        var status = stat()
+        guard unsafe stat(path, &status) == 0 else { return [] }
+        return [
+            Int64(bitPattern: UInt64(status.st_ino)), Int64(status.st_size),
+            Int64(status.st_mtim.tv_sec), Int64(status.st_mtim.tv_nsec),
+            Int64(status.st_ctim.tv_sec), Int64(status.st_ctim.tv_nsec),
+        ]
+    }
+}
+
+/// What is wrong with a file of tokens, certificates or keys: a sentence.
+package struct AccessFileError: Error, Sendable {
+    package let message: String
+
+    init(_ message: String) {
+        self.message = message
+    }
+}

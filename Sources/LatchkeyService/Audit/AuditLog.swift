@@ -1,0 +1,196 @@
+internal import CLatchkeySystem
+internal import Dispatch
+internal import Glibc
+internal import LatchkeyHTTP
+internal import LatchkeyMetrics
+internal import LatchkeyStore
+internal import LatchkeyStrategies
+internal import Synchronization
+
+/// The audit log: one line of JSON for each write and each refusal.
+///
+/// **Design.** The thread that answers a request makes its line and adds it to the queue of a
+/// ``LineWriter``, which is bounded in bytes. The writer's thread alone uses the file
+/// (``AuditFile``). What has no room is counted, and a line says how many are missing.
+///
+/// Refusals are what others can cause who have no right to anything. So only some of them in a
+/// second have a line: so many of each token, and of all without one. One line says how many others
+/// there were. The lock guards that count.
+/// Lines of writes do not touch it.
+final class AuditLog: Sendable {
+    /// How many refusals in a second have a line: of a token, or of all who have none.
+    static let refusalsPerSecondMax = 20
+    /// How many bytes wait for the disk, besides those that are being written.
+    static let waitingByteCountMax = 4 << 20
+    private static let drainMilliseconds = 2000
+
+    private struct Refusals {
+        var second: UInt64 = 0
+        /// By token; those without one count together.
+        var counts: [ClientKey?: Int] = [:]
+        var leftOut: UInt64 = 0
+    }
+
+    private static let linesTotal = MetricFamily(
+        "latchkey_audit_lines_total",
+        .counter,
+        help: "Lines of the audit log, those that were dropped included."
+    )
+    private static let droppedTotal = MetricFamily(
+        "latchkey_audit_dropped_total",
+        .counter,
+        help: "Lines of the audit log dropped because the disk was full or slow."
+    )
+    private static let leftOutTotal = MetricFamily(
+        "latchkey_audit_refusals_left_out_total",
+        .counter,
+        help: "Refusals that were counted in the audit log and have no line of their own."
+    )
+
+    private let file: AuditFile
+    private let writer: LineWriter
+    private let log: Log
+    private let refusals = Guarded(Refusals())
+    private let lines: Counter
+    private let leftOut: Counter
+    private let clock: @Sendable () -> UInt64
+    private let queue = DispatchQueue(label: "latchkey.audit")
+    /// The beginning of the identifiers of this process.
+    private let start: [UInt8]
+    private let number = Atomic<UInt64>(0)
+
+    /// Opens the file.
+    init(
+        path: String,
+        _ registry: MetricRegistry,
+        _ log: Log,
+        waitingByteCountMax: Int = AuditLog.waitingByteCountMax,
+        clock: @escaping @Sendable () -> UInt64 = { latchkey_system_nanoseconds() }
+    ) throws(AuditFailure) {
+        let file = try AuditFile(path, log)
+        self.file = file
+        self.log = log
+        self.clock = clock
+        writer = LineWriter(byteCountMax: waitingByteCountMax) { lines in
+            file.write(lines)
+            return 0
+        }
+        start = Self.digits(.random(in: .min ... .max))
+        lines = registry.counter(Self.linesTotal)
+        leftOut = registry.counter(Self.leftOutTotal)
+        registry.collect([Self.droppedTotal]) { [writer] metrics in
+            metrics.begin(Self.droppedTotal)
+            metrics.sample(.none, writer.droppedTotal)
+        }
+    }
+
+    // MARK: Identifiers
+
+    /// An identifier that no other request has: 20 digits and letters.
+    ///
+    /// Ten are random and of the process, ten are a number.
+    func nextIdentifier() -> String {
+        let number = number.wrappingAdd(1, ordering: .relaxed).newValue
+        return String(decoding: start + Self.digits(number), as: UTF8.self)
+    }
+
+    /// The last fifty bits as ten digits in base 32.
+    private static func digits(_ number: UInt64) -> [UInt8] {
+        (0..<10).reversed().map { place in
+            let digit = UInt8(truncatingIfNeeded: number >> (5 * UInt64(place)) & 31)
+            return digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10
+        }
+    }
+
+    // MARK: Lines
+
+    /// Adds a line with the time and these members.
+    func append(_ members: (inout JSONWriter) -> Void) {
+        lines.add()
+        let line = Self.line(members)
+        writer.append(line) { [log] count in
+            log.write(.warning, "audit lines dropped", ["count": "\(count)"])
+            return Self.line { $0.member("dropped", count) }
+        }
+    }
+
+    private static func line(_ members: (inout JSONWriter) -> Void) -> [UInt8] {
+        var json = JSONWriter()
+        json.object { json in
+            json.member("time", Timestamp.ofLogs.calendarText)
+            members(&json)
+        }
+        return json.bytes + [UInt8(ascii: "\n")]
+    }
+
+    /// Whether a refusal may have a line now; else it is counted.
+    ///
+    /// - Parameter token: The number of the token of who is refused; nil without one. Each has a
+    ///   bound of its own, so that no client keeps the refusals of another out of the log.
+    /// - Returns: Whether it may.
+    func admitsRefusal(of token: ClientKey?) -> Bool {
+        let second = clock() / 1_000_000_000
+        let (isAdmitted, isFirst) = refusals.write { refusals in
+            if refusals.second != second {
+                refusals.second = second
+                refusals.counts.removeAll(keepingCapacity: true)
+            }
+            guard refusals.counts[token, default: 0] >= Self.refusalsPerSecondMax else {
+                refusals.counts[token, default: 0] += 1
+                return (true, false)
+            }
+            refusals.leftOut += 1
+            return (false, refusals.leftOut == 1)
+        }
+        guard !isAdmitted else { return true }
+        leftOut.add()
+        if isFirst {
+            queue.asyncAfter(deadline: .now() + .seconds(1)) { self.sumUp() }
+        }
+        return false
+    }
+
+    /// Adds the line about refusals without a line.
+    private func sumUp() {
+        let count = refusals.write { refusals in
+            defer { refusals.leftOut = 0 }
+            return refusals.leftOut
+        }
+        guard count > 0 else { return }
+        append { $0.member("refusalsLeftOut", count) }
+    }
+
+    // MARK: The file
+
+    /// Opens the file anew, after another program has moved it away.
+    func reopen() {
+        do throws(AuditFailure) {
+            try file.reopen()
+            // Has the thread that writes take the new file, and close the old one.
+            writer.append([])
+            log.write(.info, "audit log opened")
+        } catch {
+            log.write(.error, "audit log not opened", ["reason": error.message])
+        }
+    }
+
+    /// Writes what waits; at the end, when nothing is served any more.
+    func finish() {
+        sumUp()
+        let former = writer.droppedTotal
+        guard !writer.flush(withinMilliseconds: Self.drainMilliseconds) else { return }
+        log.write(.error, "audit log not complete", ["droppedBefore": "\(former)"])
+    }
+
+    /// Waits until all lines are written, or the time is over.
+    @discardableResult
+    func flush(withinMilliseconds milliseconds: Int) -> Bool {
+        writer.flush(withinMilliseconds: milliseconds)
+    }
+
+    /// How many bytes of lines wait for the disk.
+    var waitingByteCount: Int { writer.waitingByteCount }
+
+    /// How many lines had no room.
+    var droppedCount: UInt64 { writer.droppedTotal }
+}

@@ -1,0 +1,179 @@
+internal import LatchkeyHTTP
+internal import LatchkeyOperations
+internal import LatchkeyStore
+
+/// What a request did, for its lines in the audit log.
+struct AuditDetail: Sendable {
+    /// Why the request was refused or failed.
+    var problem: Problem?
+    var commit: Commit?
+    /// The operations that it submitted or cancelled.
+    var operations: [String] = []
+    /// How many properties an import has put, and the last revision of it.
+    var imported: (count: Int, revision: Revision?)?
+    /// Whether the answer is that to an earlier request with the same `Idempotency-Key`.
+    var isRepeat = false
+}
+
+/// Where a request comes from.
+struct AuditOrigin: Sendable {
+    /// The name of the token; nil without one.
+    var token: String?
+    var address: String
+    var trace: TraceParent?
+
+    /// The request must not be answered yet.
+    init(_ request: ServiceRequest) {
+        token = request.caller.name
+        address = request.exchange.clientAddress.text
+        trace = TraceParent(request.exchange)
+    }
+}
+
+extension OperationOrigin {
+    init(_ request: ServiceRequest) {
+        self.init(
+            address: request.exchange.clientAddress.text,
+            traceparent: TraceParent(request.exchange)?.text
+        )
+    }
+}
+
+/// Which lines the requests of one route and method have in the audit log.
+final class RouteAudit: Sendable {
+    let log: AuditLog
+    /// Whether the requests change something: then each of them has a line.
+    let changes: Bool
+    private let method: String
+    private let route: String
+    /// Which segment of the path is the name in braces; nil without one.
+    private let captured: Int?
+    private let capturesOperation: Bool
+
+    init(_ log: AuditLog, _ method: HTTPMethod, _ route: String, changes: Bool) {
+        self.log = log
+        self.changes = changes
+        self.method = "\(method.name)"
+        self.route = route
+        captured = route.split(separator: "/", omittingEmptySubsequences: false)
+            .firstIndex { $0.hasPrefix("{") }
+        capturesOperation = route.contains("{id}")
+    }
+
+    /// Whether an answer with this status says that the client must not do this, or not so much.
+    @inline(__always)
+    static func isRefusal(_ status: HTTPStatus) -> Bool {
+        switch status.rawValue {
+        case 401, 403, 421, 429, 507: true
+        default: false
+        }
+    }
+
+    /// Adds the lines of a request that is not answered yet; returns its identifier.
+    ///
+    /// Nil if there are too many refusals: then it is only counted.
+    func note(
+        _ request: ServiceRequest,
+        _ status: HTTPStatus,
+        _ fill: (inout AuditDetail) -> Void
+    ) -> String? {
+        var detail = AuditDetail()
+        fill(&detail)
+        // A full disk is no refusal of the client. What somebody without a token may send as often
+        // as they want has the bound of refusals.
+        let isRefusal = Self.isRefusal(status) && detail.problem != .diskFull
+        if isRefusal || request.caller.isUnknown {
+            guard log.admitsRefusal(of: request.caller.client) else { return nil }
+        }
+        let identifier = log.nextIdentifier()
+        add(request, AuditOrigin(request), identifier, status, detail)
+        return identifier
+    }
+
+    /// Adds the line of an import whose client has gone: it gets no answer.
+    func noteLoss(_ origin: AuditOrigin, count: Int, revision: Revision?) {
+        log.append { json in
+            json.origin(origin, request: log.nextIdentifier())
+            json.member("method", method)
+            json.member("route", route)
+            json.imported(count, revision)
+            json.member("lost", true)
+        }
+    }
+
+    private func add(
+        _ request: ServiceRequest,
+        _ origin: AuditOrigin,
+        _ identifier: String,
+        _ status: HTTPStatus,
+        _ detail: AuditDetail
+    ) {
+        func append(_ body: (inout JSONWriter) -> Void) {
+            log.append { json in
+                json.origin(origin, request: identifier)
+                json.member("method", method)
+                json.member("route", route)
+                body(&json)
+                json.member("status", Int(status.rawValue))
+                if let problem = detail.problem { json.member("problem", problem.rawValue) }
+                if detail.isRepeat { json.member("repeated", true) }
+            }
+        }
+        if let commit = detail.commit, !commit.isEmpty {
+            for effect in commit.effects {
+                append { $0.effect(effect, of: commit) }
+            }
+        } else if let imported = detail.imported {
+            append { $0.imported(imported.count, imported.revision) }
+        } else if !detail.operations.isEmpty {
+            for operation in detail.operations {
+                append { $0.member("operation", operation) }
+            }
+        } else {
+            let name = name(of: request.exchange)
+            append { json in
+                if let name { json.member(capturesOperation ? "operation" : "name", name) }
+            }
+        }
+    }
+
+    /// The name in the path of a request, if it is a text that is not longer than a name can be.
+    private func name(of exchange: Exchange) -> String? {
+        guard let captured else { return nil }
+        let segments = exchange.path.split(
+            separator: UInt8(ascii: "/"),
+            maxSplits: captured + 1,
+            omittingEmptySubsequences: false
+        )
+        guard captured < segments.count else { return nil }
+        let segment = segments[captured]
+        let place = exchange.path.range(segment.startIndex, segment.endIndex)
+        guard let bytes = try? PercentDecoding.decode(place),
+            bytes.count <= PropertyName.byteCountMax
+        else { return nil }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}
+
+extension JSONWriter {
+    fileprivate mutating func origin(_ origin: AuditOrigin, request: String) {
+        member("request", request)
+        if let token = origin.token { member("token", token) } else { member("token", raw: "null") }
+        member("address", origin.address)
+        if let trace = origin.trace {
+            member("trace", trace.trace)
+            member("parent", trace.parent)
+        }
+    }
+
+    fileprivate mutating func imported(_ count: Int, _ revision: Revision?) {
+        member("imported", count)
+        if count > 0, let revision { member("revision", revision) }
+    }
+
+    mutating func effect(_ effect: Commit.Effect, of commit: Commit) {
+        unsafe member("name", utf8: effect.nameBytes)
+        member("revision", commit.revision)
+        if effect.property == nil { member("removed", true) }
+    }
+}

@@ -1,0 +1,156 @@
+internal import LatchkeyHTTP
+internal import LatchkeyMetrics
+internal import LatchkeyOperations
+internal import LatchkeyPersistence
+internal import LatchkeyStore
+
+/// The bounds that can be reached while the service runs: the one list of them.
+///
+/// A bound has the name of the flag that sets it. Bounds of one request, such as --max-body-bytes,
+/// and shares of one client are not here: others do not see them.
+struct ServiceBounds: Sendable {
+    /// What happens at a bound.
+    enum Effect: String, Sendable {
+        /// What is new is refused.
+        case refuses
+        /// What is oldest, or least used, is forgotten. It is normal to be at such a bound.
+        case forgets
+    }
+
+    /// A bound, and how much of it is in use now.
+    struct Reading: Sendable {
+        /// The flag, without hyphens in front.
+        let name: String
+        /// The prefix of names, for a quota.
+        let prefix: String?
+        let effect: Effect
+        let limit: Int
+        let used: Int
+
+        /// The part of the bound that is in use; 1 is the bound.
+        var share: Double { limit > 0 ? Double(used) / Double(limit) : used > 0 ? 1 : 0 }
+    }
+
+    private struct Bound: Sendable {
+        let name: String
+        let effect: Effect
+        let limit: Int
+        let used: @Sendable () -> Int
+    }
+
+    private var bounds: [Bound] = []
+    private let quotaUsage: @Sendable () -> [QuotaUsage]
+
+    /// All bounds of a service.
+    init(
+        _ configuration: ServiceConfiguration,
+        _ maker: StoreRouteMaker,
+        _ made: StoreRouteMaker.Made,
+        _ server: HTTPServer,
+        _ answers: AnswerBudget
+    ) {
+        quotaUsage = made.quotaUsage
+        let (usage, journal, operations) = (made.usage, maker.journal, made.operations)
+        let (watches, exports) = (maker.watches, maker.exports)
+        add("max-connections", configuration.http.connectionsMax) { server.statistics.connections }
+        add("max-watchers", configuration.watchLimits.watcherCountMax) { watches.watcherCount }
+        add("max-exports", configuration.exportCountMax) { exports.count }
+        add("answer-bytes", configuration.answerByteCountMax) { answers.byteCount }
+        let store = configuration.storeLimits
+        let effect = store.eviction == .refuse ? Effect.refuses : .forgets
+        add("max-properties", store.propertyCountMax, effect) { usage().propertyCount }
+        add("max-bytes", store.byteCountMax, effect) { usage().byteCount }
+        let history = configuration.historyLimits
+        add("history", history.commitCountMax, .forgets) { journal.usage.commitCount }
+        add("history-bytes", history.byteCountMax, .forgets) { journal.usage.byteCount }
+        let limits = configuration.operationLimits
+        add("max-operations", limits.countMax) { operations.counts.count { !$0.isFinal } }
+        add("operation-history", limits.historyCountMax, .forgets) {
+            operations.counts.count { $0.isFinal }
+        }
+        // Values of ended operations are forgotten first.
+        add("max-operation-bytes", limits.byteCountMax, .forgets) { operations.byteCount }
+        if let repetition = maker.table.repetition {
+            let limits = configuration.idempotency
+            add("max-idempotency-keys", limits.keyCountMax) { repetition.keyCount }
+            add("idempotency-bytes", limits.byteCountMax) { repetition.byteCount }
+        }
+        if let backlog = made.fullestBacklog {
+            add("backlog", configuration.backlogMax, used: backlog)
+        }
+        if let persistence = maker.data?.persistence {
+            add("max-wal-bytes", configuration.persistence.logByteCountMax) {
+                persistence.status.logByteCount
+            }
+        }
+    }
+
+    private mutating func add(
+        _ name: String,
+        _ limit: Int,
+        _ effect: Effect = .refuses,
+        used: @escaping @Sendable () -> Int
+    ) {
+        bounds.append(Bound(name: name, effect: effect, limit: limit, used: used))
+    }
+
+    /// All bounds, always in the same order.
+    var readings: [Reading] {
+        bounds.map { bound in
+            Reading(
+                name: bound.name,
+                prefix: nil,
+                effect: bound.effect,
+                limit: bound.limit,
+                used: bound.used()
+            )
+        }
+            + quotaUsage().map { usage in
+                Reading(
+                    name: "quota",
+                    prefix: usage.quota.text,
+                    effect: .refuses,
+                    limit: usage.quota.byteCountMax,
+                    used: usage.byteCount
+                )
+            }
+    }
+
+    // MARK: Metrics
+
+    private static let used = MetricFamily(
+        "latchkey_bound_used",
+        .gauge,
+        help: "How much of a bound is in use, in its unit. The bound is the flag that sets it."
+    )
+    private static let limit = MetricFamily(
+        "latchkey_bound_limit",
+        .gauge,
+        help: "The bound. At it, the service refuses what is new, or forgets what is old."
+    )
+
+    func register(in registry: MetricRegistry) {
+        let labels = readings.map(\.labels)
+        registry.collect([Self.used, Self.limit]) { writer in
+            let rows = zip(labels, readings)
+            writer.begin(Self.used)
+            for (label, now) in rows { writer.sample(label, UInt64(clamping: now.used)) }
+            writer.begin(Self.limit)
+            for (label, now) in rows { writer.sample(label, UInt64(clamping: now.limit)) }
+        }
+    }
+}
+
+extension ServiceBounds.Reading {
+    fileprivate var labels: Labels {
+        let pairs = [(name: "bound", value: name), (name: "effect", value: effect.rawValue)]
+        return Labels(pairs + (prefix.map { [(name: "prefix", value: $0)] } ?? []))
+    }
+}
+
+extension OperationCounts {
+    /// How many operations are in one of these states.
+    fileprivate func count(_ isCounted: (OperationState) -> Bool) -> Int {
+        byState.reduce(0) { $0 + (isCounted($1.key) ? $1.value : 0) }
+    }
+}

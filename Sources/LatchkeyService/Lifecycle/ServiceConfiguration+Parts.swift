@@ -1,0 +1,171 @@
+internal import LatchkeyHTTP
+internal import LatchkeyMachine
+internal import LatchkeyMetrics
+internal import LatchkeyPersistence
+internal import LatchkeyStore
+
+extension ServiceConfiguration {
+    var answerBudget: AnswerBudget {
+        AnswerBudget(
+            byteCountMax: answerByteCountMax,
+            clientByteCountMax: http.share(of: answerByteCountMax)
+        )
+    }
+
+    var chosenStart: Revision {
+        startRevision ?? .start(at: StoreClock.system.now())
+    }
+
+    func router(
+        _ table: RouteTable,
+        isRecovering: Bool = false,
+        isAdmin: Bool = false
+    ) -> Router {
+        table.router(
+            hosts: AllowedHosts(self),
+            origins: AllowedOrigins(allowedOrigins),
+            isRecovering: isRecovering,
+            only: isAdmin ? AdminServer.patterns : nil
+        )
+    }
+
+    /// Listens on the second port, if there is one, for what the table has so far.
+    func startAdmin(_ table: RouteTable, _ log: Log) throws(StartFailure) -> AdminServer? {
+        guard let adminPort else { return nil }
+        let router = router(table, isRecovering: true, isAdmin: true)
+        return try AdminServer(http, port: adminPort, router, log)
+    }
+
+    /// Opens the data.
+    ///
+    /// A store that keeps its data begins at 1, unless it is told otherwise.
+    func openData(_ log: Log) throws(StartFailure) -> DurableData {
+        do {
+            return try DurableData(persistence, startingAt: startRevision ?? 0, log: log)
+        } catch {
+            throw StartFailure(reason: error.message)
+        }
+    }
+
+    /// Whether other machines can reach the service, and everybody may do everything.
+    package var isInsecure: Bool {
+        access.tokenFile.isEmpty && AllowedHosts.isLoopback(http.host) == false
+    }
+
+    /// Reads the tokens; nil if there is no file of them.
+    func openAccess(_ log: Log) throws(StartFailure) -> AccessControl? {
+        guard !access.tokenFile.isEmpty else { return nil }
+        do throws(AccessFileError) {
+            if try access.makeFirstToken() {
+                log.write(.info, "first token made", ["file": access.firstToken])
+            }
+            return try AccessControl(access, isEncrypted: tls.isOn)
+        } catch {
+            throw StartFailure(reason: error.message)
+        }
+    }
+
+    /// Reads the certificate; nil if the service speaks plain HTTP.
+    func openCertificate() throws(StartFailure) -> ServedCertificate? {
+        guard tls != TLSSettings() else { return nil }
+        guard tls.clientAuthorities.isEmpty || !access.tokenFile.isEmpty else {
+            throw StartFailure(reason: "--tls-client-ca needs --token-file: it names the rights.")
+        }
+        do {
+            return try ServedCertificate(tls)
+        } catch {
+            throw StartFailure(reason: error.message)
+        }
+    }
+
+    /// Opens the audit log; nil if there is none.
+    func openAudit(_ registry: MetricRegistry, _ log: Log) throws(StartFailure) -> AuditLog? {
+        guard !audit.path.isEmpty else { return nil }
+        do throws(AuditFailure) {
+            return try AuditLog(path: audit.path, registry, log)
+        } catch {
+            throw StartFailure(reason: error.message)
+        }
+    }
+
+    func table(
+        _ registry: MetricRegistry,
+        _ answers: AnswerBudget,
+        _ access: AccessControl?,
+        _ audit: AuditLog?
+    ) -> RouteTable {
+        RouteTable(
+            metrics: RequestMetrics(
+                registry,
+                sendsServerTiming: sendsServerTiming,
+                answers: answers,
+                audit: audit
+            ),
+            admission: Admission(
+                access: access,
+                rate: RateLimit(rate, registry),
+                connectionCountMax: http.connectionsPerAddressBound
+            ),
+            repetition: Repetition(idempotency, clientShare: http.clientShare, registry)
+        )
+    }
+
+    func watchPlaces(_ registry: MetricRegistry) -> SharedPlaces {
+        places(of: watchLimits.watcherCountMax, "watches", registry)
+    }
+
+    func exportPlaces(_ registry: MetricRegistry) -> SharedPlaces {
+        places(of: exportCountMax, "exports", registry)
+    }
+
+    /// Who has none is not refused: its imports are slower.
+    var importPlaces: SharedPlaces {
+        SharedPlaces(
+            countMax: ImportBuffer.longCountMax,
+            clientCountMax: http.share(of: ImportBuffer.longCountMax)
+        )
+    }
+
+    /// Places for so many, of which each client gets its share.
+    private func places(
+        of countMax: Int,
+        _ resource: String,
+        _ registry: MetricRegistry
+    ) -> SharedPlaces {
+        SharedPlaces(
+            countMax: countMax,
+            clientCountMax: http.share(of: countMax),
+            refusals: ShareRefusals(registry, resource)
+        )
+    }
+}
+
+extension Fingerprint.Context {
+    init(_ configuration: ServiceConfiguration) {
+        self.init(
+            version: configuration.program.version,
+            httpLibrary: "libmicrohttpd \(HTTPServer.libraryVersion)",
+            httpThreads: configuration.http.usesThreadPerConnection
+                ? "per-connection" : "event-loops:\(configuration.http.eventLoopCount)"
+        )
+    }
+}
+
+extension HTTPServerConfiguration {
+    /// With problem details for the answers that the server makes by itself.
+    var withProblemBodies: Self {
+        var server = self
+        server.timeoutBody = Problem.requestTimeout.text
+        server.tooLargeBody = Problem.bodyTooLarge.text
+        server.malformedBody = Problem.malformedRequest.text
+        server.headTooLargeBody = Problem.headersTooLarge.text
+        server.drainingBody = Problem.draining.text
+        server.unknownBody = Problem.outcomeUnknown.text
+        server.lateBody = Problem.timedOut.text
+        return server
+    }
+}
+
+extension Problem {
+    var text: String { String(decoding: json(), as: UTF8.self) }
+}

@@ -1,0 +1,148 @@
+internal import Glibc
+internal import LatchkeyHTTP
+internal import LatchkeyPersistence
+internal import LatchkeySettings
+internal import LatchkeyStore
+
+/// What a start with a configuration would find, without starting.
+///
+/// Each check calls what a start calls, or the part of it that changes nothing. So a folder is not
+/// made, no client can connect, and the files are as they were.
+package struct StartCheck: Sendable {
+    /// Why the service would not start: sentences, one for each reason; empty if it would.
+    package private(set) var faults: [String] = []
+    /// What is allowed, and perhaps not meant.
+    package private(set) var notes: [String] = []
+
+    /// - Parameters:
+    ///   - configuration: The choices.
+    ///   - isRunning: Whether a service with these choices may run now: then its port and its
+    ///     folder can be in use.
+    package init(_ configuration: ServiceConfiguration, isRunning: Bool) {
+        notes += configuration.startWarnings
+        checkAccess(configuration.access)
+        checkCertificate(configuration)
+        let (audit, data) = (configuration.audit.path, configuration.persistence.path)
+        let recording = configuration.recording.path
+        add { () throws(AuditFailure) in
+            if !audit.isEmpty { try AuditFile.check(audit) }
+        } saying: {
+            $0.message
+        }
+        add { () throws(PersistenceFailure) in
+            if !data.isEmpty { try Persistence.checkStart(data, mayBeInUse: isRunning) }
+        } saying: {
+            $0.message
+        }
+        add { () throws(RecordingFailure) in
+            if !recording.isEmpty { try TraceRecorder.checkNew(recording) }
+        } saying: {
+            $0.message
+        }
+        if let reason = DescriptorLimit.raise(for: configuration) { faults.append(reason) }
+        checkPorts(configuration, isRunning: isRunning)
+        checkBounds(configuration)
+    }
+
+    /// Adds the fault that a part of the start has, if it has one.
+    private mutating func add<Failure: Error>(
+        _ part: () throws(Failure) -> Void,
+        saying sentence: (Failure) -> String
+    ) {
+        do throws(Failure) {
+            try part()
+        } catch {
+            faults.append(sentence(error))
+        }
+    }
+
+    private mutating func checkAccess(_ access: AccessSettings) {
+        add { () throws(AccessFileError) in
+            if access.makesFirstToken {
+                try PrivateFile.check(access.firstToken)
+                try PrivateFile.check(access.tokenFile)
+            } else if !access.tokenFile.isEmpty {
+                _ = try AccessControl(access)
+            }
+        } saying: {
+            $0.message
+        }
+    }
+
+    private mutating func checkCertificate(_ configuration: ServiceConfiguration) {
+        do throws(StartFailure) {
+            guard let certificate = try configuration.openCertificate() else { return }
+            let now = StoreClock.system.now().milliseconds / 1000
+            guard certificate.expiry <= now else { return }
+            notes.append("\(configuration.tls.certificate) has ended: clients refuse it.")
+        } catch {
+            faults.append(error.reason)
+        }
+    }
+
+    private mutating func checkPorts(_ configuration: ServiceConfiguration, isRunning: Bool) {
+        var http = configuration.http
+        let admin = configuration.adminPort
+        if let admin, admin != 0, admin == http.port {
+            faults.append("--admin-port and --port must be two ports.")
+        }
+        for port in Set([http.port] + (admin.map { [$0] } ?? [])).sorted() {
+            http.port = port
+            do throws(HTTPServerError) {
+                try HTTPServer.checkAddress(http)
+            } catch {
+                guard !isRunning || error.cause?.number != EADDRINUSE else { continue }
+                faults.append("\(error.description).")
+            }
+        }
+    }
+
+    /// Bounds that others make useless.
+    private mutating func checkBounds(_ configuration: ServiceConfiguration) {
+        let store = configuration.storeLimits
+        if configuration.http.bodyBytesMax > store.byteCountMax {
+            notes.append("--max-body-bytes is above --max-bytes: such a value has no room.")
+        }
+        for quota in store.quotas where quota.byteCountMax > store.byteCountMax {
+            notes.append("--quota of '\(quota.text)' is above --max-bytes, which is reached first.")
+        }
+        let isDefault =
+            configuration.watchLimits.watcherCountMax == WatchLimits.standard.watcherCountMax
+        if !isDefault, configuration.watchLimits.watcherCountMax > configuration.http.connectionsMax
+        {
+            notes.append("--max-watchers is above --max-connections, which is reached first.")
+        }
+    }
+}
+
+/// What a start would find that makes or writes a file, without doing so.
+enum WritablePath {
+    /// The number of the error that making a new file would have; 0 if it would be made.
+    static func errorOfMaking(_ path: String) -> Int32 {
+        let parts = path.split(separator: "/", omittingEmptySubsequences: false).dropLast()
+        let parent = parts.joined(separator: "/")
+        let folder = parts.isEmpty ? "." : parent.isEmpty ? "/" : parent
+        return unsafe access(folder, W_OK | X_OK) == 0 ? 0 : errno
+    }
+
+    /// The number of the error that writing at the end of a file, new or not, would have; 0 if it
+    /// would be written.
+    static func errorOfAppending(_ path: String) -> Int32 {
+        var status = stat()
+        guard unsafe stat(path, &status) == 0 else {
+            return errno == ENOENT ? errorOfMaking(path) : errno
+        }
+        guard status.st_mode & S_IFMT != S_IFDIR else { return EISDIR }
+        return unsafe access(path, R_OK | W_OK) == 0 ? 0 : errno
+    }
+}
+
+extension ServiceConfiguration {
+    /// The settings that are not the defaults: names and values.
+    package var changedSettings: [(name: String, value: String)] {
+        Self.settings.compactMap { setting in
+            let value = setting.text(in: self)
+            return value == setting.text(in: .standard) ? nil : (setting.name, value)
+        }
+    }
+}

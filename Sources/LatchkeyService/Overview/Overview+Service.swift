@@ -1,0 +1,42 @@
+internal import LatchkeyContention
+internal import LatchkeyMachine
+internal import LatchkeyStore
+
+extension StoreRouteMaker {
+    /// Makes the overview of the service, and adds its route.
+    func overview(_ made: Made, in table: inout RouteTable) -> Overview {
+        let overview = Overview(overviewSources(made))
+        OverviewRoutes(overview: overview).add(to: &table)
+        return overview
+    }
+
+    private func overviewSources(_ made: Made) -> Overview.Sources {
+        let (usage, watches, meters, metrics) = (made.usage, watches, meters, table.metrics)
+        return Overview.Sources(
+            requests: { metrics.totals },
+            acquisitions: { meters.servingCounts },
+            gauges: {
+                let now = usage()
+                return Overview.Gauges(
+                    revision: now.revision,
+                    properties: now.propertyCount,
+                    bytes: now.byteCount,
+                    watchers: watches.watcherCount,
+                    memoryBytes: ProcessReading.residentByteCount
+                )
+            }
+        )
+    }
+}
+
+extension OverviewAnswer.Bound {
+    init(_ reading: ServiceBounds.Reading) {
+        self.init(
+            name: reading.name,
+            prefix: reading.prefix,
+            effect: reading.effect.rawValue,
+            used: max(0, reading.used),
+            limit: reading.limit
+        )
+    }
+}

@@ -1,0 +1,22 @@
+internal import LatchkeyHTTP
+
+/// The route of the overview.
+struct OverviewRoutes: Sendable {
+    let overview: Overview
+
+    func add(to table: inout RouteTable) {
+        table.add(.get, "/v1/overview", needs: .token, statuses: [200, 400]) {
+            request,
+            _ throws(RequestFailure) in
+            try request.noQuery()
+            guard let json = try? overview.answer().json() else {
+                preconditionFailure("Numbers and names can be written as JSON.")
+            }
+            // Of a bounded length, and wanted most when a service has no room.
+            request.respond(.ok, body: .bytes(Array(json)), bound: .none) { answer in
+                answer.add("Content-Type", "application/json")
+                answer.mustBeRevalidated()
+            }
+        }
+    }
+}

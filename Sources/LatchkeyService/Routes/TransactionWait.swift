@@ -1,0 +1,221 @@
+internal import CLatchkeySystem
+internal import LatchkeyHTTP
+internal import LatchkeyStore
+internal import LatchkeyStrategies
+
+/// A transaction that waits until its conditions hold, and its pops find something.
+///
+/// It is tried again whenever a property changes that its conditions name or that a pop could take,
+/// until the time is up. Then its other branch is taken.
+///
+/// **Design.** As a ``LongPoll``: the revision that commits are waited for is read before each try,
+/// so that no commit is missed. Those who wait for the same stand in a line of ``WaitingLines``,
+/// and only the first of them is tried: if it cannot be made, the others cannot, either. So a lock
+/// goes from one to the next in the order in which they came, and a commit leads to one try however
+/// many wait. The others only wait for the end of their time, or for their turn. Nothing of the
+/// transaction is applied for a client that has gone before its try.
+final class TransactionWait: Sendable {
+    /// Of its waits, from ``WatchHub/nextIdentifier()``.
+    let id: UInt64
+    private let answer: TransactionAnswer
+    private let deadlineNanoseconds: UInt64
+    private let routes: TransactionRoutes
+    private let filter: WatchFilter
+    private let client: ClientKey
+    private let line: [UInt8]
+    private let presence = Presence()
+    private let visitor: WatchVisitor
+
+    private var request: ServiceRequest { answer.request }
+    private var hub: WatchHub { routes.hub }
+
+    init(
+        _ answer: TransactionAnswer,
+        _ deadlineNanoseconds: UInt64,
+        _ routes: TransactionRoutes
+    ) {
+        self.answer = answer
+        self.deadlineNanoseconds = deadlineNanoseconds
+        self.routes = routes
+        filter = answer.transaction.awaited
+        line = answer.transaction.line
+        client = answer.request.client
+        visitor = WatchVisitor(answer.request)
+        id = routes.hub.nextIdentifier()
+    }
+
+    func begin() {
+        if routes.lines.join(line, self) {
+            attempt(isLast: false, isWaiting: false)
+        } else {
+            wait(WatchFilter([]), .max, isWaiting: false)
+        }
+    }
+
+    private func attempt(isLast: Bool, isWaiting: Bool) {
+        let since = routes.watched.usage().revision
+        var transaction = answer.transaction
+        transaction.waits = !isLast
+        let round = Round(self, since, isWaiting: isWaiting)
+        let observer = TimingObserver(timing: request.timing, site: CallSite())
+        do throws(BacklogFull) {
+            try routes.store.commitAny(.transaction(transaction), observer, .waiting(round))
+        } catch {
+            leave(isWaiting)
+            request.fail(.backlogFull)
+        }
+    }
+
+    /// Leaves the line, whose next one has its turn then.
+    private func leave(_ isWaiting: Bool) {
+        if isWaiting {
+            hub.leave(client)
+        }
+        if let next = routes.lines.leave(line, self) {
+            hub.giveUp(next.id)
+        }
+    }
+
+    private func seen(_ decision: Decision, _ since: Revision, isWaiting: Bool) {
+        guard case .failure(.notYet) = decision else {
+            leave(isWaiting)
+            answer.receive(decision)
+            return
+        }
+        wait(filter, since, isWaiting: isWaiting)
+    }
+
+    private func wait(_ filter: WatchFilter, _ since: Revision, isWaiting: Bool) {
+        if !isWaiting {
+            do throws(RequestFailure) {
+                try hub.enter(client)
+            } catch {
+                leave(false)
+                request.fail(error)
+                return
+            }
+            let (hub, id, presence) = (hub, id, presence)
+            request.exchange.whenGone {
+                presence.end()
+                hub.giveUp(id)
+            }
+        }
+        hub.add(
+            WatchWait(
+                filter: filter,
+                since: since,
+                deadlineNanoseconds: deadlineNanoseconds,
+                caller: request.caller,
+                isAllowed: { [self] in lackedRight == nil && !request.caller.isRevoked },
+                visitor: visitor,
+                shownFilter: self.filter
+            ) { [self] in end($0) },
+            id
+        )
+        // Its client may have gone, or its turn may have come, before it was added.
+        if presence.isOver || filter.parts.isEmpty && routes.lines.isFirst(line, self) {
+            hub.giveUp(id)
+        }
+    }
+
+    private var lackedRight: Right? { answer.transaction.lackedRight(of: request.caller) }
+
+    private func end(_ reason: WatchWait.End) {
+        if reason != .revoked, presence.isOver {
+            leave(true)
+            return request.giveUp()
+        }
+        switch reason {
+        // It is given up when its turn has come, too.
+        case .changed, .gone: attempt(isLast: false, isWaiting: true)
+        case .timeUp, .draining: attempt(isLast: true, isWaiting: true)
+        case .revoked:
+            leave(true)
+            request.fail(lackedRight.map { .forbidden($0, request.caller) } ?? .revoked)
+        }
+    }
+
+    /// The decision of one try, which is the answer or leads to the next wait.
+    final class Round: Sendable {
+        private let wait: TransactionWait
+        private let since: Revision
+        private let isWaiting: Bool
+
+        fileprivate init(_ wait: TransactionWait, _ since: Revision, isWaiting: Bool) {
+            self.wait = wait
+            self.since = since
+            self.isWaiting = isWaiting
+        }
+
+        func receive(_ decision: Decision) {
+            wait.seen(decision, since, isWaiting: isWaiting)
+        }
+
+        func note(for commit: Commit) -> CommitNote? { wait.answer.note(for: commit) }
+    }
+}
+
+/// The transactions that wait, in lines of those that wait for the same.
+///
+/// **Design.** `lines` is guarded by a lock, which is not held while anything is called.
+final class WaitingLines: Sendable {
+    /// No line is empty.
+    private let lines = Synchronized<[[UInt8]: [TransactionWait]], AdaptiveStrategy>([:])
+
+    /// Joins a line at its end.
+    ///
+    /// - Returns: Whether it is the first one.
+    func join(_ line: [UInt8], _ wait: TransactionWait) -> Bool {
+        lines.write { lines in
+            lines[line, default: []].append(wait)
+            return lines[line]?.count == 1
+        }
+    }
+
+    func isFirst(_ line: [UInt8], _ wait: TransactionWait) -> Bool {
+        lines.read { $0[line]?.first === wait }
+    }
+
+    /// Leaves a line.
+    ///
+    /// - Returns: The one that is the first by that.
+    func leave(_ line: [UInt8], _ wait: TransactionWait) -> TransactionWait? {
+        lines.write { lines in
+            guard let place = lines[line]?.firstIndex(where: { $0 === wait }) else { return nil }
+            lines[line]?.remove(at: place)
+            guard let first = lines[line]?.first else {
+                lines[line] = nil
+                return nil
+            }
+            return place == 0 ? first : nil
+        }
+    }
+}
+
+extension Transaction {
+    /// The properties of which a change can make the transaction possible; none if it is possible
+    /// at any time.
+    var awaited: WatchFilter {
+        var parts = conditions.map { unsafe WatchFilter.Part.name(Array($0.name.bytes)) }
+        for step in steps {
+            guard case .pop(let claim) = step.action else { continue }
+            unsafe parts.append(.prefix(Array(step.name.bytes)))
+            if let claim {
+                unsafe parts.append(.prefix(Array(claim.prefix.bytes)))
+            }
+        }
+        return WatchFilter(parts)
+    }
+
+    /// The same for all transactions that are possible at the same time: the conditions, and the
+    /// steps up to the last pop, without what a claim has.
+    fileprivate var line: [UInt8] {
+        let end = steps.lastIndex { if case .pop = $0.action { true } else { false } }
+        let deciding = steps[..<(end.map { $0 + 1 } ?? 0)].map { step in
+            guard case .pop(let claim) = step.action else { return step }
+            let bare = claim.map { unsafe Change.Claim($0.prefix, value: $0.prefix.bytes) }
+            return Change.Step(step.name, .pop(bare))
+        }
+        return Change.transaction(Transaction(if: conditions, deciding)).encoded()
+    }
+}

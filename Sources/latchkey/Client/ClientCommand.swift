@@ -1,0 +1,207 @@
+internal import Foundation
+internal import LatchkeyClient
+internal import LatchkeyCommandLine
+internal import LatchkeySettings
+
+/// A command that is a client of a service.
+protocol ClientCommand {
+    static var name: String { get }
+    /// The part of the manual before the flags.
+    static var introduction: String { get }
+    /// Its own flags.
+    static var ownFlags: [Flag] { get }
+    static var operandCountMax: Int { get }
+
+    /// The arguments, with other spellings of flags replaced.
+    static func spelledOut(_ arguments: [String]) -> [String]
+
+    /// Does it.
+    ///
+    /// - Throws: Why it was not done. `.usage` is what is wrong with the command line.
+    static func run(_ values: FlagValues, _ client: Client) throws(ClientFailure)
+}
+
+extension ClientCommand {
+    /// Its own flags, and those with which all clients find their service.
+    static var flags: [Flag] { ownFlags + ClientFlags.all }
+
+    static var manual: String {
+        "latchkey \(name): \(introduction)\n\n" + flags.map(\.manual).joined(separator: "\n")
+    }
+
+    static func spelledOut(_ arguments: [String]) -> [String] { arguments }
+
+    static func run(_ arguments: [String]) throws(UsageError) {
+        do throws(ClientFailure) {
+            let values = try values(arguments)
+            try run(values, Client(try ClientFlags.settings(values).connection()))
+        } catch  where error.status == .usage {
+            throw UsageError(error.message)
+        } catch {
+            complain(error.message)
+            exit(error.status.rawValue)
+        }
+    }
+
+    /// The values of the flags, from the arguments, the environment and the user's file.
+    static func values(
+        _ arguments: [String],
+        environment: (String) -> String? = FlagValues.processEnvironment
+    ) throws(ClientFailure) -> FlagValues {
+        let file = try ClientFile(environment: environment)
+        do {
+            return try FlagValues(
+                flags,
+                command: "latchkey \(name)",
+                operandCountMax: operandCountMax,
+                arguments: spelledOut(arguments)
+            ) { ClientFlags.value(of: $0, environment: environment, file: file) }
+        } catch {
+            throw ClientFailure(.usage, error.message)
+        }
+    }
+
+    /// The operand at an index; an error if there are fewer.
+    static func operand(
+        _ values: FlagValues,
+        _ index: Int,
+        _ meaning: String
+    ) throws(ClientFailure) -> String {
+        guard values.operands.count > index else {
+            throw ClientFailure(.usage, "'latchkey \(name)' needs \(meaning).")
+        }
+        return values.operands[index]
+    }
+}
+
+/// The flags with which all clients find their service, and others that several have.
+enum ClientFlags {
+    static let all = ClientSettings.settings.map { Flag($0) }
+
+    private static let tokens = ["token", "token-from"]
+
+    static let json = Flag(
+        "json",
+        .toggle,
+        default: "false",
+        hasEnvironment: false,
+        "Prints JSON, one object in a line."
+    )
+    static let ttl = Flag(
+        "ttl",
+        SecondsArgument.values(0.001...315_360_000),
+        default: "",
+        hasEnvironment: false,
+        "The time after which the property is removed."
+    )
+    static let ttlIfNew = Flag(
+        "ttl-if-new",
+        SecondsArgument.values(0.001...315_360_000),
+        default: "",
+        hasEnvironment: false,
+        "As --ttl, but only if the property is created: one that is there keeps its time."
+    )
+    static let ifRevision = Flag(
+        "if-revision",
+        .integer(1...Int.max),
+        default: "",
+        hasEnvironment: false,
+        "Only if the property has this revision; otherwise status 4."
+    )
+    static let wait = Flag(
+        "wait",
+        SecondsArgument.values(0...86_400),
+        default: "0",
+        hasEnvironment: false,
+        "The time to wait for it."
+    )
+    static let key = Flag(
+        "idempotency-key",
+        .text(placeholder: "KEY"),
+        default: "",
+        hasEnvironment: false,
+        "Repeats of the same command with the same key are made once, and a lost answer is asked "
+            + "for again."
+    )
+
+    /// The value of a variable, or else of the user's file.
+    static func value(
+        of variable: String,
+        environment: (String) -> String?,
+        file: ClientFile
+    ) -> String? {
+        if let value = environment(variable) { return value }
+        guard let flag = all.first(where: { $0.environmentName == variable }) else { return nil }
+        // Another token of the environment counts more than one of the file.
+        let isReplaced =
+            tokens.contains(flag.name)
+            && all.contains { other in
+                tokens.contains(other.name) && environment(other.environmentName) != nil
+            }
+        return isReplaced ? nil : file.values[flag.name]
+    }
+
+    static func settings(_ values: FlagValues) throws(ClientFailure) -> ClientSettings {
+        var settings = ClientSettings()
+        do {
+            try values.set(in: &settings)
+        } catch {
+            throw ClientFailure(.usage, error.message)
+        }
+        if tokens.allSatisfy(values.isGiven) {
+            let flags = all.filter { tokens.contains($0.name) }
+            let given = flags.filter { values.source($0) == "--\($0.name)" }
+            guard given.count == 1 else {
+                throw ClientFailure(.usage, "give a token, or the file of one, not both.")
+            }
+            if given[0].name == "token" {
+                settings.tokenFile = ClientSettings.none
+            }
+        }
+        return settings
+    }
+}
+
+extension FlagValues {
+    /// A time as the service takes it, or nil if the flag is not given.
+    func seconds(_ name: String) -> String? {
+        isGiven(name) ? SecondsArgument.seconds(text(name)) : nil
+    }
+
+    /// A time that has a default.
+    func duration(_ name: String) -> Duration {
+        SecondsArgument.duration(text(name)) ?? .zero
+    }
+
+    /// The text of a flag, or nil if it is not given.
+    func given(_ name: String) -> String? { isGiven(name) ? text(name) : nil }
+}
+
+extension ClientRequest {
+    /// Adds what the flags say about conditions, times to live and repeats.
+    mutating func add(_ values: FlagValues, _ flags: [Flag]) throws(ClientFailure) {
+        for flag in flags where values.isGiven(flag.name) {
+            switch flag.name {
+            case ClientFlags.ttl.name, ClientFlags.ttlIfNew.name:
+                add(flag.name, values.seconds(flag.name))
+            case ClientFlags.ifRevision.name:
+                add(field: "If-Match: \"\(values.text(flag.name))\"")
+            case ClientFlags.key.name:
+                try addKey(values.text(flag.name))
+            case _: break
+            }
+        }
+        guard !["ttl", "ttl-if-new"].allSatisfy({ name in query.contains { $0.name == name } })
+        else { throw ClientFailure(.usage, "give --ttl or --ttl-if-new, not both.") }
+    }
+
+    private mutating func addKey(_ key: String) throws(ClientFailure) {
+        guard key.utf8.count <= 255, key.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
+            throw ClientFailure(
+                .usage,
+                "--idempotency-key takes 1 to 255 visible characters of ASCII."
+            )
+        }
+        makeRepeatable(key)
+    }
+}

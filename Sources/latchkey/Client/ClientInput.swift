@@ -1,0 +1,85 @@
+internal import Foundation
+internal import LatchkeyClient
+internal import LatchkeyCommandLine
+
+/// What a command reads.
+enum ClientInput {
+    private static let byteCountMax = 1 << 30
+
+    /// The JSON of an operand; `-` is standard input.
+    ///
+    /// White space around it is left out.
+    static func json(
+        _ operand: String,
+        isString: Bool = false
+    ) throws(ClientFailure) -> [UInt8] {
+        var text = operand == "-" ? try standardInput() : Array(operand.utf8)
+        guard !isString else {
+            // As a shell does with what a command prints.
+            if operand == "-", text.last == UInt8(ascii: "\n") { text.removeLast() }
+            guard let string = String(validating: text, as: UTF8.self) else {
+                throw ClientFailure(.usage, "the text is not UTF-8.")
+            }
+            return JSONValue(string: string).bytes
+        }
+        guard let value = JSONValue(text) else { throw notJSON(operand) }
+        return value.bytes
+    }
+
+    private static func notJSON(_ operand: String) -> ClientFailure {
+        guard operand != "-", operand.utf8.count <= 40 else {
+            return ClientFailure(.usage, "the value is not JSON. --string sends it as a string.")
+        }
+        let quoted = JSONValue(string: operand).text
+        return ClientFailure(
+            .usage,
+            "'\(operand)' is not JSON. Give '\(quoted)' to send a string, or --string."
+        )
+    }
+
+    private static func standardInput() throws(ClientFailure) -> [UInt8] {
+        do {
+            let bytes = try FileHandle.standardInput.read(upToCount: byteCountMax)
+            return bytes.map { Array($0) } ?? []
+        } catch {
+            throw ClientFailure(.usage, "standard input cannot be read.")
+        }
+    }
+}
+
+/// What a command prints.
+enum ClientOutput {
+    /// Writes bytes to standard output.
+    ///
+    /// If its reader has gone, the rest is of no use, and the program ends.
+    static func write(_ bytes: some Collection<UInt8>) throws(ClientFailure) {
+        let error = tryWrite(bytes)
+        guard error != EPIPE else { exit(ClientStatus.done.rawValue) }
+        guard error == 0 else {
+            let reason = unsafe strerror(error).map { unsafe String(cString: $0) }
+            throw ClientFailure(
+                .failed,
+                "standard output cannot be written: \(reason ?? "error \(error)")."
+            )
+        }
+    }
+
+    static func write(_ text: String) throws(ClientFailure) { try write(text.utf8) }
+
+    /// A value, and a line feed.
+    static func write(line value: JSONValue) throws(ClientFailure) {
+        try write(value.bytes + [UInt8(ascii: "\n")])
+    }
+
+    /// An object in one line.
+    static func write(object: JSONValue?) throws(ClientFailure) {
+        guard let object else { throw unexpected }
+        try write(object.oneLine + "\n")
+    }
+
+    /// What the answer of another service is.
+    static let unexpected = ClientFailure(
+        .failed,
+        "the answer is not that of a Latchkey service of this version."
+    )
+}

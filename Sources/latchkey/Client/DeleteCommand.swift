@@ -1,0 +1,62 @@
+internal import LatchkeyClient
+internal import LatchkeyCommandLine
+internal import LatchkeySettings
+
+/// `latchkey delete`: removes a property, or all under a prefix.
+enum DeleteCommand: ClientCommand {
+    static let name = "delete"
+    static let operandCountMax = 1
+    static let ownFlags = [
+        Flag(
+            "prefix",
+            .text(placeholder: "PREFIX"),
+            default: "",
+            hasEnvironment: false,
+            "Removes all properties whose names begin so, and prints how many there were. They "
+                + "are removed a thousand at a time."
+        ),
+        ClientFlags.ifRevision,
+        ClientFlags.key,
+        ClientFlags.json,
+    ]
+
+    static let introduction = """
+        removes a property, or all under a prefix
+
+        Usage: latchkey delete NAME [--if-revision N]
+               latchkey delete --prefix PREFIX
+
+        Prints nothing for a name. For a prefix, it prints the number of properties;
+        with --json: {"count":…}
+
+        \(ClientStatus.manual)
+        """
+
+    static func run(_ values: FlagValues, _ client: Client) throws(ClientFailure) {
+        guard let prefix = values.given("prefix") else {
+            var request = ClientRequest(
+                .delete,
+                property: try operand(values, 0, "a name, or --prefix")
+            )
+            try request.add(values, ownFlags)
+            _ = try client.send(request)
+            return
+        }
+        guard values.operands.isEmpty, !values.isGiven("if-revision") else {
+            throw ClientFailure(.usage, "--prefix goes without a name and a revision.")
+        }
+        var count: Int64 = 0
+        var hasMore = true
+        while hasMore {
+            var request = ClientRequest(.delete, "/v1/properties")
+            request.add("prefix", prefix)
+            request.add("limit", "1000")
+            let answer = try client.send(request).json
+            guard let removed = answer?["count"]?.integer, let more = answer?["more"]?.boolean
+            else { throw ClientOutput.unexpected }
+            count += removed
+            hasMore = more
+        }
+        try ClientOutput.write(values.isOn("json") ? "{\"count\":\(count)}\n" : "\(count)\n")
+    }
+}

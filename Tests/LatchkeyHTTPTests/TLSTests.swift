@@ -1,0 +1,304 @@
+import Foundation
+import LatchkeyHTTP
+import LatchkeyTestSupport
+import Testing
+
+/// Certificates, handshakes, and what clients that know no TLS get.
+struct TLSTests {
+    private static let modes: [TestServer.Mode] = [.encrypted, .encryptedPerConnection]
+
+    private static func identity(
+        _ certificate: TestCertificate,
+        _ authorities: TestCertificate? = nil
+    ) -> TLSIdentity {
+        TLSIdentity(
+            certificates: certificate.certificate,
+            key: certificate.key,
+            authorities: authorities?.certificate
+        )
+    }
+
+    private static func plain(_ server: TestServer) throws -> LoopbackConnection {
+        try LoopbackConnection(port: server.port, timeoutSeconds: 10, isEncrypted: false)
+    }
+
+    @Test func `an identity whose parts are not right is refused with the reason`() throws {
+        let one = TestCertificate()
+        let other = TestCertificate()
+        let bad = [
+            TLSIdentity(certificates: "", key: one.key),
+            TLSIdentity(certificates: one.certificate, key: ""),
+            TLSIdentity(certificates: one.key, key: one.certificate),
+            TLSIdentity(certificates: one.certificate, key: other.key),
+            TLSIdentity(certificates: String(one.certificate.dropLast(200)), key: one.key),
+            TLSIdentity(certificates: one.certificate, key: one.key, authorities: ""),
+            TLSIdentity(certificates: one.certificate, key: one.key, authorities: one.key),
+        ]
+        for identity in bad {
+            let error = #expect(throws: TLSIdentityError.self) { try identity.expiry() }
+            #expect(error?.message.isEmpty == false)
+            var configuration = HTTPServerConfiguration()
+            configuration.port = 0
+            configuration.identity = identity
+            #expect(throws: HTTPServerError.self) {
+                try HTTPServer(configuration) { $0.respond(.ok) }
+            }
+        }
+        let soon = try Self.identity(TestCertificate(endsIn: 100)).expiry()
+        #expect(abs(soon - Int64(time(nil)) - 100) < 10)
+    }
+
+    @Test(arguments: modes)
+    func `another certificate is shown without an effect on connections`(
+        mode: TestServer.Mode
+    ) async throws {
+        let server = try TestServer(mode)
+        let before = try TLSProbe(server.port)
+        let kept = try server.client()
+        #expect(kept.ask(get("/now")).body == "now")
+        let next = TestCertificate("next")
+        try server.server.identify(Self.identity(next))
+        #expect(kept.ask(get("/now")).body == "now")
+        let after = try TLSProbe(server.port)
+        #expect(after.certificate != before.certificate)
+        #expect(after.certificate == next.der)
+        // What is not right leaves it.
+        #expect(throws: TLSIdentityError.self) {
+            try server.server.identify(TLSIdentity(certificates: next.certificate, key: ""))
+        }
+        #expect(try TLSProbe(server.port).certificate == next.der)
+        kept.close()
+        before.close()
+        after.close()
+        try await server.stop()
+    }
+
+    @Test(arguments: modes, ["1.2", "1.3"])
+    func `a session is resumed with its ticket, until the identity changes`(
+        mode: TestServer.Mode,
+        version: String
+    ) async throws {
+        let server = try TestServer(mode)
+        let first = try TLSProbe(server.port, version: version)
+        #expect(try first.ask(get("/now")) == "now")
+        #expect(!first.isResumed && first.version == version)
+        let second = try TLSProbe(server.port, version: version, ticket: first.ticket)
+        #expect(second.isResumed)
+        first.close()
+        second.close()
+        try await server.await("a resumed handshake") { $0.resumedTotal == 1 }
+        try server.server.identify(Self.identity(TestCertificate()))
+        #expect(try !TLSProbe(server.port, version: version, ticket: first.ticket).isResumed)
+        try await server.stop()
+    }
+
+    @Test(arguments: modes, ["1.0", "1.1"])
+    func `old versions are refused`(mode: TestServer.Mode, version: String) async throws {
+        let server = try TestServer(mode)
+        #expect(throws: (any Error).self) { try TLSProbe(server.port, version: version) }
+        try await server.await("a failed handshake") { $0.handshakeFailedTotal == 1 }
+        try await server.stop()
+    }
+
+    @Test(arguments: modes)
+    func `what is no handshake ends the connection, and others go on`(
+        mode: TestServer.Mode
+    ) async throws {
+        let server = try TestServer(mode)
+        let kept = try server.client()
+        var random = SeededGenerator(21)
+        let garbage = (0..<50).map { _ in
+            (0..<Int.random(in: 6..<500, using: &random)).map { _ in
+                UInt8.random(in: .min ... .max, using: &random)
+            }
+        }
+        // A record that says that it is long, plain HTTP, and a part of a hello.
+        let starts = [Array(get("/now").utf8), [0x16, 3, 1, 0xFF, 0xFF] + [0x61]] + garbage
+        for start in starts {
+            let client = try Self.plain(server)
+            _ = client.send(start)
+            client.endSending()
+            var last = client.receive()
+            while let bytes = last, !bytes.isEmpty { last = client.receive() }
+        }
+        #expect(kept.ask(get("/now")).body == "now")
+        kept.close()
+        try await server.await("failed handshakes") {
+            $0.handshakeFailedTotal == UInt64(starts.count) && $0.handshaking == 0
+        }
+        try await server.stop()
+    }
+
+    @Test(arguments: modes)
+    func `a handshake that does not end is ended, and delays no other`(
+        mode: TestServer.Mode
+    ) async throws {
+        let server = try TestServer(mode) { $0.requestTimeout = .seconds(1) }
+        let half = try (0..<20).map { _ in try Self.plain(server) }
+        // The begin of a record, of which no more comes.
+        for client in half.dropLast() { _ = client.send([0x16, 3, 1, 2, 0, 1]) }
+        // On a slow machine the time of the first ones is over before the last one is accepted.
+        try await server.await("half handshakes") { $0.acceptedTotal == UInt64(half.count) }
+        let client = try server.client()
+        #expect(client.ask(get("/now")).body == "now")
+        for client in half { #expect(client.receive()?.isEmpty != false) }
+        try await server.await("ended handshakes") {
+            $0.handshakeFailedTotal == UInt64(half.count) && $0.timedOutTotal == UInt64(half.count)
+        }
+        #expect(client.ask(get("/now")).body == "now")
+        client.close()
+        try await server.stop()
+    }
+
+    @Test(arguments: modes)
+    func `half handshakes give their places to others`(mode: TestServer.Mode) async throws {
+        let server = try TestServer(mode) { $0.connectionsMax = 4 }
+        let start = ContinuousClock.now
+        let half = try (0..<4).map { _ in try Self.plain(server) }
+        try await server.await("half handshakes") { $0.handshaking == half.count }
+        // An honest client may need some time: it keeps its place.
+        let early = try server.client()
+        let status = early.ask(get("/now")).status
+        #expect(status == 503 || ContinuousClock.now > start + .milliseconds(900))
+        early.close()
+        // Sleeps because that time is what is tested.
+        try await Task.sleep(for: .milliseconds(1100))
+        try await server.await("no early client") { $0.connections <= half.count }
+        let clients = try (0..<4).map { _ in try server.client() }
+        for client in clients { #expect(client.ask(get("/now")).body == "now") }
+        let late = try server.client()
+        #expect(late.ask(get("/now")).status == 503)
+        for client in clients { #expect(client.ask(get("/now")).body == "now") }
+        for client in half { #expect(client.receive()?.isEmpty != false) }
+        for client in clients + [late] { client.close() }
+        try await server.stop()
+    }
+
+    @Test(arguments: modes)
+    func `a half handshake that was refused has no place to give`(
+        mode: TestServer.Mode
+    ) async throws {
+        let server = try TestServer(mode) { $0.connectionsMax = 4 }
+        // The last three are over the bound, and are refused from the begin.
+        let half = try (0..<7).map { _ in try Self.plain(server) }
+        try await server.await("half handshakes") { $0.handshaking == half.count }
+        // Sleeps because that time is what is tested.
+        try await Task.sleep(for: .milliseconds(1100))
+        let clients = try (0..<4).map { _ in try server.client() }
+        for client in clients { #expect(client.ask(get("/now")).body == "now") }
+        for _ in 0..<3 {
+            let late = try server.client()
+            #expect(late.ask(get("/now")).status == 503)
+            late.close()
+        }
+        for client in half { client.close() }
+        for client in clients { client.close() }
+        try await server.await("no connections") { $0.connections == 0 }
+        // All handshakes are counted, and all places are there again.
+        try await server.await("counts") {
+            $0.handshakeTotal == 7 && $0.handshakeFailedTotal == UInt64(half.count)
+        }
+        let again = try (0..<4).map { _ in try server.client() }
+        for client in again { #expect(client.ask(get("/now")).body == "now") }
+        for client in again { client.close() }
+        try await server.stop()
+    }
+
+    @Test(arguments: modes)
+    func `nothing is written past the library`(mode: TestServer.Mode) async throws {
+        let server = try TestServer(mode) { $0.requestTimeout = .seconds(1) }
+        func head(_ length: String) -> String {
+            "PUT /echo HTTP/1.1\r\nHost: x\r\nContent-Length: \(length)\r\n\r\n"
+        }
+        func endsSilently(_ text: String, after first: String? = nil) throws {
+            let client = try server.client()
+            defer { client.close() }
+            if let first { #expect(client.ask(first).status == 200) }
+            client.send(text)
+            #expect(client.seesEnd(), "\(text.prefix(60))")
+        }
+        // Heads and bodies that do not come, of the first request and of a later one.
+        try endsSilently("GET /now HT")
+        try endsSilently(head("5") + "hel")
+        try endsSilently(head("5") + "hel", after: get("/now"))
+        try await server.await("late requests") { $0.timedOutTotal == 3 }
+        // What libmicrohttpd would answer in its faulty way.
+        try endsSilently(head("+5"))
+        try endsSilently(head("18446744073709551616"))
+        // A body without an end.
+        let chunk = String(repeating: "b", count: 100_000)
+        let endless = "PUT /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+        try endsSilently(endless + "400000\r\n" + String(repeating: chunk, count: 40))
+        // A length that is far too large is answered through the library, as is one that is not.
+        for length in [9_999_999, TestServer.bodyBytesMax + 1] {
+            let client = try server.client()
+            let body = length < 9_999_999 ? String(repeating: "b", count: length) : ""
+            let reply = client.ask(head("\(length)") + body)
+            #expect(reply.status == 413 && reply.closes && client.seesEnd())
+            client.close()
+        }
+        // A client that has closed its half together with its last bytes is noticed.
+        let client = try server.client()
+        client.send(get("/now"))
+        client.end()
+        #expect(client.read().body == "now")
+        #expect(client.seesEnd())
+        client.close()
+        try await server.stop()
+    }
+
+    @Test(arguments: modes)
+    func `a client cannot renegotiate`(mode: TestServer.Mode) async throws {
+        let server = try TestServer(mode)
+        let probe = try TLSProbe(server.port, version: "1.2")
+        #expect(!probe.renegotiates())
+        probe.close()
+        #expect(try server.client().ask(get("/now")).body == "now")
+        try await server.stop()
+    }
+
+    @Test(arguments: modes)
+    func `the name of a client is that of its certificate, if that is right`(
+        mode: TestServer.Mode
+    ) async throws {
+        let authority = TestCertificate("authority", isAuthority: true)
+        let other = TestCertificate("authority", isAuthority: true)
+        let own = TestCertificate()
+        func shown(
+            _ certificate: TestCertificate?,
+            ticket: TLSProbe.Ticket? = nil
+        ) throws
+            -> (text: String, ticket: TLSProbe.Ticket?)
+        {
+            let probe = try TLSProbe(port, certificate: certificate, ticket: ticket)
+            defer { probe.close() }
+            return (try probe.ask(get("/certificate")), probe.ticket)
+        }
+        let server = try TestServer(mode) { $0.identity = Self.identity(own, authority) }
+        let port = server.port
+        let ann = TestCertificate("ann", isForClients: true, signedBy: authority)
+        let answer = try shown(ann)
+        #expect(answer.text == "ann")
+        #expect(try shown(ann, ticket: answer.ticket).text == "ann")
+        #expect(try shown(nil).text == "none")
+        let refused = [
+            TestCertificate("ann", isForClients: true, signedBy: other),
+            TestCertificate("ann", isForClients: true),
+            TestCertificate("ann", isForClients: false, signedBy: authority),
+            TestCertificate("ann", isForClients: true, signedBy: authority, endsIn: -60),
+            TestCertificate("", isForClients: true, signedBy: authority),
+            TestCertificate("a\0nn", isForClients: true, signedBy: authority),
+            TestCertificate(
+                String(repeating: "a", count: 65),
+                isForClients: true,
+                signedBy: authority
+            ),
+            // What this one has signed is not the authority's.
+            TestCertificate("ann", isForClients: true, signedBy: ann),
+        ]
+        for (index, certificate) in refused.enumerated() {
+            #expect(try shown(certificate).text == "refused", "\(index)")
+        }
+        try await server.stop()
+    }
+}

@@ -1,0 +1,173 @@
+import Foundation
+import LatchkeyService
+import LatchkeyStrategies
+import LatchkeyTestSupport
+import Synchronization
+import Testing
+
+/// The file of `--audit-log`, under the program: rotation, floods, and restarts.
+@Suite(.timeLimit(.minutes(3)), .serialized)
+struct AuditFileTests {
+    private let folder: TemporaryFolder
+
+    init() throws {
+        folder = try TemporaryFolder()
+    }
+
+    private var path: String { folder.path + "/audit.log" }
+    private var flags: [String] { ["serve", "--port", "0", "--audit-log", path] }
+
+    private static func texts(_ path: String) throws -> [Substring] {
+        let text = try String(contentsOfFile: path, encoding: .utf8)
+        #expect(text.isEmpty || text.hasSuffix("\n"))
+        return text.split(separator: "\n")
+    }
+
+    /// The numbers that these members have.
+    private static func numbers(_ member: String, _ lines: [Substring]) throws -> [Int] {
+        let pattern = try Regex<(Substring, Substring)>("\"\(member)\":(\\d+)")
+        return lines.compactMap { $0.firstMatch(of: pattern).flatMap { Int($0.output.1) } }
+    }
+
+    @Test func `rotation under writes loses no line and doubles none`() async throws {
+        let program = try Program(flags)
+        let path = path
+        let (revisions, files) = try await offPool {
+            let site = Site(port: try program.awaitPort())
+            let isOver = Atomic(false)
+            let revisions = Guarded<[Int]>([])
+            let threads = (0..<2).map { number in
+                TestThread {
+                    guard let client = try? site.client() else { return }
+                    while !isOver.load(ordering: .relaxed) {
+                        let target = "/v1/properties/\(number)"
+                        guard let answer = try? client.request("PUT", target, body: [0x31]),
+                            let tag = answer.headers["etag"]?.dropFirst().dropLast()
+                        else { return }
+                        revisions.write { $0.append(Int(tag) ?? 0) }
+                    }
+                }
+            }
+            var files = [path]
+            for number in 1...5 {
+                let count = revisions.read { $0.count }
+                while revisions.read({ $0.count }) < count + 20 { Yield.now() }
+                files.append("\(path).\(number)")
+                try FileManager.default.moveItem(atPath: path, toPath: "\(path).\(number)")
+                program.signal(SIGHUP)
+                try program.awaitErrors(containing: "audit log opened")
+            }
+            isOver.store(true, ordering: .relaxed)
+            for thread in threads { thread.join() }
+            return (revisions.read { $0 }, files)
+        }
+        let ended = try await offPool { program.endAndFinish() }
+        #expect(ended.status == 0)
+        let lines = try files.flatMap { try Self.texts($0) }
+        #expect(try Self.numbers("revision", lines).sorted() == revisions.sorted())
+        for file in files.dropFirst() { #expect(try !Self.texts(file).isEmpty) }
+        let mode = try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions]
+        #expect(mode as? Int == 0o600)
+    }
+
+    @Test func `a flood of refusals has few lines, and writes keep all theirs`() async throws {
+        let tokens = try Tokens(["ci": ["read,write"]])
+        let program = try Program(flags + tokens.flags)
+        let (count, start) = (3000, ContinuousClock.now)
+        try await offPool {
+            let site = Site(port: try program.awaitPort())
+            let client = try site.client()
+            for number in 0..<count {
+                let wrong = ["Authorization: Bearer lk_\(number)"]
+                let answer = try client.request("PUT", "/v1/properties/a", headers: wrong)
+                #expect(answer.status == 401)
+                guard number.isMultiple(of: 10) else { continue }
+                let headers = tokens.headers("ci")
+                let written = try client.request(
+                    "PUT",
+                    "/v1/properties/a",
+                    headers: headers,
+                    body: [0x31]
+                )
+                #expect(written.headers["latchkey-request-id"] != nil)
+            }
+        }
+        let ended = try await offPool { program.endAndFinish() }
+        let seconds = Int((ContinuousClock.now - start) / .seconds(1)) + 2
+        #expect(ended.status == 0)
+        let lines = try Self.texts(path)
+        let refusals = lines.count { $0.contains(#""status":401"#) }
+        #expect(refusals <= seconds * 20)
+        #expect(try Self.numbers("refusalsLeftOut", lines).reduce(0, +) == count - refusals)
+        #expect(lines.count { $0.contains(#""token":"ci""#) } == count / 10)
+    }
+
+    @Test func `a line that did not fit is whole in the next file`() async throws {
+        // 64 KiB for each file.
+        let program = try Program(flags, after: "ulimit -f 128")
+        let (path, count) = (path, 500)
+        let moved = path + ".1"
+        try await offPool {
+            let client = try Site(port: program.awaitPort()).client()
+            for _ in 0..<count {
+                let answer = try client.request("PUT", "/v1/properties/a", body: [0x31])
+                #expect(answer.status / 100 == 2)
+            }
+            try program.awaitErrors(containing: "audit log not written")
+            try FileManager.default.moveItem(atPath: path, toPath: moved)
+            program.signal(SIGHUP)
+            try program.awaitErrors(containing: "audit log is written again")
+        }
+        let ended = try await offPool { program.endAndFinish() }
+        #expect(ended.status == 0)
+        let old = try String(contentsOfFile: moved, encoding: .utf8)
+        #expect(old.utf8.count == 65_536)
+        let part = old.split(separator: "\n", omittingEmptySubsequences: false).last ?? ""
+        let new = try Self.texts(path)
+        #expect(new.first?.hasPrefix(part) == true)
+        let lines = old.split(separator: "\n").dropLast(part.isEmpty ? 0 : 1) + new
+        #expect(lines.count == count)
+        #expect(Set(try Self.numbers("revision", Array(lines))).count == count)
+    }
+
+    @Test func `a restart adds to the file, with other identifiers`() async throws {
+        var starts: Set<Substring> = []
+        for _ in 0..<2 {
+            let program = try Program(flags)
+            let answer = try await offPool {
+                try Site(port: program.awaitPort()).ask("PUT", "/v1/properties/a", "1")
+            }
+            starts.insert((answer.headers["latchkey-request-id"] ?? "").prefix(10))
+            let ended = try await offPool { program.endAndFinish() }
+            #expect(ended.status == 0)
+        }
+        #expect(try Self.texts(path).count == 2 && starts.count == 2)
+    }
+
+    @Test func `a file that cannot be opened refuses the start`() async throws {
+        let missing = folder.path + "/missing/audit.log"
+        let found = try await Program.result(
+            of: ["serve", "--port", "0", "--audit-log", missing]
+        )
+        #expect(found.status == 1)
+        #expect(found.errors.contains("'\(missing)' cannot be opened"))
+        #expect(found.errors.contains("No such file or directory"))
+    }
+
+    @Test func `a full disk refuses no write, and the stop is not held up`() async throws {
+        let program = try Program(
+            ["serve", "--port", "0", "--audit-log", "/dev/full"]
+        )
+        try await offPool {
+            let client = try Site(port: program.awaitPort()).client()
+            for _ in 0..<100 {
+                let answer = try client.request("PUT", "/v1/properties/a", body: [0x31])
+                #expect(answer.status / 100 == 2)
+            }
+        }
+        let ended = try await offPool { program.endAndFinish() }
+        #expect(ended.status == 0)
+        #expect(ended.errors.contains("audit log not written"))
+        #expect(ended.errors.contains("audit log not complete"))
+    }
+}

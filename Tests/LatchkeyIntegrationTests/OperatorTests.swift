@@ -1,0 +1,187 @@
+import Foundation
+import LatchkeyTestSupport
+import Testing
+
+@testable import latchkey
+
+/// What operators ask of a running service: its end without refusals, its state, its version.
+@Suite(.timeLimit(.minutes(3)), .serialized)
+struct OperatorTests {
+    // MARK: --shutdown-delay
+
+    private func awaitUnready(_ site: Site) throws {
+        let end = ContinuousClock.now + .seconds(20)
+        while try site.ask("GET", "/readyz").status != 503 {
+            guard ContinuousClock.now < end else {
+                throw ProgramError(description: "the service stays ready")
+            }
+        }
+    }
+
+    @Test(arguments: [[], ["--thread-per-connection"]])
+    func `in the delay requests are served and readiness says no, until a second signal`(
+        flags: [String]
+    ) async throws {
+        let serve = ["serve", "--port", "0", "--shutdown-delay", "1h"] + flags
+        let program = try Program(serve)
+        try await offPool {
+            let site = Site(port: try program.awaitPort())
+            let client = try site.client()
+            #expect(try client.request("GET", "/readyz").status == 200)
+            program.signal(SIGTERM)
+            try awaitUnready(site)
+            #expect(try client.request("PUT", "/v1/properties/a", body: [0x31]).status == 201)
+            #expect(try site.ask("GET", "/v1/properties/a").text == "1", "also who connects now")
+            let why = try site.ask("GET", "/readyz?verbose").text
+            #expect(why.contains("The service is shutting down."))
+            #expect(try site.ask("GET", "/healthz").status == 200)
+            program.signal(SIGHUP)
+            program.signal(SIGUSR1)
+            try program.awaitErrors(containing: "part=end")
+            #expect(
+                try site.ask("GET", "/v1/properties/a").text == "1",
+                "other signals end nothing"
+            )
+            let ended = program.endAndFinish()
+            #expect(ended.status == 0)
+            #expect(ended.errors.contains("draining") && ended.errors.contains("stopped"))
+        }
+    }
+
+    @Test func `the delay ends by itself, and without one the drain begins at once`() async throws {
+        for (delay, isDelayed) in [("1", true), ("0", false)] {
+            let program = try Program(["serve", "--port", "0", "--shutdown-delay", delay])
+            let ended = try await offPool {
+                _ = try program.awaitPort()
+                let start = ContinuousClock.now
+                return (program.endAndFinish(), ContinuousClock.now - start)
+            }
+            #expect(ended.0.status == 0)
+            #expect(ended.0.errors.contains("ending") == isDelayed)
+            #expect(!isDelayed || ended.1 >= .seconds(1))
+        }
+    }
+
+    // MARK: SIGUSR1
+
+    private static let parts = [
+        "program", "settings", "memory", "connections", "requests", "watches", "store", "history",
+        "queues", "operations", "durability", "bounds", "end",
+    ]
+
+    @Test(arguments: [[], ["--strategy", "barrier-queue-async", "--log-level", "error"]])
+    func `a signal writes each part of the state, and no name or value`(
+        flags: [String]
+    ) async throws {
+        let folder = try TemporaryFolder()
+        let serve = [
+            "serve", "--port", "0", "--log-format", "json", "--data", folder.path + "/data",
+            "--max-properties", "10", "--start-revision", "0",
+        ]
+        let program = try Program(serve + flags)
+        let (text, ended) = try await offPool {
+            let site = Site(port: try program.awaitPort())
+            let value = "\"secretvalue\""
+            #expect(try site.ask("PUT", "/v1/properties/secretname", value).status == 201)
+            program.signal(SIGUSR1)
+            _ = try program.errors(through: #""part":"end""#)
+            program.signal(SIGUSR1)
+            return (try program.errors(through: #""part":"end""#), program.endAndFinish())
+        }
+        #expect(ended.status == 0)
+        let lines = text.compactMap { line in
+            try? JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: String]
+        }
+        #expect(lines.map { $0["part"] } == Self.parts)
+        #expect(lines.allSatisfy { $0["event"] == "state" })
+        #expect(!text.contains { $0.contains("secret") })
+        func part(_ name: String) -> [String: String] {
+            lines.first { $0["part"] == name } ?? [:]
+        }
+        #expect(part("settings")["max-properties"] == "10")
+        #expect(part("store")["properties"] == "1" && part("store")["revision"] == "1")
+        #expect(part("durability")["durableRevision"] == "1")
+        #expect(part("bounds")["max-properties"] == "1/10")
+        #expect((part("queues")["fullestBacklog"] == "0") == !flags.isEmpty)
+        #expect(part("operations")["executing"] == "0")
+        #expect(part("program")["version"] == Latchkey.version)
+    }
+
+    // MARK: Version
+
+    @Test(arguments: Deployment.allCases)
+    func `the version needs a token, unless it is opened`(deployment: Deployment) async throws {
+        let tokens = try Tokens(["ci": ["read:x"]])
+        let shown = tokens.headers("ci")
+        for (flags, target, headers, status) in [
+            (tokens.flags, "/version", [], 401), (tokens.flags, "/version", shown, 200),
+            (tokens.flags + ["--open", "version"], "/version", [], 200),
+            (tokens.flags + ["--open", "version"], "/readyz", [], 401), ([], "/version", [], 200),
+        ] {
+            try await deployment.serve(flags) { site in
+                let answer = try site.ask("GET", target, headers: headers)
+                #expect(answer.status == status, "\(flags) \(target)")
+            }
+        }
+    }
+
+    @Test func `the version is the same everywhere`() async throws {
+        let printed = try await Program.result(of: ["--version"]).output
+        try await Deployment.program.serve { site in
+            let answer = try #require(try site.ask("GET", "/version").json as? [String: Any])
+            #expect(answer["version"] as? String == Latchkey.version)
+            let build = try #require(answer["build"] as? String)
+            #expect(printed.contains("build \(build), "))
+            let libraries = try #require(answer["libraries"] as? [String: String])
+            #expect(libraries.keys.sorted() == ["gnutls", "libcurl", "libmicrohttpd", "sqlite"])
+            for (name, version) in libraries {
+                #expect(printed.contains("\(name) \(version)"))
+            }
+            let labels = #"{version="\#(Latchkey.version)",build="\#(build)",swift="#
+            #expect(try site.ask("GET", "/metrics").text.contains("latchkey_build_info" + labels))
+        }
+    }
+
+    // MARK: Request identifiers
+
+    @Test func `a problem has the identifier of its line in the audit log`() async throws {
+        let folder = try TemporaryFolder()
+        let path = folder.path + "/audit.log"
+        try await Deployment.inProcess.serve(["--audit-log", path]) { site in
+            let key = ["Idempotency-Key: k", "If-Match: \"9\""]
+            let refused = [
+                try site.ask("PUT", "/v1/properties/a", "x"),
+                try site.ask("DELETE", "/v1/properties/a"),
+                try site.ask("PUT", "/v1/properties/a", "1", headers: key),
+                try site.ask("GET", "/v1/properties/a", headers: ["Origin: http://evil.example"]),
+            ]
+            for answer in refused {
+                let identifier = (answer.json as? [String: Any])?["request"] as? String
+                #expect(answer.status >= 400 && identifier?.count == 20)
+                #expect(identifier == answer.headers["latchkey-request-id"])
+                try site.awaitLine("\"request\":\"\(identifier ?? "none")\"", in: path)
+            }
+            let again = try site.ask("PUT", "/v1/properties/a", "1", headers: key)
+            #expect(again.headers["idempotency-replayed"] == "true")
+            #expect(!again.text.contains("\"request\""), "it is not the first request")
+            let read = try site.ask("GET", "/v1/properties/a")
+            #expect(read.status == 404 && !read.text.contains("\"request\""), "it has no line")
+        }
+        try await Deployment.inProcess.serve { site in
+            let answer = try site.ask("PUT", "/v1/properties/a", "x")
+            #expect(!answer.text.contains("\"request\""))
+        }
+    }
+}
+
+extension Site {
+    /// Waits until a file has a text.
+    fileprivate func awaitLine(_ text: String, in path: String) throws {
+        let end = ContinuousClock.now + .seconds(20)
+        while try !String(contentsOfFile: path, encoding: .utf8).contains(text) {
+            guard ContinuousClock.now < end else {
+                throw ProgramError(description: "\(path) has no \(text)")
+            }
+        }
+    }
+}

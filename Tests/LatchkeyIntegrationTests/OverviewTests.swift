@@ -1,0 +1,173 @@
+import Foundation
+import LatchkeyTestSupport
+import Testing
+
+/// The overview, and the list of watches.
+@Suite(.timeLimit(.minutes(3)))
+struct OverviewTests {
+    private static func object(_ answer: HTTPAnswer) throws -> [String: Any] {
+        #expect(answer.status == 200, "\(answer.text)")
+        return try #require(answer.json as? [String: Any])
+    }
+
+    /// The sum of the samples of a metric whose labels have this text.
+    private static func sum(_ metrics: String, _ name: String, _ text: String = "") -> Int {
+        metrics.split(separator: "\n")
+            .filter { $0.hasPrefix(name + "{") || $0.hasPrefix(name + " ") }
+            .filter { text.isEmpty || $0.contains(text) }
+            .compactMap { $0.split(separator: " ").last.flatMap { Double($0) } }
+            .reduce(0) { $0 + Int($1) }
+    }
+
+    @Test(arguments: Deployment.allCases)
+    func `its figures are those of the metrics`(deployment: Deployment) async throws {
+        try await deployment.serve(["--max-properties", "20"]) { site in
+            let client = try site.client()
+            for number in 0..<12 {
+                _ = try client.request("PUT", "/v1/properties/\(number)", body: [0x31])
+                _ = try client.request("GET", "/v1/properties/none")
+            }
+            let watch = try EventStreamClient(port: site.port, "/v1/watch?initial=true")
+            #expect(try watch.events { $0.type == "ready" }.count == 13)
+            // The overview counts itself and the scrape before it, the scrape neither.
+            let metrics = try client.request("GET", "/metrics").text
+            let found = try Self.object(try client.request("GET", "/v1/overview"))
+            for (name, metric) in [
+                ("properties", "latchkey_store_properties"), ("bytes", "latchkey_store_bytes"),
+                ("revision", "latchkey_store_revision"), ("watchers", "latchkey_watchers"),
+            ] {
+                #expect(found[name] as? Int == Self.sum(metrics, metric), "\(name)")
+            }
+            let requests = "latchkey_http_requests_total"
+            #expect(found["requests"] as? Int == Self.sum(metrics, requests) + 1)
+            #expect(found["clientErrors"] as? Int == Self.sum(metrics, requests, #"status="4"#))
+            #expect(found["clientErrors"] as? Int == 12 && found["serverErrors"] as? Int == 0)
+            let memory = try #require(found["memoryBytes"] as? Int)
+            let resident = Self.sum(metrics, "process_resident_memory_bytes")
+            #expect(abs(memory - resident) < resident / 2)
+            let bounds = try #require(found["bounds"] as? [[String: Any]])
+            #expect(bounds.first?["name"] as? String == "max-properties")
+            #expect(bounds.first?["effect"] as? String == "refuses")
+            #expect(bounds.first?["used"] as? Int == 12 && bounds.first?["limit"] as? Int == 20)
+            withExtendedLifetime(watch) {}
+        }
+    }
+
+    @Test func `points come by themselves`() async throws {
+        try await Deployment.inProcess.serve { site in
+            let client = try site.client()
+            for _ in 0..<50 {
+                _ = try client.request("POST", "/v1/properties/n/increment")
+            }
+            let end = ContinuousClock.now + .seconds(30)
+            var points: [[String: Any]] = []
+            while points.isEmpty, ContinuousClock.now < end {
+                let found = try Self.object(try client.request("GET", "/v1/overview"))
+                points = try #require(found["points"] as? [[String: Any]])
+            }
+            let point = try #require(points.first)
+            let seconds = try #require(point["seconds"] as? Double)
+            let rate = try #require(point["requestsPerSecond"] as? Double)
+            let entries = try #require(point["acquisitionsPerSecond"] as? Double)
+            #expect(seconds >= 5 && rate * seconds >= 50)
+            #expect((entries * seconds).rounded() == 50)
+            #expect(point["contendedRatio"] as? Double == 0)
+            #expect(try client.request("GET", "/v1/overview?points=1").problem == "invalid-query")
+        }
+    }
+
+    @Test(arguments: Deployment.allCases)
+    func `those who may see it see who watches`(deployment: Deployment) async throws {
+        let tokens = try Tokens(["boss": ["admin"], "app": ["read:app/", "read:x"]])
+        try await deployment.serve(tokens.flags) { site in
+            let app = tokens.headers("app")
+            #expect(try site.ask("GET", "/v1/overview").status == 401)
+            #expect(try site.ask("GET", "/v1/overview", headers: app).status == 200)
+            #expect(try site.ask("GET", "/v1/watches").status == 401)
+            let refused = try site.ask("GET", "/v1/watches", headers: app)
+            #expect(refused.status == 403 && refused.text.contains("the right admin"))
+            let watch = try EventStreamClient(
+                port: site.port,
+                "/v1/watch?prefix=app/&observer=o&initial=true",
+                headers: app
+            )
+            #expect(try watch.events { $0.type == "ready" }.count == 1)
+            let poll = try site.client()
+            try poll.send(
+                "GET /v1/properties/x?after=0&wait=60 HTTP/1.1\r\nHost: localhost\r\n"
+                    + "Authorization: Bearer \(tokens["app"])\r\n\r\n"
+            )
+            try site.awaitMetric("latchkey_watchers", 2, headers: app)
+            let boss = tokens.headers("boss")
+            let answer = try site.ask("GET", "/v1/watches", headers: boss)
+            #expect(!answer.text.contains(tokens["app"]) && !answer.text.contains("lk_"))
+            let found = try Self.object(answer)
+            #expect(found["count"] as? Int == 2 && found["next"] == nil)
+            let list = try #require(found["watches"] as? [[String: Any]])
+            #expect(Set(list.compactMap { $0["kind"] as? String }) == ["watch", "poll"])
+            for entry in list {
+                let isPoll = entry["kind"] as? String == "poll"
+                #expect(entry["token"] as? String == "app")
+                #expect(entry["address"] as? String == "127.0.0.1")
+                #expect((entry["since"] as? String)?.hasPrefix("20") == true)
+                #expect(entry["prefixes"] as? [String] == (isPoll ? [] : ["app/"]))
+                #expect(entry["names"] as? [String] == (isPoll ? ["x"] : []))
+                #expect(entry["observer"] as? String == (isPoll ? nil : "o"))
+                #expect(entry["state"] as? String == (isPoll ? "waiting" : "live"))
+            }
+            let page = try Self.object(
+                try site.ask("GET", "/v1/watches?limit=1", headers: boss)
+            )
+            let next = try #require(page["next"] as? Int)
+            let rest = try Self.object(
+                try site.ask("GET", "/v1/watches?limit=1&after=\(next)", headers: boss)
+            )
+            #expect((rest["watches"] as? [Any])?.count == 1 && rest["next"] == nil)
+            for query in ["limit=0", "limit=1001", "after=x", "after=-1", "after=%2B1", "b=1"] {
+                let wrong = try site.ask("GET", "/v1/watches?\(query)", headers: boss)
+                #expect(wrong.problem == "invalid-query", "\(query)")
+            }
+            watch.close()
+            poll.close()
+            try site.awaitMetric("latchkey_watchers", 0, headers: app)
+        }
+    }
+
+    @Test(arguments: Deployment.allCases)
+    func `names can be listed as folders`(deployment: Deployment) async throws {
+        try await deployment.serve { site in
+            let client = try site.client()
+            for name in ["a", "a%2F", "a%2Fb", "a%2Fc%2Fd", "b%2Fc", "%C3%BC%2F1", "z"] {
+                _ = try client.request("PUT", "/v1/properties/\(name)", body: [0x31])
+            }
+            func list(_ query: String) throws -> [String: Any] {
+                try Self.object(
+                    try client.request("GET", "/v1/properties?values=false&delimiter=/\(query)")
+                )
+            }
+            func names(_ page: [String: Any]) -> [String] {
+                (page["properties"] as? [[String: Any]] ?? []).compactMap { $0["name"] as? String }
+            }
+            let root = try list("")
+            #expect(names(root) == ["a", "z"])
+            #expect(root["folders"] as? [String] == ["a/", "b/", "ü/"] && root["next"] == nil)
+            let inside = try list("&prefix=a/")
+            #expect(names(inside) == ["a/", "a/b"])
+            #expect(inside["folders"] as? [String] == ["a/c/"])
+            #expect(try list("&prefix=a/c/")["folders"] == nil)
+            var (found, after) = (0, "")
+            repeat {
+                let page = try list("&limit=2" + (after.isEmpty ? "" : "&after=\(after)"))
+                let count = names(page).count + (page["folders"] as? [String] ?? []).count
+                after = page["next"] as? String ?? ""
+                #expect(count == 2 || after.isEmpty)
+                found += count
+            } while !after.isEmpty
+            #expect(found == 5)
+            for wrong in ["delimiter=", "delimiter=ab", "delimiter=%C3%BC", "delimiter=%00"] {
+                let answer = try client.request("GET", "/v1/properties?\(wrong)")
+                #expect(answer.problem == "invalid-query", "\(wrong)")
+            }
+        }
+    }
+}

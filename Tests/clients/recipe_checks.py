@@ -1,0 +1,258 @@
+"""What each recipe of docs/recipes.md promises, checked."""
+
+import collections
+import itertools
+import json
+import os
+import re
+import signal
+import subprocess
+import threading
+
+from expecting import expect, wait_until
+from process import Failure
+from recipes import kill
+
+JOBS, WORKERS, JOB_REQUESTS_MAX = 200, 8, 450
+LOCKERS, SECTIONS, LOCK_REQUESTS_MAX = 10, 50, 150
+
+
+def feature_flags(recipe):
+    recipe.run_curls()
+    program = recipe.load(0)
+    wait_until("the flags come", lambda: program["flags"])
+    users = [f"user {number}" for number in range(1000)]
+    on = {user for user in users if program["is_on"]("checkout", user)}
+    expect((150 < len(on) < 250, program["is_on"]("none", "ada")), (True, False))
+    recipe.client.merge("flags/checkout", {"percent": 40})
+    wait_until("the change comes", lambda: program["flags"]["flags/checkout"]["percent"] == 40)
+    expect(on - {user for user in users if program["is_on"]("checkout", user)}, set())
+    recipe.client.put("flags/checkout", {"on": False})
+    wait_until("it goes off", lambda: not program["is_on"]("checkout", next(iter(on))))
+
+
+def configuration(recipe):
+    recipe.run_curls()
+    recipe.start(0, "def connect(host, port):\n    record(host, port)\n")
+    recipe.wait_for_records(1)
+    for number in range(200):
+        recipe.client.transaction([{"put": "config/db/host", "value": f"db{number}"},
+                                   {"put": "config/db/port", "value": number}])
+    wait_until("the last one comes", lambda: recipe.recorded()[-1][2:] == ["db199", 199])
+    seen = [row[2:] for row in recipe.recorded()]
+    expect(seen[0], ["db1", 5432])
+    expect([row for row in seen[1:] if row[0] != f"db{row[1]}"], [])
+
+
+def leader_election(recipe):
+    """Leaders are killed and stopped; what they write has the order of their terms."""
+    client = recipe.client
+    shop = "def make_report():\n    time.sleep(0.01)\n    return 'all well'\n"
+    by_name = {}
+    for _ in range(3):
+        candidate = recipe.start(0, shop)
+        by_name[candidate.pid] = candidate
+
+    def leader():
+        found = client.find("leader")
+        return found and by_name.get(int(found.value.split()[-1]))
+
+    first = wait_until("one leads", leader)
+    wait_until("it reports", lambda: client.find("report"))
+    recipe.run_curls()
+    kill(first)
+    second = wait_until("another one leads", lambda: (new := leader()) != first and new)
+    wait_until("it reports", lambda: str(second.pid) in client.get("report").value["by"])
+    # Its time is over while it does not run. Then it goes on, as if nothing had happened.
+    kill(second, signal.SIGSTOP)
+    third = wait_until("the third one leads", lambda: (new := leader()) != second and new)
+    wait_until("it reports", lambda: str(third.pid) in client.get("report").value["by"])
+    stopped_at = client.get("report").revision
+    kill(second, signal.SIGCONT)
+    wait_until("the third one goes on",
+               lambda: client.get("report").revision > stopped_at + 50)
+    writers = [effect["value"]["by"].split()[-1] for change in changes(recipe)
+               for effect in change["effects"]
+               if effect["type"] == "put" and effect["name"] == "report"]
+    terms = [name for name, _ in itertools.groupby(writers)]
+    expect(terms, [str(each.pid) for each in (first, second, third)])
+
+
+def changes(recipe):
+    after, found = 0, []
+    while True:
+        page = recipe.service.ask_json(f"/v1/changes?after={after}&limit=1000")
+        found += page["changes"]
+        if not page["hasMore"]:
+            return found
+        after = page["next"]
+
+
+def lock(recipe):
+    """No two are inside at once, although holders are killed; and waiting costs no polling."""
+    shop = """
+def clean_up(lease):
+    record("in", lease.token)
+    time.sleep(0.02)
+    record("out", lease.token)
+"""
+    before = recipe.requests()
+    running = [recipe.start(0, shop, times=SECTIONS // LOCKERS) for _ in range(LOCKERS)]
+    expect([each.wait(60) for each in running], [0] * LOCKERS)
+    count = recipe.requests() - before
+    check_sections(recipe)
+    expect(sum(row[2] == "out" for row in recipe.recorded()), SECTIONS)
+    print(f"   {LOCKERS} contenders, {SECTIONS} sections: {count:.0f} requests")
+    expect(count <= LOCK_REQUESTS_MAX, True)
+    # Now with one that is killed inside, and another one that waits.
+    recipe.record_path.write_text("")
+    slow = shop.replace("0.02", "3600")
+    victim = recipe.start(0, slow)
+    recipe.wait_for_records(1)
+    other = recipe.start(0, shop)
+    kill(victim)
+    expect(other.wait(30), 0)
+    check_sections(recipe)
+    expect([row[2] for row in recipe.recorded()], ["in", "in", "out"])
+
+
+def check_sections(recipe):
+    """In the order of time, a section begins after the one before has ended or was killed."""
+    inside, tokens = None, []
+    for pid, _, what, token in sorted(recipe.recorded(), key=lambda row: row[1]):
+        if what == "in":
+            killed = [each.pid for each in recipe.processes if each.poll() == -signal.SIGKILL]
+            if inside is not None and inside not in killed:
+                raise Failure(f"{pid} comes in while {inside} is inside")
+            inside = pid
+            tokens.append(token)
+        else:
+            expect(inside, pid)
+            inside = None
+    expect(tokens, sorted(set(tokens)))
+
+
+def rate_limiter(recipe):
+    recipe.run_curls()
+    may_call = recipe.load(0)["may_call"]
+    allowed = []
+    threads = [threading.Thread(
+        target=lambda: allowed.extend(may_call("bob", 50, 30) for _ in range(25)))
+        for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    expect((sum(allowed), len(allowed)), (50, 100))
+    expect([may_call("eve", 2, 0.5) for _ in range(3)], [True, True, False])
+    # Calls that are refused do not make the window longer.
+    wait_until("the window ends", lambda: may_call("eve", 2, 0.5))
+
+
+def job_queue(recipe):
+    add = recipe.load(0)["add"]
+    before = recipe.requests()
+    for number in range(JOBS):
+        add(number)
+    shop = "def send(value, key):\n    record('begin', value)\n" \
+           "    time.sleep(0.01)\n    record('end', value)\n"
+    # A worker that takes a job and is killed amid it.
+    victim = recipe.start(1, shop.replace("0.01", "3600"))
+    recipe.wait_for_records(1)
+    kill(victim)
+    for _ in range(WORKERS):
+        recipe.start(1, shop)
+    wait_until("no job is left", lambda: len(ended(recipe)) == JOBS)
+    wait_until("all are finished", lambda: recipe.client.count("jobs/") == 0)
+    count = recipe.requests() - before
+    done = collections.Counter(row[3] for row in recipe.recorded() if row[2] == "end")
+    expect((set(done), set(done.values())), (set(range(JOBS)), {1}))
+    print(f"   {JOBS} jobs, {WORKERS} workers, one of them killed: {count:.0f} requests")
+    expect(count <= JOB_REQUESTS_MAX, True)
+    # Those that wait get a job that comes later.
+    add("later")
+    wait_until("it is done", lambda: "later" in ended(recipe))
+
+
+def ended(recipe):
+    return {row[3] for row in recipe.recorded() if row[2] == "end"}
+
+
+def cache(recipe):
+    cached = recipe.load(0)["cached"]
+    counts = collections.Counter()
+
+    def compute(key):
+        counts[key] += 1
+        return [key, "x" * 10_000]
+
+    expect([cached("a", 30, lambda: compute("a")) for _ in range(2)], [["a", "x" * 10_000]] * 2)
+    expect(counts["a"], 1)
+    for number in range(300):
+        cached(number, 30, lambda number=number: compute(number))
+        cached("a", 30, lambda: compute("a"))
+    # Three times what there is room for. What is used stays.
+    expect((counts["a"], recipe.client.count("cache/") < 120), (1, True))
+    cached("short", 0.1, lambda: compute("short"))
+    wait_until("it is too old", lambda: cached("short", 0.1, lambda: compute("short")) and
+               counts["short"] > 1)
+
+
+def sequence_numbers(recipe):
+    program = recipe.load(0, 1)
+    numbers, booked = [], []
+    threads = [threading.Thread(target=lambda: [
+        (numbers.append(program["next_number"]("n")), booked.append(program["book"]({"x": 1})))
+        for _ in range(25)]) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    expect((sorted(numbers), sorted(booked)), ([*range(1, 101)], [*range(1, 101)]))
+    expect([row.name for row in recipe.client.list("invoices/")],
+           [f"invoices/{number:08}" for number in range(1, 101)])
+    expect((program["next_number"]("n", 10), program["next_number"]("n")), (101, 111))
+
+
+def migration(recipe):
+    """Each command of the table works, from top to bottom; and so does the script."""
+    (recipe.folder / "latchkey").symlink_to(os.path.abspath(recipe.binary))
+    environment = {**os.environ, "LATCHKEY_URL": recipe.service.url,
+                   "PATH": f"{recipe.folder}:{os.environ['PATH']}"}
+
+    def run(command, **options):
+        done = subprocess.run(["sh", "-c", command], env=environment, cwd=recipe.folder, text=True,
+                              timeout=60, capture_output=True, check=False, **options)
+        if done.returncode != 0:
+            raise Failure(f"status {done.returncode} of {command}: {done.stderr}")
+        return done.stdout
+
+    rows = re.findall(r"^\|.*\| `([^|]*)` \|$", recipe.text, re.MULTILINE)
+    expect(len(rows) > 10, True)
+    for command in rows:
+        words = command.split()
+        # These begin again without end, and work on a folder.
+        command = command.replace("curl ", "curl -f ")
+        run(command if words[1] not in ("elect", "backup") else f"latchkey {words[1]} --help")
+        if "R" not in environment:
+            environment["R"] = str(recipe.client.get("a").revision)
+    expect([row.name for row in recipe.client.list()], ["b", "d"])
+    (recipe.folder / "to-latchkey.py").write_text(recipe.python(), encoding="utf-8")
+    commands = re.findall(r"^(?:etcdctl|consul)[^|\n]*\| (.*)$", recipe.text, re.MULTILINE)
+    exports = ({"kvs": [{"key": "YS9i", "value": "eyJ4IjogMX0="}, {"key": "dA=="}]},
+               [{"key": "a/b", "flags": 0, "value": "eyJ4IjogMX0="},
+                {"key": "t", "flags": 0, "value": ""}])
+    for command, exported in zip(commands, exports, strict=True):
+        recipe.client.delete_prefix("a/")
+        run(command, input=json.dumps(exported))
+        found = recipe.client.get_many(["a/b", "t"])
+        expect({name: row.value for name, row in found.items()}, {"a/b": {"x": 1}, "t": ""})
+        recipe.client.delete("t")
+
+
+CHECKS = {
+    "Feature flags": feature_flags, "Configuration": configuration,
+    "Leader election": leader_election, "A lock": lock, "A rate limiter": rate_limiter,
+    "A job queue": job_queue, "A cache": cache, "Sequence numbers": sequence_numbers,
+    "From etcd and Consul": migration,
+}

@@ -1,0 +1,153 @@
+"""The watches of clients/python/latchkey.py: nothing is lost and nothing comes twice."""
+
+import itertools
+import random
+import time
+
+import process
+from cutting import CuttingProxy
+from expecting import at_once, expect, refused, wait_until
+import latchkey
+from latchkey import Latchkey
+
+LAST = "line\u2028separator \x85 ü"
+
+
+def take(watch, count):
+    return list(itertools.islice(watch, count))
+
+
+def told(event):
+    return event.type, event.name, event.revision, event.value
+
+
+def write(client, count):
+    """Random changes, and the changes that the history then has."""
+    for number in range(count):
+        name = random.choice(["a/1", "a/2", "b/1", "c"])
+        kind = random.randrange(4)
+        if kind == 0:
+            client.delete(name)
+        elif kind == 1:
+            client.transaction([{"put": "a/1", "value": number}, {"put": "b/2", "value": LAST},
+                                {"delete": "c"}])
+        else:
+            client.put(name, number)
+
+
+def history(service, wanted=lambda name: True):
+    return [(effect["type"], effect["name"], change["revision"], effect.get("value"))
+            for change in service.ask_json("/v1/changes?after=0&limit=1000")["changes"]
+            for effect in change["effects"] if wanted(effect["name"])]
+
+
+def watches_through_cuts(binary):
+    with process.Latchkey(binary) as service, Latchkey(service.url) as client:
+        write(client, 80)
+        expected = history(service)
+        # The later ones have no bound, so that it comes to the end however few bytes arrive.
+        bounds = iter([random.randint(300, 3000) for _ in range(12)])
+        with CuttingProxy(service.address, lambda: next(bounds, None)) as proxy, \
+                Latchkey(proxy.url) as cut, cut.watch(after=0) as watch:
+            expect([told(event) for event in take(watch, len(expected))], expected)
+            expect(proxy.cut_count > 3, True)
+            # From another place, and of some names only.
+            middle = expected[len(expected) // 2]
+            rest = [row for row in expected if row[2] > middle[2] and row[1] in ("a/1", "a/2", "c")]
+            with client.watch("a/", names=["c"], after=middle[2]) as some:
+                expect([told(event) for event in take(some, len(rest))], rest)
+
+
+def watches_with_previous_values(binary):
+    with process.Latchkey(binary) as service, Latchkey(service.url) as client, \
+            client.watch("p", previous=True, after=0) as watch:
+        client.put("p", {"of": LAST})
+        client.put("p", 2, ttl=0.1)
+        found = [(event.type, event.previous, event.value) for event in take(watch, 3)]
+        expect(found, [("put", None, {"of": LAST}), ("put", {"of": LAST}, 2), ("expire", 2, None)])
+
+
+def watches_after_a_restart(binary):
+    """A gap comes, and then the state, also where the connection was cut within it."""
+    with process.Latchkey(binary) as service, CuttingProxy(service.address) as proxy, \
+            Latchkey(proxy.url) as client:
+        client.put("old", 1)
+        with client.watch(initial=True) as watch:
+            expect([event.type for event in take(watch, 2)], ["put", "ready"])
+            with process.Latchkey(binary) as another:
+                proxy.target = another.address
+                with Latchkey(another.url) as direct:
+                    for number in range(200):
+                        direct.put(f"new/{number:03}", "x" * 50)
+                    # Cut within the state, twice: bytes of the second gap's state come again.
+                    bounds = iter([4000, 9000])
+                    proxy.cut_after = lambda: next(bounds, None)
+                    proxy.cut()
+                    state = None
+                    for event in watch:
+                        if event.type == "gap":
+                            state = set()
+                        elif event.type == "put":
+                            state.add(event.name)
+                        elif event.type == "ready":
+                            break
+                    expect(state, {f"new/{number:03}" for number in range(200)})
+                    expect(proxy.cut_count, 2)
+                    direct.put("more", 1)
+                    expect(next(watch).name, "more")
+
+
+def watches_cut_within_the_first_state(binary):
+    with process.Latchkey(binary) as service, Latchkey(service.url) as direct:
+        for number in range(200):
+            direct.put(f"{number:03}", "x" * 50)
+        bounds = iter([5000])
+        with CuttingProxy(service.address, lambda: next(bounds, None)) as proxy, \
+                Latchkey(proxy.url) as client, client.watch(initial=True) as watch:
+            first = take(watch, 5)
+            direct.delete("000")
+            rest = []
+            while not rest or rest[-1].type != "ready":
+                rest.append(next(watch))
+            gap = [event.type for event in rest].index("gap")
+            expect([event.name for event in first][0], "000")
+            expect([event.name for event in rest[gap + 1:-1]],
+                   [f"{number:03}" for number in range(1, 200)])
+
+
+def watches_states(binary):
+    """Each state is one that the service had, however often the connection is cut."""
+    with process.Latchkey(binary) as service, Latchkey(service.url) as direct:
+        seen = []
+        bounds = iter([1500, None, 2500, 3500])
+        with CuttingProxy(service.address, lambda: next(bounds, None)) as proxy, \
+                Latchkey(proxy.url) as client, client.watch("s/", initial=True) as watch:
+            with at_once(lambda: seen.extend(watch.states())):
+                wait_until("it is connected", lambda: seen)
+                for number in range(100):
+                    direct.transaction([
+                        {"put": "s/1", "value": number}, {"put": "other", "value": 1},
+                        {"put": "s/2", "value": number}])
+                wait_until("the last one comes", lambda: seen[-1] == {"s/1": 99, "s/2": 99})
+                watch.close()
+        expect([state for state in seen[1:] if state["s/1"] != state["s/2"]], [])
+        refused(ValueError, next, client.watch("s/").states())
+
+
+def watches_end(binary):
+    with process.Latchkey(binary) as service, Latchkey(service.url) as client:
+        with client.watch(observer="me") as watch, at_once(lambda: [*watch]) as reader:
+            wait_until("it is connected", lambda: watch.last_id)
+            began = time.monotonic()
+            watch.close()
+        expect((reader.value, time.monotonic() - began < 2), ([], True))
+        client.put("n", 1)
+        first = client.watch(observer="me")
+        with at_once(lambda: refused(latchkey.Replaced, next, first)):
+            wait_until("it is connected", lambda: first.last_id)
+            with client.watch(observer="me", after=0) as second:
+                expect(next(second).value, 1)
+
+
+CHECKS = (watches_through_cuts, watches_with_previous_values, watches_after_a_restart,
+          watches_cut_within_the_first_state, watches_states, watches_end)

@@ -1,0 +1,372 @@
+"""Checks TLS on the running service: the commands of docs/operating.md, certificates, and rights.
+
+    tls.py BINARY
+
+In the section "TLS" of the page, a block of commands is run line by line, but for what needs the
+world outside (`certbot`). `latchkey serve` runs until the next block that has one. A line with
+`curl` ends with `# STATUS`. Standard library, openssl and curl only.
+"""
+
+import contextlib
+import http.client
+import pathlib
+import re
+import ssl
+import subprocess
+import sys
+import tempfile
+import time
+
+TOP = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(TOP / "scripts"))
+
+from process import Failure, Latchkey  # noqa: E402
+
+PAGE = TOP / "docs" / "operating.md"
+PORT = "8443"
+COMMAND_SECONDS_MAX = 30
+# Files are looked at once a second, and a failure is said at the third look.
+RELOAD_SECONDS_MAX = 15
+BLOCK = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
+# Of TLS 1.2, by the kind of the service's key, and whether it is offered. AES128-GCM-SHA256 is the
+# exchange with the key of the certificate.
+CIPHERS = {"rsa:2048": {
+    "ECDHE-RSA-AES128-GCM-SHA256": True, "AES128-GCM-SHA256": False, "AES128-SHA": False,
+    "DHE-RSA-AES128-GCM-SHA256": False, "ECDHE-RSA-AES128-SHA": False,
+}, "ec": {
+    "ECDHE-ECDSA-AES128-GCM-SHA256": True, "ECDHE-ECDSA-CHACHA20-POLY1305": True,
+    "ECDHE-ECDSA-AES256-SHA": False, "ECDHE-ECDSA-AES128-SHA256": False,
+    "ECDHE-ECDSA-AES128-CCM8": False, "ECDHE-ECDSA-NULL-SHA": False, "AECDH-AES128-SHA": False,
+}}
+MISTAKES = (("# 401", "# 200"), ("--cert ann.pem --key ann-key.pem", ""), ("/CN=ann", "/CN=bob"))
+PROMISE = re.compile(r"#\s+(\d{3})$")
+REQUEST = ("openssl", "req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes")
+
+
+class Service(Latchkey):
+    """One that speaks TLS, and keeps its log."""
+
+    listening = re.compile(r"listening on (https://\S+)")
+
+    def __init__(self, binary, folder, *options):
+        self.text = open(folder / "log", "w+", encoding="utf-8")
+        super().__init__(binary, *options, log=self.text)
+
+    def said(self):
+        return pathlib.Path(self.text.name).read_text(encoding="utf-8")
+
+    def __exit__(self, *details):
+        super().__exit__(*details)
+        self.text.close()
+
+
+def sh(folder, *words):
+    done = subprocess.run(words, cwd=folder, capture_output=True, text=True,
+                          timeout=COMMAND_SECONDS_MAX, check=False)
+    if done.returncode != 0:
+        raise Failure(f"{' '.join(map(str, words))}: {done.stderr or done.stdout}")
+    return done.stdout
+
+
+def certificate(folder, name="localhost", days=30):
+    """A certificate and its key, as texts."""
+    sh(folder, *REQUEST, "-x509", "-days", str(days), "-subj", f"/CN={name}", "-addext",
+       "subjectAltName=DNS:localhost", "-keyout", "new-key", "-out", "new")
+    return (folder / "new").read_text(), (folder / "new-key").read_text()
+
+
+def client_certificate(folder, name, authority):
+    """Files with a certificate that an authority, (certificate, key), has signed, and its key."""
+    (folder / "ca").write_text(authority[0])
+    (folder / "ca-key").write_text(authority[1])
+    (folder / "extensions").write_text("extendedKeyUsage=clientAuth\n")
+    sh(folder, *REQUEST, "-subj", f"/CN={name}", "-keyout", f"{name}-key", "-out", "request")
+    sh(folder, "openssl", "x509", "-req", "-in", "request", "-CA", "ca", "-CAkey", "ca-key",
+       "-CAcreateserial", "-extfile", "extensions", "-out", name)
+    return folder / name, folder / f"{name}-key"
+
+
+class Bench:
+    """A service with a certificate, one that signs for clients, and the tokens `ann` and `bob`."""
+
+    def __init__(self, binary, folder):
+        self.binary, self.folder = binary, folder
+        self.own, self.authority = certificate(folder), certificate(folder, "authority")
+        (folder / "certificate").write_text(self.own[0])
+        (folder / "key").write_text(self.own[1])
+        (folder / "authorities").write_text(self.authority[0])
+        self.tokens = {
+            name: sh(folder, binary, "token", "create", name, "--grant", grant, "--token-file",
+                     folder / "tokens").strip()
+            for name, grant in (("ann", "read,write"), ("bob", "read:b/"))}
+
+    def flags(self):
+        names = (("certificate", "certificate"), ("key", "key"), ("client-ca", "authorities"))
+        flags = [word for flag, name in names for word in (f"--tls-{flag}", self.folder / name)]
+        return [*flags, "--token-file", self.folder / "tokens"]
+
+    def serve(self):
+        return Service(self.binary, self.folder, *self.flags())
+
+    def ask(self, service, path, *options, token=None):
+        """The answer as curl prints it, and curl's status."""
+        if token:
+            options += ("-H", f"Authorization: Bearer {self.tokens[token]}")
+        done = subprocess.run(
+            ["curl", "-sSik", "-m", "10", *options, service.url + path], capture_output=True,
+            text=True, timeout=COMMAND_SECONDS_MAX, check=False)
+        return done.stdout, done.returncode
+
+    def expect(self, status, *request, **options):
+        text, _ = self.ask(*request, **options)
+        if not text.startswith(f"HTTP/1.1 {status} "):
+            raise Failure(f"{request[1:]}: {status} was to be the status of {text[:300]!r}")
+        return text
+
+    def shown(self, service):
+        return ssl.get_server_certificate(service.address)
+
+
+def commands(block):
+    return re.sub(r"\\\n\s*", "", block).splitlines()
+
+
+def follow_page(binary, folder, mistake=("", "")):
+    """The commands of the section, in its order. `mistake` is a text and what replaces it."""
+    section = PAGE.read_text(encoding="utf-8").split("\n## TLS\n")[1].split("\n## ")[0]
+    if mistake[0] not in section:
+        raise Failure(f"the page has no {mistake[0]!r}")
+    section = section.replace(*mistake)
+    (folder / "bin").mkdir()
+    (folder / "bin" / "latchkey").symlink_to(pathlib.Path(binary).resolve())
+    count = 0
+    with contextlib.ExitStack() as stack:
+        for block in BLOCK.findall(section):
+            if "certbot" in block:
+                continue
+            for command in commands(block):
+                if command.startswith("latchkey serve"):
+                    stack.close()
+                    words = command.replace(f"--port {PORT}", "").split()[2:]
+                    flags = [str(folder / word) if (folder / word).exists() else word
+                             for word in words]
+                    service = stack.enter_context(Service(binary, folder, *flags))
+                    continue
+                promise = PROMISE.search(command)
+                count += "curl" in command
+                for before in (":", "--port "):
+                    if before + PORT in command:
+                        port = service.address[1]
+                        command = command.replace(before + PORT, f"{before}{port}")
+                text = sh(folder, "sh", "-ec", f'PATH="$PWD/bin:$PATH"; {command}')
+                if promise and not text.startswith(f"HTTP/1.1 {promise[1]} "):
+                    raise Failure(f"{command}: {text[:300]!r}")
+                if "curl" in command and not promise:
+                    raise Failure(f"no status behind: {command}")
+    if count < 4:
+        raise Failure(f"the page has {count} requests over TLS")
+
+
+def find_mistakes(binary, folder):
+    """A wrong status, a request without its certificate, and a file of another name are found."""
+    for index, mistake in enumerate(MISTAKES):
+        place = folder / str(index)
+        place.mkdir()
+        with contextlib.suppress(Failure):
+            follow_page(binary, place, mistake)
+            raise OSError(f"{mistake} is overlooked")
+
+
+def replace(binary, folder):
+    """New connections see the new certificate when both files are there, in any order."""
+    bench = Bench(binary, folder)
+    with bench.serve() as service:
+        for order in (("certificate", "key"), ("key", "certificate")):
+            former = bench.shown(service)
+            new = dict(zip(("certificate", "key"), certificate(folder)))
+            for name in order:
+                if bench.shown(service) != former:
+                    raise Failure("half of a pair of files is shown")
+                (folder / "half").write_text(new[name])
+                (folder / "half").rename(folder / name)
+                time.sleep(1.2)
+            wait_for(lambda new=new: bench.shown(service).split() == new["certificate"].split(),
+                     "the new certificate is not shown")
+        if "not read" in service.said():
+            raise Failure(f"the log has a failure: {service.said()}")
+
+
+def refuse(binary, folder):
+    """Files that are not right change nothing, and the log says so once."""
+    bench = Bench(binary, folder)
+    with bench.serve() as service:
+        former = bench.shown(service)
+        (folder / "key").write_text(bench.authority[1])
+        wait_for(lambda: "certificate not read" in service.said(), "the log does not say it")
+        if bench.shown(service) != former:
+            raise Failure("another certificate is shown")
+        metrics, _ = bench.ask(service, "/metrics", token="ann")
+        found = re.search(r"\nlatchkey_tls_certificate_expiry_seconds (\d+)\n", metrics)
+        if not found or not 29 < (int(found[1]) - time.time()) / 86400 <= 30:
+            raise Failure("the metric does not say when the certificate ends")
+    flags = bench.flags()
+    (folder / "broken").write_text("no key")
+    for wrong in (flags[:2], flags[2:4], flags[:6], [*flags[:3], folder / "broken", *flags[6:]],
+                  [*flags[:3], folder / "absent", *flags[6:]]):
+        done = subprocess.run([binary, "serve", "--port", "0", *wrong], capture_output=True,
+                              text=True, timeout=COMMAND_SECONDS_MAX, check=False)
+        if done.returncode != 1 or "listening" in done.stdout:
+            raise Failure(f"{wrong} start a service")
+
+
+def plain(binary, folder):
+    """Plain HTTP gets no answer, and the cookie of a session is for TLS only."""
+    bench = Bench(binary, folder)
+    with bench.serve() as service:
+        done = subprocess.run(
+            ["curl", "-sS", "-m", "10", service.url.replace("https", "http") + "/healthz"],
+            capture_output=True, timeout=COMMAND_SECONDS_MAX, check=False)
+        if (done.returncode, done.stdout) != (52, b""):
+            raise Failure(f"plain HTTP is answered: {done}")
+        session = bench.expect(204, service, "/v1/session", "-XPOST", token="ann")
+        if not re.search(r"^Set-Cookie: .*; Secure\r?$", session, re.MULTILINE):
+            raise Failure(f"the cookie is not Secure: {session!r}")
+
+
+def clients(binary, folder):
+    """A certificate has the rights of the token of its name, until its line is gone."""
+    bench = Bench(binary, folder)
+    other = certificate(folder, "authority")
+    shown_files = {name: client_certificate(folder, name, bench.authority)
+                   for name in ("ann", "bob", "eve")}
+    shows = {name: ("--cert", files[0], "--key", files[1])
+             for name, files in shown_files.items()}
+    foreign = client_certificate(folder, "foreign", other)
+    sh(folder, *REQUEST, "-subj", "/CN=ann", "-keyout", "f-key", "-out", "request")
+    sh(folder, "openssl", "x509", "-req", "-in", "request", "-CA", "ca", "-CAkey", "ca-key",
+       "-CAcreateserial", "-out", "f")
+    with bench.serve() as service:
+        path = "/v1/properties/a"
+        bench.expect(201, service, path, *shows["ann"], "-XPUT", "-d1", "-HContent-Type:")
+        bench.expect(200, service, path, *shows["ann"])
+        bench.expect(403, service, path, *shows["bob"])
+        bench.expect(401, service, path)
+        for files, reason in (((*shows["eve"],), "no name in --token-file"),
+                              (("--cert", foreign[0], "--key", foreign[1]), "--tls-client-ca"),
+                              (("--cert", folder / "f", "--key", folder / "f-key"),
+                               "--tls-client-ca")):
+            if reason not in bench.expect(401, service, path, *files):
+                raise Failure(f"401 without the reason {reason!r}")
+        # What is sent counts before what is shown.
+        bench.expect(403, service, path, *shows["ann"], token="bob")
+        bench.expect(401, service, path, *shows["ann"], "-H", "Authorization: Bearer lk_wrong")
+        for field in ("Origin: https://evil.example", "Sec-Fetch-Site: cross-site",
+                      "Sec-Fetch-Site: same-site"):
+            bench.expect(403, service, path, *shows["ann"], "-H", field)
+            bench.expect(403, service, path, *shows["ann"], "-XDELETE", "-H", field)
+        bench.expect(421, service, path, *shows["ann"], "-H", "Host: evil.example")
+        lines = (folder / "tokens").read_text().splitlines(keepends=True)
+        kept = keep(service, shown_files["ann"], path)
+        (folder / "half").write_text("".join(line for line in lines if "ann" not in line))
+        (folder / "half").rename(folder / "tokens")
+        wait_for(lambda: bench.ask(service, path, *shows["ann"])[0].startswith("HTTP/1.1 401"),
+                 "a certificate counts without the line of its name")
+        if status_on(kept, path) != 401:
+            raise Failure("a certificate counts on an open connection")
+        kept.close()
+
+
+def keep(service, files, path):
+    """A connection that shows a certificate, on which a request was answered with 200."""
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    context.load_cert_chain(*files)
+    connection = http.client.HTTPSConnection(*service.address, context=context, timeout=10)
+    if status_on(connection, path) != 200:
+        raise Failure("a certificate does not count")
+    return connection
+
+
+def status_on(connection, path):
+    connection.request("GET", path)
+    answer = connection.getresponse()
+    answer.read()
+    return answer.status
+
+
+def ciphers(binary, folder):
+    """Of TLS 1.2, only what authenticates and forgets its keys."""
+    bench = Bench(binary, folder)
+    for kind, suites in CIPHERS.items():
+        words = [kind if word == "ec" else word for word in REQUEST]
+        if kind != "ec":
+            words = [word for word in words if word not in REQUEST[4:6]]
+        sh(folder, *words, "-x509", "-subj", "/CN=localhost", "-keyout", "key", "-out",
+           "certificate")
+        offered(bench, suites)
+
+
+def offered(bench, suites):
+    """Whether a service offers what it should of these."""
+    with bench.serve() as service:
+        for name, is_right in suites.items():
+            done = subprocess.run(
+                ["openssl", "s_client", "-connect", "{}:{}".format(*service.address), "-tls1_2",
+                 "-cipher", f"{name}@SECLEVEL=0"], stdin=subprocess.DEVNULL, capture_output=True,
+                text=True, timeout=COMMAND_SECONDS_MAX, check=False)
+            if (f"Cipher is {name}" in done.stdout) != is_right:
+                raise Failure(f"{name}: {done.stdout[-300:]} {done.stderr[-300:]}")
+
+
+def silent(binary, folder):
+    """No token counts in a URL, and neither tokens nor keys are logged, whatever goes wrong."""
+    bench = Bench(binary, folder)
+    with bench.serve() as service:
+        bench.ask(service, "/v1/properties/a", token="ann")
+        bench.ask(service, "/v1/properties/a", "-H", "Authorization: Bearer lk_wrong")
+        for name in ("token", "access_token"):
+            bench.expect(401, service, f"/v1/properties/a?{name}={bench.tokens['ann']}")
+        (folder / "key").write_text(bench.authority[1])
+        wait_for(lambda: "certificate not read" in service.said(), "the log does not say it")
+        secrets = [*bench.tokens.values(), "lk_", "-----"]
+        for key in (bench.own[1], bench.authority[1]):
+            secrets += [line for line in key.splitlines() if len(line) > 20]
+        found = [secret for secret in secrets if secret in service.said()]
+        if found:
+            raise Failure(f"the log has {found[0]!r}: {service.said()}")
+
+
+def wait_for(holds, complaint):
+    until = time.monotonic() + RELOAD_SECONDS_MAX
+    while not holds():
+        if time.monotonic() > until:
+            raise Failure(complaint)
+        time.sleep(0.1)
+
+
+CHECKS = {
+    "the commands of docs/operating.md work": follow_page,
+    "that check finds mistakes": find_mistakes,
+    "a pair of files is shown when it is whole": replace,
+    "files that are not right change nothing": refuse,
+    "plain HTTP gets nothing, and a cookie is for TLS only": plain,
+    "a certificate has the rights of its name": clients,
+    "weak ciphers are refused": ciphers,
+    "the log has no secret": silent,
+}
+
+
+def main():
+    failed = 0
+    for name, check in CHECKS.items():
+        with tempfile.TemporaryDirectory() as folder:
+            try:
+                check(sys.argv[1], pathlib.Path(folder))
+            except (Failure, OSError) as failure:
+                print(f"{name}: {failure}")
+                failed += 1
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,145 @@
+"""The part of the dashboard that is seen first."""
+
+import re
+import time
+
+from browser import WAIT_SECONDS_MAX
+from process import Failure, Latchkey
+
+CHARTS = ("requests", "errors", "contended", "watchers", "memory", "properties")
+# How far the first line of each chart goes back, as a share of the chart's width.
+REACH = """
+    return arguments[0].map(chart => {
+      const svg = document.querySelector(`${chart} svg`);
+      const xs = [...svg.querySelectorAll("g")].map(line =>
+        Number(line.querySelector(".line").getAttribute("d").match(/[\\d.]+/)?.[0]))
+        .filter(x => x >= 0);
+      return 1 - Math.min(...xs) / svg.viewBox.baseVal.width;
+    })"""
+
+
+def metric(service, name, labels=""):
+    """The sum of the samples of a metric whose labels have this text."""
+    text = service.ask("GET", "/metrics")[2].decode()
+    found = re.findall(rf"^{name}(?:{{(.*)}})? (\S+)$", text, re.MULTILINE)
+    return sum(float(value) for label, value in found if labels in label)
+
+
+def text(browser, selector):
+    return browser.run("return document.querySelector(arguments[0]).textContent", selector)
+
+
+def open_anew(service, browser):
+    """Opens the page, whose first figures are then those of one answer."""
+    browser.open(service.url + "/#overview")
+    browser.run("location.reload()")
+    browser.wait_for("the overview", "return document.readyState === 'complete' && "
+                     "document.querySelector('#overview-state.good')")
+
+
+def wait_for_points(service, count):
+    """Waits until the service has so many points, and returns its overview."""
+    end = time.monotonic() + WAIT_SECONDS_MAX
+    while time.monotonic() < end:
+        found = service.ask_json("/v1/overview")
+        if len(found["points"]) >= count:
+            return found
+        # Sleeps because the points come with the time.
+        time.sleep(0.2)
+    raise Failure(f"the service has not {count} points")
+
+
+def check_figures(service, browser):
+    browser.wait_for("the overview comes first", "return document.querySelector("
+                     "'#overview-state.good') && document.querySelector("
+                     "'nav a[href=\"#overview\"][aria-current]')")
+    open_anew(service, browser)
+    errors = metric(service, "latchkey_http_requests_total", 'status="4')
+    service.ask("GET", "/v1/properties/missing", expect=(404,))
+    browser.wait_for("the new error is counted", "return document.getElementById('sum-errors')"
+                     ".textContent.includes(`and ${arguments[0]} (4xx)`)", int(errors) + 1)
+    for selector, name in (("#fact-properties", "latchkey_store_properties"),
+                           ("#fact-revision", "latchkey_store_revision"),
+                           ("#now-watchers", "latchkey_watchers"),
+                           ("#now-properties", "latchkey_store_properties")):
+        if text(browser, selector).replace(",", "") != f"{metric(service, name):.0f}":
+            raise Failure(f"{selector} says {text(browser, selector)}")
+    shown = text(browser, "#fact-bytes")
+    stored = metric(service, "latchkey_store_bytes")
+    if shown != f"{stored / 1e3:.0f} kB":
+        raise Failure(f"{stored} bytes are shown as {shown}")
+    memory = metric(service, "process_resident_memory_bytes") / 1e6
+    shown = float(text(browser, "#now-memory").removesuffix(" MB"))
+    if abs(shown - memory) > memory / 4:
+        raise Failure(f"{memory} MB are shown as {shown} MB")
+    if not re.fullmatch(r"(\d+ min )?\d+ s", text(browser, "#fact-uptime")):
+        raise Failure(f"the service is up for {text(browser, '#fact-uptime')}")
+
+
+def check_charts(service, browser):
+    before = wait_for_points(service, 1)
+    for _ in range(300):
+        service.ask("POST", "/v1/properties/load/increment")
+    found = wait_for_points(service, len(before["points"]) + 3)
+    if found["requests"] != metric(service, "latchkey_http_requests_total") - 1:
+        raise Failure("the requests are not those of the metrics")
+    made = sum(point["requestsPerSecond"] * point["seconds"] for point in found["points"])
+    if not 300 <= round(made) <= found["requests"]:
+        raise Failure(f"{made} requests are in the points")
+    entries = sum(point["acquisitionsPerSecond"] * point["seconds"] for point in found["points"])
+    if entries < 300:
+        raise Failure(f"{entries} accesses are in the points")
+    open_anew(service, browser)
+    reach = dict(zip(CHARTS, browser.run(REACH, [f"#overview-{chart}" for chart in CHARTS])))
+    # 20 s of 10 minutes, beside the margin at the right.
+    least = found["points"][0]["ageSeconds"] / 600 * 0.6
+    if any(share < least for chart, share in reach.items() if chart != "contended"):
+        raise Failure(f"the charts do not go back so far: {reach}")
+    browser.open(service.url + "/#contention")
+    browser.run("location.reload()")
+    browser.wait_for("the first figures", "return document.readyState === 'complete' && "
+                     "document.querySelector('#chart-rate .line')")
+    [share] = browser.run(REACH, ["#chart-rate"])
+    if share < found["points"][0]["ageSeconds"] / 120 * 0.5:
+        raise Failure(f"contention does not go back so far: {share}")
+    open_anew(service, browser)
+
+
+def check_watches(service, browser):
+    browser.wait_for_text("#watches-note", "no watch")
+    connection = service.connect()
+    try:
+        connection.request("GET", "/v1/watch?prefix=seen/&observer=eye&initial=true")
+        connection.getresponse()
+        browser.wait_for_text("#watches th", "seen/… (eye)")
+        cells = browser.run("return [...document.querySelectorAll('#watches td')]"
+                            ".map(each => `${each.dataset.name} ${each.textContent}`)")
+        if cells[0] != "Token –" or cells[1] != "Address 127.0.0.1" or cells[-1] != "State live":
+            raise Failure(f"the watch is {cells}")
+        if cells[3] != f"Revision {metric(service, 'latchkey_store_revision'):.0f}":
+            raise Failure(f"the watch is {cells}")
+        browser.wait_for_text("#now-watchers", "1")
+    finally:
+        connection.close()
+    browser.wait_for_text("#watches-note", "no watch")
+
+
+def check_bounds(binary, browser, log):
+    with Latchkey(binary, "--max-properties", "4", log=log) as service:
+        browser.open(service.url + "/")
+        browser.wait_for_text("#bounds-note", "Nothing has reached half")
+        for name in ("a", "b", "c"):
+            service.ask("PUT", f"/v1/properties/{name}", "1")
+        browser.wait_for_text("#bounds-note", "the service refuses")
+        first = text(browser, "#bounds li")
+        if first != "--max-properties3 of 4 · 75 %":
+            raise Failure(f"the nearest bound is {first}")
+        if browser.run("return document.querySelector('#bounds progress').value") != 0.75:
+            raise Failure("the bar is not that of the bound")
+
+
+CHECKS = (
+    ("the overview comes first, and its figures are those of the metrics", check_figures),
+    ("charts have the last minutes at once", check_charts),
+    ("who watches is shown", check_watches),
+)

@@ -1,0 +1,166 @@
+"""What a case does and sees beside an attack: clients that mean well, figures, what is held."""
+
+import contextlib
+import http.client
+import os
+import re
+import threading
+import time
+
+from service import Failure
+
+# A sample of the exposition without labels, or with them.
+SAMPLE = re.compile(r"^(latchkey_\w+)(\{[^}]*\})? (\d+)$", re.MULTILINE)
+SETTLE_SECONDS = 15
+# What the buffers of the allocator may keep, whatever the storm was.
+GROWTH_BYTES_MAX = 16 << 20
+
+
+def metrics(service, headers=None):
+    """The counts of the service. States of one metric are added."""
+    status, _, body = service.ask("GET", "/metrics", headers=headers)
+    if status != 200:
+        raise Failure(f"/metrics: {status}")
+    found = {}
+    for name, _, value in SAMPLE.findall(body.decode()):
+        found[name] = found.get(name, 0) + int(value)
+    return found
+
+
+def resident_bytes(service):
+    with open(f"/proc/{service.process.pid}/status", encoding="ascii") as status:
+        return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmRSS:"))
+
+
+def descriptor_count(service):
+    return len(os.listdir(f"/proc/{service.process.pid}/fd"))
+
+
+def awaited(ask, what="what is awaited", seconds=10):
+    """Asks until there is an answer, which is returned."""
+    until = time.monotonic() + seconds
+    while not (answer := ask()):
+        if time.monotonic() > until:
+            raise Failure(f"{what} does not come within {seconds} s")
+        time.sleep(0.01)
+    return answer
+
+
+class Held:
+    """What the service holds before a storm. Afterwards it must have given all of it back."""
+
+    def __init__(self, service, headers=None):
+        self.service, self.headers = service, headers
+        self.descriptors, self.bytes = descriptor_count(service), resident_bytes(service)
+
+    def settle(self, growth_max=GROWTH_BYTES_MAX):
+        """Waits until connections, handshakes and descriptors are those of before. Returns the
+        bytes of memory that are held in addition."""
+        until = time.monotonic() + SETTLE_SECONDS
+        while complaint := self.excess():
+            if time.monotonic() > until:
+                raise Failure(f"after {SETTLE_SECONDS} s: {complaint}")
+            time.sleep(0.1)
+        growth = resident_bytes(self.service) - self.bytes
+        if growth > growth_max:
+            raise Failure(f"{growth >> 10} KiB more are resident")
+        return growth
+
+    def excess(self):
+        found = metrics(self.service, self.headers)
+        # The one that asks has a connection.
+        if found["latchkey_http_connections"] > 1 or found["latchkey_tls_handshaking_connections"]:
+            return (f"{found['latchkey_http_connections']} connections, "
+                    f"{found['latchkey_tls_handshaking_connections']} handshakes")
+        count = descriptor_count(self.service)
+        if count > self.descriptors + 1:
+            return f"{count} descriptors, before {self.descriptors}"
+        return None
+
+
+class Honest:
+    """Clients in threads of their own that ask one request after the other.
+
+    With `kept` they keep their connections, which must not end; else each request has a new one.
+    """
+
+    def __init__(self, service, count=1, kept=True, headers=None, path="/v1/properties/honest"):
+        self.service, self.kept, self.path = service, kept, path
+        self.headers = {"Host": "127.0.0.1", **(headers or {})}
+        self.stops, self.seconds, self.wrong = threading.Event(), [], []
+        self.begun = threading.Semaphore(0)
+        self.threads = [threading.Thread(target=self._ask_all, daemon=True) for _ in range(count)]
+
+    def __enter__(self):
+        status, _, body = self.service.ask("PUT", self.path, "1", self.headers)
+        if status not in (201, 204):
+            raise Failure(f"PUT {self.path}: {status} {body!r}")
+        for thread in self.threads:
+            thread.start()
+        # All of them have their connection.
+        if not all([self.begun.acquire(timeout=10) for _ in self.threads]):
+            raise Failure("honest clients are not served before the storm")
+        return self
+
+    def __exit__(self, *_):
+        self.stops.set()
+        for thread in self.threads:
+            thread.join(30)
+
+    def _ask_all(self):
+        connection, is_begun = None, False
+        while not self.stops.is_set() and len(self.wrong) < 10:
+            began = time.monotonic()
+            try:
+                connection = connection or self.service.connection()
+                connection.request("GET", self.path, headers=self.headers)
+                answer = connection.getresponse()
+                body = answer.read()
+                if (answer.status, body) != (200, b"1"):
+                    self.wrong.append(f"{answer.status} {body[:80]!r}")
+            except (OSError, http.client.HTTPException) as error:
+                self.wrong.append(repr(error))
+                connection = None
+            self.seconds.append(time.monotonic() - began)
+            if not is_begun:
+                is_begun = True
+                self.begun.release()
+            if connection and not self.kept:
+                connection.close()
+                connection = None
+            # Not at full speed: these are to be served beside the load, and are no load.
+            self.stops.wait(0.002)
+        if connection:
+            connection.close()
+
+    def figures(self):
+        """How it went, after the end. Raises if a request did not succeed."""
+        if self.wrong or not self.seconds:
+            raise Failure(f"{len(self.wrong)} of {len(self.seconds)} requests of honest clients "
+                          f"failed: {self.wrong[:3]}")
+        return (f"{len(self.seconds)} honest requests, p99 "
+                f"{1000 * percentile(self.seconds, 99):.0f} ms")
+
+
+def percentile(values, share):
+    return sorted(values)[min(len(values) - 1, len(values) * share // 100)]
+
+
+def end(service, figures):
+    """The service still ends as it should. Returns the figures."""
+    service.terminate()
+    status = service.wait(15)
+    if status != 0 or service.crash():
+        raise Failure(f"{figures}; status {status}, {service.crash()!r}")
+    return figures
+
+
+@contextlib.contextmanager
+def unless_crashed(service):
+    """A failure beside a crash is the crash."""
+    try:
+        yield
+    except (Failure, OSError):
+        if service.ended_within(1):
+            raise Failure(f"the service ended: {bytes(service.log.kept[-300:])!r}") from None
+        raise

@@ -1,0 +1,206 @@
+"""One client with a thousand addresses: no share of an address bounds it.
+
+Design: each member of the crowd has an address of its own in 127.0.0.0/16, all in one loop of the
+main thread. Beside it, honest clients with a token ask in threads (beside.py). What must hold are
+the bounds of all clients together: of connections, and of a token for watches. Probes are
+answered, honest clients that are there are never refused, new ones get a place, and afterwards
+everything is given back.
+"""
+
+import tempfile
+
+from answers import parse
+from beside import Held, Honest, end, resident_bytes
+from clients import Loop, Peer
+from newcomers import newcomer
+from renewal import token
+from service import MODES, TLS_MODES, Failure, Service
+from tls import HalfShaker, hello
+
+ADDRESSES = 1000
+HOST = b"Host: 127.0.0.1\r\n"
+QUICK_SECONDS, SECONDS = 3, 20
+# Places come free when connections have been idle for so long.
+IDLE_SECONDS = 2
+WATCHERS_MAX = 100
+PROBES, PROBE_TRIES_MAX = 5, 5
+# What a connection may hold: its pool and buffers, a session of TLS, in one mode a stack.
+CONNECTION_BYTES_MAX = 256 << 10
+
+
+def address(index):
+    """The address of a member: none is one of the honest clients'."""
+    return f"127.0.{1 + index // 250}.{1 + index % 250}"
+
+
+class Member(Peer):
+    """Sends a request, and another one `again` after each answer. Comes again when it is ended."""
+
+    def __init__(self, loop, service, index, text, again=False):
+        super().__init__(loop, service.address, address(index))
+        self.text, self.again, self.returns, self.is_served = text, again, True, False
+        self.data, self.statuses = bytearray(), {}
+
+    def opened(self):
+        self.data.clear()
+        self.send(self.text)
+
+    def received(self, data):
+        self.data += data
+        end_of_head = self.data.find(b"\r\n\r\n")
+        # A watch has no end: its head is enough.
+        if end_of_head < 0 or self.is_served and not self.again:
+            return
+        found = parse(self.data)[0]
+        if found and found[0].whole:
+            status = found[0].status
+            self.statuses[status] = self.statuses.get(status, 0) + 1
+            # Within the bounds, whatever the answer says.
+            self.is_served = status in (200, 401)
+            self.data.clear()
+            if self.again:
+                self.send(self.text)
+
+    def ended(self, why):
+        self.is_served = False
+        if self.returns and why != "refused":
+            self.connect()
+
+
+def request(path, fields=b""):
+    return b"GET " + path + b" HTTP/1.1\r\n" + HOST + fields + b"\r\n"
+
+
+def idle(loop, service, _):
+    """All of them want a connection, and keep it."""
+    return [Member(loop, service, i, request(b"/v1/strategies")) for i in range(ADDRESSES)]
+
+
+def wrong(loop, service, _):
+    """Tokens that do not count, one after the other."""
+    return [Member(loop, service, i, request(
+        b"/v1/properties/honest", b"Authorization: Bearer lk_%072x\r\n" % i), True)
+            for i in range(ADDRESSES)]
+
+
+def watching(loop, service, fields):
+    """Watches with one token that counts."""
+    return [Member(loop, service, i, request(b"/v1/watch", fields)) for i in range(ADDRESSES)]
+
+
+def half(loop, service, _):
+    """Handshakes that do not end."""
+    start = hello()
+    return [HalfShaker(loop, service.address, address(i), start[:(1, 5, 100, None)[i % 4]])
+            for i in range(ADDRESSES)]
+
+
+class Crowd:
+    """A crowd, what it got, and what was seen meanwhile."""
+
+    def __init__(self, run, service, members, loop, bound):
+        self.service, self.members, self.loop, self.bound = service, members, loop, bound
+        self.seconds = QUICK_SECONDS if run.quick else SECONDS
+        self.before = self.bytes = resident_bytes(service)
+        self.served = self.tries = 0
+
+    def warm_up(self):
+        """A first storm, after which the allocator keeps what it has once had."""
+        held = Held(self.service)
+        self.come()
+        self.loop.run(1)
+        self.leave()
+        held.settle(2 * self.bound * CONNECTION_BYTES_MAX)
+
+    def come(self):
+        for member in self.members:
+            member.returns, member.is_served = True, False
+            member.connect()
+
+    def storm(self):
+        self.come()
+        for _ in range(PROBES):
+            self.loop.run(self.seconds / PROBES)
+            self.served = max(self.served, sum(getattr(member, "is_served", False)
+                                               for member in self.members))
+            self.bytes = max(self.bytes, resident_bytes(self.service))
+            self.tries = max(self.tries, probe(self.service, self.loop))
+
+    def leave(self):
+        for member in self.members:
+            member.returns = False
+            member.finish(None)
+
+    def statuses(self):
+        found = {}
+        for member in self.members:
+            for status, count in getattr(member, "statuses", {}).items():
+                found[status] = found.get(status, 0) + count
+        return found
+
+
+def probe(service, loop):
+    """How often /healthz had to be asked. The crowd goes on meanwhile."""
+    for attempt in range(1, PROBE_TRIES_MAX + 1):
+        loop.run(0.01)
+        try:
+            if service.ask("GET", "/healthz")[0] == 200:
+                return attempt
+        except OSError:
+            continue
+    raise Failure(f"/healthz is not answered, {PROBE_TRIES_MAX} times")
+
+
+def storm(run, mode, kind, bound, statuses, served_max):
+    """One crowd. `statuses` are those that its members may get."""
+    with tempfile.TemporaryDirectory() as folder:
+        tokens = f"{folder}/tokens"
+        owner, guest = [token(run.binary, tokens, name, "read,write")
+                        for name in ("owner", "guest")]
+        options = ("--token-file", tokens, "--open", "readyz,metrics", "--max-connections", bound,
+                   "--max-watchers", WATCHERS_MAX, "--idle-timeout-seconds", IDLE_SECONDS)
+        with Service(run.binary, *options, *MODES[mode], share="1/4") as service, Loop() as loop:
+            fields = f"Authorization: {guest['Authorization']}\r\n".encode()
+            crowd = Crowd(run, service, kind(loop, service, fields), loop, bound)
+            crowd.warm_up()
+            held = Held(service)
+            with Honest(service, 2, headers=owner) as kept:
+                crowd.storm()
+                wait = newcomer(service, loop, owner)
+                crowd.leave()
+            growth, found = held.settle(), crowd.statuses()
+            each = (crowd.bytes - crowd.before) // (2 * bound)
+            figures = (f"{ADDRESSES} addresses, bound {bound}: {crowd.served} served at once, "
+                       f"{found}; /healthz at try {crowd.tries}, a new one after {wait:.1f} s, "
+                       f"kept: {kept.figures()}, slowest {max(kept.seconds):.2f} s; at most "
+                       f"{crowd.bytes - crowd.before >> 20} MiB more, then {growth >> 10} KiB")
+            if set(found) - statuses or crowd.served > served_max or each > CONNECTION_BYTES_MAX:
+                raise Failure(figures)
+            return end(service, figures)
+
+
+def connections(run, mode):
+    """More connections than there are, from addresses that all are within their share."""
+    bound = 400
+    # Those that have no token get 401 within the bound, and 503 beyond.
+    return storm(run, mode, idle, bound, {401, 503}, bound)
+
+
+def wrong_tokens(run, mode):
+    """Wrong tokens from everywhere."""
+    return storm(run, mode, wrong, 2 * ADDRESSES, {401}, ADDRESSES)
+
+
+def watches(run, mode):
+    """Watches of one token have the share of a client, from whatever address."""
+    return storm(run, mode, watching, 2 * ADDRESSES, {200, 429}, WATCHERS_MAX // 4)
+
+
+def half_handshakes(run, mode):
+    """Handshakes that do not end, from everywhere."""
+    return storm(run, mode, half, 400, set(), 0)
+
+
+CASES = {"crowd-connections": connections, "crowd-tokens": wrong_tokens,
+         "crowd-watches": watches, "crowd-half": half_handshakes}
+MODES_OF_CASES = {"crowd-half": TLS_MODES}

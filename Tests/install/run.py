@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+"""Tests what is installed: manual pages, completions of shells, and the packages.
+
+    Tests/install/run.py --binary .build-release/bin/latchkey --packages .build-release/package
+
+Needs root, for an empty Debian in a temporary folder; what `scripts/require install` installs; and
+Debian's packages from where this machine gets its own. Standard library only.
+"""
+
+import argparse
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+TOP = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(TOP / "scripts"))
+
+import empty  # noqa: E402
+import pages  # noqa: E402
+import shells  # noqa: E402
+from process import Failure  # noqa: E402
+
+
+def only(folder, pattern):
+    found = sorted(folder.glob(pattern))
+    if len(found) != 1:
+        raise Failure(f"{folder} has {len(found)} files {pattern}: make package first")
+    return found[0]
+
+
+class Checks:
+    """Runs checks one after the other, and counts them."""
+
+    def __init__(self):
+        self.passed = 0
+        self.failed = 0
+
+    def run(self, title, check, *arguments):
+        began = time.monotonic()
+        try:
+            notes = check(*arguments) or ""
+        except (Failure, subprocess.SubprocessError, OSError) as error:
+            self.failed += 1
+            print(f"FAIL {title}: {error}", flush=True)
+            return
+        self.passed += 1
+        seconds = time.monotonic() - began
+        print(f"ok   {title} ({seconds:.1f} s){': ' if notes else ''}{notes}", flush=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--binary", required=True, type=pathlib.Path)
+    parser.add_argument("--packages", required=True, type=pathlib.Path)
+    options = parser.parse_args()
+    binary = options.binary.resolve()
+    package = only(options.packages, "latchkey_*.deb")
+    archive = only(options.packages, "latchkey-*.tar.xz")
+
+    checks = Checks()
+    checks.run("man and mandoc find nothing in the pages", pages.check, binary)
+    checks.run("a mistake in a page is found", pages.check_that_mistakes_are_found, binary)
+    for shell in shells.ALL:
+        checks.run(f"{shell.__name__} offers every command and flag", shells.check, shell, binary)
+    with tempfile.TemporaryDirectory(prefix="latchkey-debian-") as folder:
+        root = empty.Root(pathlib.Path(folder) / "root")
+        try:
+            print(f"     an empty Debian: {root.make():.1f} s", flush=True)
+        except Failure as error:
+            print(f"FAIL this machine cannot make an empty Debian: {error}")
+            checks.failed += 1
+        else:
+            checks.run("the package is installed, serves and goes away", empty.check_package,
+                       root, package, binary)
+            checks.run("the archive serves with the packages that it names",
+                       empty.check_archive, root, archive)
+    checks.run("lintian finds no error", empty.check_with_lintian, package)
+    print(f"{checks.passed} passed, {checks.failed} failed")
+    return 1 if checks.failed else 0
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except Failure as error:
+        sys.exit(f"FAIL {error}")
