@@ -14,6 +14,7 @@ struct AdminPortTests {
         let common = ["--port", "0", "--admin-port", "0", "--log-level", "error"]
         let service = try RunningService(ServeCommand.configuration(common + flags))
         let admin = Site(port: try #require(service.adminPort))
+        for port in [service.port, admin.port] { EncryptedPorts.set(port, isEncrypted: false) }
         try await offPool { try body(service, Site(port: service.port), admin) }
     }
 
