@@ -59,7 +59,7 @@ extension StoreLimits: Configurable {
             1...1_073_741_824,
             unit: .bytes,
             "The maximum length of all values that one transaction compares, increments and "
-                + "merges."
+                + "merges, and of all properties that its steps of prefixes find."
         ),
         .integer(
             "max-json-depth",
