@@ -36,7 +36,7 @@ void latchkey_http_request_when_gone(latchkey_http_request *request, latchkey_ht
     bool tells = gone->is_told;
     pthread_mutex_unlock(&c->suspension.lock);
     if (tells) {
-        // May answer, and the connection, which nobody else holds, ends with that.
+        // May answer, and the connection, which nothing else holds, ends with that.
         gone->gone(gone->context);
     }
 }

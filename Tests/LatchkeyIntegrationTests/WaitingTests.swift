@@ -185,7 +185,7 @@ struct WaitingTests {
             }
             defer {
                 isOver.store(true, ordering: .relaxed)
-                crowd.forEach { $0.join() }
+                for thread in crowd { thread.join() }
             }
             for (index, client) in waiting.enumerated() {
                 try insist(holder, "DELETE", 204)

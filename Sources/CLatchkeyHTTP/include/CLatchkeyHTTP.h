@@ -473,7 +473,7 @@ bool latchkey_http_request_belong(latchkey_http_request *request, uint64_t numbe
 // answer.
 void latchkey_http_request_wait(latchkey_http_request *request, uint32_t milliseconds);
 
-// How an owner of a request is told that it was taken away. It stays in place until `release`, which
+// How an owner of a request is told that it was taken away. Stays in place until `release`, which
 // may free it.
 typedef struct latchkey_http_gone {
     // The request was taken away: its client has gone, it is late, or the server stops. It must be

@@ -87,6 +87,7 @@ final class WatchHub: Sendable {
     ///   - request: Who waits.
     ///   - id: The wait's identifier, from ``nextIdentifier()``.
     ///   - presence: Ends when the client goes, also before the wait was added.
+    /// - Throws: The problem to answer with.
     func enter(
         _ request: ServiceRequest,
         _ id: UInt64,
