@@ -136,8 +136,8 @@ let package = Package(
         .target(
             name: "LatchkeyService",
             dependencies: [
-                "CGnuTLS", "CLatchkeyPages", "CLatchkeySystem", "LatchkeyContention",
-                "LatchkeyHTTP",
+                "CGnuTLS", "CLatchkeyPages", "CLatchkeySystem", "LatchkeyClient",
+                "LatchkeyContention", "LatchkeyHTTP",
                 "LatchkeyMachine", "LatchkeyMetrics", "LatchkeyOperations", "LatchkeyPersistence",
                 "LatchkeySettings", "LatchkeyStore", "LatchkeyStrategies", "LatchkeyTrace",
             ]

@@ -22,12 +22,16 @@ final class Readiness: Sendable {
 
     private let state: Guarded<State>
     private let isInsecure: Bool
+    /// Nil unless the service was started to follow another one.
+    private let follow: FollowState?
 
     /// - Parameters:
     ///   - isRecovering: Whether data is read first.
     ///   - isInsecure: Whether other machines can reach the service, and everybody may do
     ///     everything.
-    init(isRecovering: Bool, isInsecure: Bool = false) {
+    ///   - follow: What the service follows.
+    init(isRecovering: Bool, isInsecure: Bool = false, follow: FollowState? = nil) {
+        self.follow = follow
         state = Guarded(State(isRecovering: isRecovering))
         self.isInsecure = isInsecure
     }
@@ -64,7 +68,9 @@ final class Readiness: Sendable {
             let detail = "Everybody who can connect may do everything (--insecure)."
             checks.append(Check(name: "access", isPassed: true, detail: detail))
         }
-        if state.isRecovering {
+        if let follow {
+            checks.append(follow.check)
+        } else if state.isRecovering {
             let detail = "\(state.readCount) of \(state.rowCount) rows of the data are read."
             checks.append(Check(name: "recovered", isPassed: false, detail: detail))
         } else if let persistence = state.persistence {

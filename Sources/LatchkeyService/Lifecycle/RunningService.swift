@@ -24,6 +24,7 @@ package final class RunningService: Sendable {
     private let access: AccessControl?
     private let certificate: ServedCertificate?
     private let audit: AuditLog?
+    private let follower: Follower?
     private let readiness: Readiness
     private let overview: Overview
     private let admin: AdminServer?
@@ -59,7 +60,12 @@ package final class RunningService: Sendable {
         let meters = ContentionMeters()
         let answers = configuration.answerBudget
         let keepsData = !configuration.persistence.path.isEmpty
-        let readiness = Readiness(isRecovering: keepsData, isInsecure: configuration.isInsecure)
+        let follower = configuration.follower(log)
+        let readiness = Readiness(
+            isRecovering: keepsData,
+            isInsecure: configuration.isInsecure,
+            follow: follower?.state
+        )
         let profile = configuration.isProfiling ? ContentionProfile() : nil
         let operating = OperatingRoutes(
             strategy: configuration.strategy,
@@ -70,10 +76,11 @@ package final class RunningService: Sendable {
             readiness: readiness,
             program: configuration.program
         )
-        var table = configuration.table(registry, answers, access, audit)
+        var table = configuration.table(registry, answers, access, audit, follower?.state)
         operating.addProbes(to: &table)
         let gate = RouterGate(configuration.router(table, isRecovering: true))
-        let early = keepsData ? try Self.listen(configuration.http, gate, log) : nil
+        let isEarly = keepsData || follower != nil
+        let early = isEarly ? try Self.listen(configuration.http, gate, log) : nil
         let admin = try configuration.startAdmin(table, log)
         do throws(StartFailure) {
             let maker = StoreRouteMaker(
@@ -85,7 +92,10 @@ package final class RunningService: Sendable {
                 recorder: recorder,
                 data: keepsData ? try configuration.openData(log) : nil,
                 readiness: readiness,
-                table: table
+                table: table,
+                following: try follower.map { (follower) throws(StartFailure) in
+                    (follower, try follower.seed())
+                }
             )
             let output = try configuration.strategy.accept(maker).get()
             table = output.table
@@ -104,6 +114,7 @@ package final class RunningService: Sendable {
             self.access = access
             self.certificate = certificate
             self.audit = audit
+            self.follower = follower
             self.readiness = readiness
             self.admin = admin
             state = ServiceState(configuration, maker, output, server, answers, audit)
@@ -140,6 +151,7 @@ package final class RunningService: Sendable {
         OperationMetrics.register(operations, in: registry)
         AccessMetrics.register(access, isInsecure: configuration.isInsecure, in: registry)
         certificate?.register(in: registry)
+        follower?.state.register(in: registry)
         ProcessMetrics.register(in: registry, configuration.program)
         let bounds = state.bounds
         overview.start { bounds.readings.map { OverviewAnswer.Bound($0) } }
@@ -224,6 +236,7 @@ package final class RunningService: Sendable {
     /// blocks a thread that serves, or the disk is slow. Call it once.
     package func drain() -> Drained {
         readiness.drains()
+        follower?.stop()
         watches.drain()
         profiles.drain()
         memory.end()

@@ -47,6 +47,11 @@ extension ServiceConfiguration {
         }
     }
 
+    /// What follows another service; nil if this one leads.
+    func follower(_ log: Log) -> Follower? {
+        follow.isOn ? Follower(follow, FollowState(leader: follow.leader), log) : nil
+    }
+
     /// Whether other machines can reach the service, and everybody may do everything.
     package var isInsecure: Bool {
         access.tokenFile.isEmpty && AllowedHosts.isLoopback(http.host) == false
@@ -92,14 +97,16 @@ extension ServiceConfiguration {
         _ registry: MetricRegistry,
         _ answers: AnswerBudget,
         _ access: AccessControl?,
-        _ audit: AuditLog?
+        _ audit: AuditLog?,
+        _ follow: FollowState?
     ) -> RouteTable {
         RouteTable(
             metrics: RequestMetrics(
                 registry,
                 sendsServerTiming: sendsServerTiming,
                 answers: answers,
-                audit: audit
+                audit: audit,
+                follow: follow
             ),
             admission: Admission(
                 access: access,

@@ -21,6 +21,8 @@ struct StoreRouteMaker: StrategyVisitor {
     let evictor = Evictor()
     let watches: WatchHub
     let exports: SharedPlaces
+    /// The follower, and the leader's state, of a replica.
+    let following: (follower: Follower, seed: Follower.Seed)?
 
     typealias Output = Result<Made, StartFailure>
 
@@ -43,8 +45,10 @@ struct StoreRouteMaker: StrategyVisitor {
         recorder: TraceRecorder?,
         data: DurableData?,
         readiness: Readiness,
-        table: RouteTable
+        table: RouteTable,
+        following: (follower: Follower, seed: Follower.Seed)?
     ) {
+        self.following = following
         var configuration = configuration
         configuration.storeLimits.valueByteCountMax = configuration.http.bodyBytesMax
         self.configuration = configuration
@@ -54,12 +58,15 @@ struct StoreRouteMaker: StrategyVisitor {
         self.readiness = readiness
         self.data = data
         self.table = table
-        let start = data?.persistence.historyRevision ?? configuration.chosenStart
+        let start =
+            data?.persistence.historyRevision ?? following?.seed.revision
+            ?? configuration.chosenStart
         // What was compacted is not in the history: 0 stands for the revision before that.
         journal = Journal(
             configuration.historyLimits,
             after: start,
-            start: data?.persistence.startRevision
+            // A replica does not know the first one, and no store begins before 0.
+            start: data?.persistence.startRevision ?? (following == nil ? nil : 0)
         )
         watches = WatchHub(
             journal: journal,
@@ -112,9 +119,10 @@ struct StoreRouteMaker: StrategyVisitor {
                 limits: limits,
                 stripeCount: stripeCount,
                 strategy: strategy,
-                after: journal.start
+                after: journal.last
             )
             meter?.observeBacklog { store.backlogCount }
+            follow(store)
             var made = serve(store, { store.usage }, quotaUsage: { store.quotaUsage })
             if isAsynchronous { made.fullestBacklog = { store.fullestBacklogCount } }
             return .success(made)
@@ -131,6 +139,26 @@ struct StoreRouteMaker: StrategyVisitor {
             var made = made
             if isAsynchronous { made.fullestBacklog = { store.fullestBacklogCount } }
             return made
+        }
+    }
+
+    /// Gives a replica's store the leader's state, and has it follow.
+    private func follow(_ store: PropertyStore<some Strategy>) {
+        guard let (follower, seed) = following else { return }
+        let followed = FollowedStore(store, journal)
+        followed.replace(with: seed.properties, at: seed.revision)
+        follower.start(followed, seed)
+    }
+
+    /// Nil unless the service follows.
+    private var promotion: (@Sendable (@escaping @Sendable (Revision?) -> Void) -> Void)? {
+        guard let follower = following?.follower else { return nil }
+        return { [expiries] completion in
+            follower.promote { revision in
+                // They came by no commit of this service. From now on it removes what expires.
+                if revision != nil { expiries.rebuild() }
+                completion(revision)
+            }
         }
     }
 
@@ -195,6 +223,7 @@ struct StoreRouteMaker: StrategyVisitor {
         history.add(to: &table)
         WatchRoutes(store: watched, hub: watches).add(to: &table)
         WatchListRoutes(hub: watches, store: watched).add(to: &table)
+        PromoteRoute(promote: promotion).add(to: &table)
         let operations = Operations(
             configuration,
             store: serving,

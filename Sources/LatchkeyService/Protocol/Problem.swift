@@ -68,6 +68,8 @@ package enum Problem: String, CaseIterable, Sendable {
     case tooManyAnswers = "too-many-answers"
     case profilingOff = "profiling-off"
     case tooManyProfiles = "too-many-profiles"
+    case notLeader = "not-leader"
+    case notFollowing = "not-following"
 
     package var status: Int {
         switch self {
@@ -105,6 +107,8 @@ package enum Problem: String, CaseIterable, Sendable {
         case .fetchFailed: 502
         case .tooManyOperations: 503
         case .tooManyExports, .tooManyAnswers, .tooManyProfiles: 503
+        case .notLeader: 421
+        case .notFollowing: 409
         }
     }
 
@@ -128,6 +132,8 @@ package enum Problem: String, CaseIterable, Sendable {
         case .notAnInteger: "The property is not a 64-bit integer."
         case .overflow: "The sum is not a 64-bit integer."
         case .gone: "This revision is not in the history."
+        case .notLeader: "This service follows another one and takes no changes."
+        case .notFollowing: "The service follows no other one."
         case .valueTooLarge: "The value would be too large."
         case .transactionTooLarge: "The transaction works on too many bytes."
         case .preconditionFailed: "The property does not meet the conditions of the request."
@@ -344,6 +350,10 @@ package enum Problem: String, CaseIterable, Sendable {
             "Nothing was changed. Try again after the time in Retry-After, or raise --answer-bytes."
         case .profilingOff:
             "Start the service with --profile, or with LATCHKEY_PROFILE=true."
+        case .notLeader:
+            "Send the request to the address in leader, which Latchkey-Leader has, too."
+        case .notFollowing:
+            "Promote a service that was started with --follow, and once."
         case .tooManyProfiles:
             "Try again after the time in Retry-After. At most 8 profiles are taken at once."
         }
@@ -363,11 +373,13 @@ package enum Problem: String, CaseIterable, Sendable {
     /// - Parameters:
     ///   - detail: A sentence.
     ///   - extensions: Further members.
+    ///   - leader: The address of the service that takes changes.
     ///   - request: The identifier of the request, if it has a line in the audit log.
     /// - Returns: The text.
     package func json(
         detail: String? = nil,
         extensions: KeyValuePairs<String, Int> = [:],
+        leader: String? = nil,
         request: String? = nil
     ) -> [UInt8] {
         var json = JSONWriter()
@@ -379,6 +391,7 @@ package enum Problem: String, CaseIterable, Sendable {
             for (name, value) in extensions {
                 object.member(name, value)
             }
+            if let leader { object.member("leader", leader) }
             if let request { object.member("request", request) }
         }
         return json.bytes

@@ -18,6 +18,7 @@ final class Export: @unchecked Sendable {
     private let queue: DispatchQueue
     private let time: Timestamp
     private let revision: Revision
+    private let isForReplica: Bool
     private let sent: @Sendable (Int) -> Void
     /// Nil when the export is over.
     private var progress: (walk: StateWalk, permit: ExportQueue.Permit)?
@@ -30,11 +31,13 @@ final class Export: @unchecked Sendable {
     init(
         _ walk: StateWalk,
         _ permit: ExportQueue.Permit,
+        isForReplica: Bool,
         on queue: DispatchQueue,
         sent: @escaping @Sendable (Int) -> Void
     ) {
         self.queue = queue
         self.sent = sent
+        self.isForReplica = isForReplica
         time = walk.time
         revision = walk.revision
         progress = (walk, permit)
@@ -85,7 +88,11 @@ final class Export: @unchecked Sendable {
         piece.reserveCapacity(ResponseStream.bufferBytesMax / 2)
         while piece.count < Self.pieceByteCount, !isWhole {
             if let property = progress?.walk.next() {
-                ExportLine.append(property, at: time, to: &piece)
+                if isForReplica {
+                    ExportLine.append(exactly: property, to: &piece)
+                } else {
+                    ExportLine.append(property, at: time, to: &piece)
+                }
                 propertyCount += 1
             } else {
                 ExportLine.appendEnd(count: propertyCount, revision: revision, to: &piece)

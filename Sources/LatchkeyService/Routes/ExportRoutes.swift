@@ -23,7 +23,11 @@ struct ExportRoutes: Sendable {
     }
 
     private func export(_ request: ServiceRequest) throws(RequestFailure) {
-        let query = try request.query(["prefix", "revision"])
+        let query = try request.query(["prefix", "revision", "replica"])
+        let isForReplica = try Query.flag(query["replica"], name: "replica", default: false)
+        guard !isForReplica || query["revision"] == nil else {
+            throw RequestFailure(.invalidQuery, "Give revision or replica, not both.")
+        }
         try request.checkAnswerRoom()
         let prefix = OwnedBytes(try request.prefix(query["prefix"], .read))
         let revision = try query["revision"].map { (text) throws(RequestFailure) in
@@ -32,7 +36,12 @@ struct ExportRoutes: Sendable {
         let permit = try exports.enter(request.client)
         store.snapshot { snapshot in
             guard let revision else {
-                exports.start(permit, StateWalk(snapshot, prefix: prefix), for: request)
+                // A replica needs what has expired until its removal is a commit, too.
+                let walk =
+                    isForReplica
+                    ? StateWalk(snapshot, undoing: [], to: snapshot.revision, prefix: prefix)
+                    : StateWalk(snapshot, prefix: prefix)
+                exports.start(permit, walk, for: request, isForReplica: isForReplica)
                 return
             }
             guard revision <= snapshot.revision else {
@@ -109,10 +118,21 @@ final class ExportQueue: Sendable {
     }
 
     /// Answers the request with the properties of a walk.
-    func start(_ permit: Permit, _ walk: StateWalk, for request: ServiceRequest) {
+    func start(
+        _ permit: Permit,
+        _ walk: StateWalk,
+        for request: ServiceRequest,
+        isForReplica: Bool = false
+    ) {
         let series = request.series
         let revision = walk.revision
-        let export = Export(walk, permit, on: queue, sent: { series.recordSent($0) })
+        let export = Export(
+            walk,
+            permit,
+            isForReplica: isForReplica,
+            on: queue,
+            sent: { series.recordSent($0) }
+        )
         series.record(
             .ok,
             startedNanoseconds: request.exchange.startedNanoseconds,
@@ -128,6 +148,7 @@ final class ExportQueue: Sendable {
             answer.add("Content-Type", "application/x-ndjson")
             answer.add("Latchkey-Revision", revision)
             answer.mustBeRevalidated()
+            request.addAge(to: &answer)
         }
         export.start(stream)
     }

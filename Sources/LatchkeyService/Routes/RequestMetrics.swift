@@ -42,6 +42,8 @@ struct RequestMetrics: Sendable {
     private let answerShareRefusals: ShareRefusals
     /// Nil without an audit log.
     let audit: AuditLog?
+    /// Nil unless the service was started to follow another one.
+    let follow: FollowState?
     /// What has counters.
     private let all = Guarded<[RequestSeries]>([])
 
@@ -49,9 +51,11 @@ struct RequestMetrics: Sendable {
         _ registry: MetricRegistry,
         sendsServerTiming: Bool,
         answers: AnswerBudget,
-        audit: AuditLog? = nil
+        audit: AuditLog? = nil,
+        follow: FollowState? = nil
     ) {
         self.registry = registry
+        self.follow = follow
         self.audit = audit
         self.answers = answers
         answerShareRefusals = ShareRefusals(registry, "answers")
@@ -85,7 +89,8 @@ struct RequestMetrics: Sendable {
             sendsServerTiming: sendsServerTiming,
             answers: answers,
             answerShareRefusals: answerShareRefusals,
-            audit: audit.map { RouteAudit($0, method, route, changes: changes) }
+            audit: audit.map { RouteAudit($0, method, route, changes: changes) },
+            follow: route.hasPrefix("/v1/") ? follow : nil
         )
         let series = RequestSeries(counters)
         all.write { $0.append(series) }
@@ -123,6 +128,12 @@ struct RequestSeries: Sendable {
 
     var sendsServerTiming: Bool {
         unsafe counters._withUnsafeGuaranteedRef { $0.sendsServerTiming }
+    }
+
+    /// When the state was level with the leader's, if the service follows one.
+    @inline(__always)
+    var level: FollowState.Level {
+        unsafe counters._withUnsafeGuaranteedRef { $0.follow?.level ?? .none }
     }
 
     /// What unsent answers hold.
@@ -192,6 +203,7 @@ private final class RequestCounters: Sendable {
     let answers: AnswerBudget
     let answerShareRefusals: ShareRefusals
     let audit: RouteAudit?
+    let follow: FollowState?
     /// Beside `audit`, so that reads do not touch its reference count.
     private let isAudited: Bool
     private let changes: Bool
@@ -211,9 +223,11 @@ private final class RequestCounters: Sendable {
         sendsServerTiming: Bool,
         answers: AnswerBudget,
         answerShareRefusals: ShareRefusals,
-        audit: RouteAudit?
+        audit: RouteAudit?,
+        follow: FollowState?
     ) {
         self.audit = audit
+        self.follow = follow
         isAudited = audit != nil
         changes = audit?.changes ?? false
         self.answers = answers

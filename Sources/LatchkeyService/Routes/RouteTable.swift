@@ -48,6 +48,7 @@ struct RouteTable {
     ///   - isRepeatable: Whether clients can repeat a request with an `Idempotency-Key`. For all
     ///     routes that change state. The answer must be made with ``ServiceRequest``, and must not
     ///     be a stream.
+    ///   - isLocal: Whether it changes no state that a replica has from its leader.
     ///   - checkHead: Called at the head of a request with a body, before `handle`; may give the
     ///     body a reader.
     ///   - handle: Answers the request.
@@ -58,14 +59,17 @@ struct RouteTable {
         statuses: [UInt16],
         servesRefused: Bool = false,
         isRepeatable: Bool = false,
+        isLocal: Bool = false,
         checkHead: Handler? = nil,
         handle: @escaping Handler
     ) {
         let repetition = isRepeatable ? repetition : nil
         let admission = admission
         let added = (isRepeatable ? Self.repeatableStatuses : []) + admission.statuses
-        let statuses = Set(statuses).union(added).sorted()
         let changes = method != .get
+        let follow = changes && !isLocal ? metrics.follow : nil
+        let refusals: [UInt16] = follow == nil ? [] : [421]
+        let statuses = Set(statuses).union(added + refusals).sorted()
         let series = metrics.series(
             method: method,
             route: pattern,
@@ -87,6 +91,7 @@ struct RouteTable {
                 let counts = checkHead != nil
                 guard
                     isOpen || admission.admits(&request, need, counts: counts, isShared: isShared),
+                    follow?.refuses(request) != true,
                     let checkHead
                 else { return }
                 Self.run(checkHead, request, match)
@@ -106,6 +111,7 @@ struct RouteTable {
                 guard admission.admits(&request, need, counts: counts, isShared: isShared)
                 else { return }
             }
+            if let follow, follow.refuses(request) { return }
             if let repetition, repetition.handles(request, match, handle) {
                 return
             }

@@ -13,11 +13,14 @@ struct ServiceRequest: Sendable {
     var caller: Caller
     /// Nil unless repeats of the request get its answer.
     var keeper: AnswerKeeper?
+    /// From before anything was read: what is read can only be newer.
+    private let level: FollowState.Level
 
     init(_ exchange: Exchange, _ series: RequestSeries, _ caller: Caller) {
         self.exchange = exchange
         self.caller = caller
         self.series = series
+        level = series.level
         timing = series.sendsServerTiming ? RequestTiming() : nil
     }
 
@@ -78,12 +81,21 @@ struct ServiceRequest: Sendable {
             if let timing {
                 answer.add("Server-Timing", text: timing)
             }
+            addAge(to: &answer)
             // Not among the kept fields, as above.
             if let identifier {
                 answer.add("Latchkey-Request-Id", text: identifier)
             }
         }
         keeper?.keep(status, fields: keptFields, body: keptBody)
+    }
+
+    /// Says how old the state can be, if it is that of a leader.
+    @inline(__always)
+    func addAge(to answer: inout ResponseFields) {
+        if level != .none {
+            answer.add("Latchkey-Age", text: level.ageText)
+        }
     }
 
     /// What is to be stored with a commit: who has made it; and the key of the request, with the
@@ -188,11 +200,17 @@ struct ServiceRequest: Sendable {
         _ problem: Problem,
         detail: String? = nil,
         extensions: KeyValuePairs<String, Int> = [:],
+        leader: String? = nil,
         retryAfterSeconds: Int? = nil,
         fields: (inout ResponseFields) -> Void = { _ in },
         audit: (inout AuditDetail) -> Void = { _ in }
     ) {
-        let text = ProblemText(problem: problem, detail: detail, extensions: extensions)
+        let text = ProblemText(
+            problem: problem,
+            detail: detail,
+            extensions: extensions,
+            leader: leader
+        )
         respond(
             HTTPStatus(rawValue: UInt16(problem.status)),
             body: .bytes(text.json()),
@@ -231,10 +249,11 @@ struct ProblemText {
     let problem: Problem
     let detail: String?
     let extensions: KeyValuePairs<String, Int>
+    let leader: String?
 
     /// The JSON, with the identifier of the request if it has one.
     func json(request: String? = nil) -> [UInt8] {
-        problem.json(detail: detail, extensions: extensions, request: request)
+        problem.json(detail: detail, extensions: extensions, leader: leader, request: request)
     }
 }
 

@@ -97,14 +97,24 @@ struct HistoryRoutes: Sendable {
     }
 
     private func changes(_ request: ServiceRequest) throws(RequestFailure) {
-        let query = try request.query(["after", "limit", "prefix"])
+        let query = try request.query(["after", "limit", "prefix", "replica"])
+        let isForReplica = try Query.flag(query["replica"], name: "replica", default: false)
+        guard !isForReplica || query["prefix"] == nil else {
+            throw RequestFailure(.invalidQuery, "Give prefix or replica, not both.")
+        }
         let after = query["after"] == nil ? nil : try Self.revision(query["after"], "after")
         let limit = try ServiceRequest.limit(query["limit"], default: 100, max: Self.changesMax)
         let filter = WatchFilter.prefix(try request.prefix(query["prefix"], .read))
         store.whenCaughtUp { latest in
             let journal = store.journal
             let place = after.map(journal.named) ?? journal.oldest
-            goOn(request, ChangePage(after: place, latest: latest, limit: limit), filter)
+            let page = ChangePage(
+                after: place,
+                latest: latest,
+                limit: limit,
+                isForReplica: isForReplica
+            )
+            goOn(request, page, filter)
         }
     }
 
