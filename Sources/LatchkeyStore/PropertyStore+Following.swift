@@ -32,7 +32,7 @@ extension PropertyStore {
     /// Submits a write to all stripes, again and again while the strategy refuses it.
     ///
     /// Where readers do not wait for writers, the revision follows when the tables are published:
-    /// nobody is shown the revision without its properties.
+    /// no reader is shown the revision without its properties.
     private func changeAll(
         to revision: Revision,
         _ completion: @escaping @Sendable () -> Void,

@@ -24,7 +24,7 @@ final class FollowState: Sendable {
     struct Level: Sendable, Equatable {
         fileprivate let nanoseconds: UInt64
 
-        /// The service follows nobody.
+        /// The service follows no other one.
         static let none = Self(nanoseconds: .max)
 
         /// The seconds since then, rounded up to a millisecond.
@@ -136,7 +136,7 @@ final class FollowState: Sendable {
             case .following:
                 (true, "following \(leader), level \(level.ageText) s ago.\(reason)")
             case .diverged: (false, "diverged from \(leader).\(reason)")
-            case .promoted: (true, "promoted: it follows nobody any more.")
+            case .promoted: (true, "promoted: it follows no other service any more.")
             }
         return Readiness.Check(name: "following", isPassed: isPassed, detail: text)
     }

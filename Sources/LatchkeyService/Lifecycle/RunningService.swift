@@ -67,15 +67,7 @@ package final class RunningService: Sendable {
             follow: follower?.state
         )
         let profile = configuration.isProfiling ? ContentionProfile() : nil
-        let operating = OperatingRoutes(
-            strategy: configuration.strategy,
-            meters: meters,
-            profile: profile,
-            registry: registry,
-            context: Fingerprint.Context(configuration),
-            readiness: readiness,
-            program: configuration.program
-        )
+        let operating = OperatingRoutes(configuration, meters, profile, registry, readiness)
         var table = configuration.table(registry, answers, access, audit, follower?.state)
         operating.addProbes(to: &table)
         let gate = RouterGate(configuration.router(table, isRecovering: true))
@@ -93,9 +85,7 @@ package final class RunningService: Sendable {
                 data: keepsData ? try configuration.openData(log) : nil,
                 readiness: readiness,
                 table: table,
-                following: try follower.map { (follower) throws(StartFailure) in
-                    (follower, try follower.seed())
-                }
+                following: try follower?.seeded()
             )
             let output = try configuration.strategy.accept(maker).get()
             table = output.table

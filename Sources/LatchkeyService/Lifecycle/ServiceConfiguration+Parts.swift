@@ -1,3 +1,4 @@
+internal import LatchkeyContention
 internal import LatchkeyHTTP
 internal import LatchkeyMachine
 internal import LatchkeyMetrics
@@ -175,4 +176,24 @@ extension HTTPServerConfiguration {
 
 extension Problem {
     var text: String { String(decoding: json(), as: UTF8.self) }
+}
+
+extension OperatingRoutes {
+    init(
+        _ configuration: ServiceConfiguration,
+        _ meters: ContentionMeters,
+        _ profile: ContentionProfile?,
+        _ registry: MetricRegistry,
+        _ readiness: Readiness
+    ) {
+        self.init(
+            strategy: configuration.strategy,
+            meters: meters,
+            profile: profile,
+            registry: registry,
+            context: Fingerprint.Context(configuration),
+            readiness: readiness,
+            program: configuration.program
+        )
+    }
 }
