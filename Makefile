@@ -135,6 +135,7 @@ tidy: build-tests ## the rules for the whole tree
 
 .PHONY: unit
 unit: build-tests ## unit tests, laws, the process on loopback (ARGS="--filter StripedTests")
+	scripts/require test
 	swift test $(DEBUG) --skip-build --disable-xctest --skip TidyTests $(WIDTH) $(ARGS) </dev/null
 
 .PHONY: diagnostics
@@ -186,10 +187,7 @@ dashboard: build ## the page at / in headless Chromium (ARGS="--screenshots FOLD
 
 .PHONY: clients
 clients: build ## the files of clients/ and the recipes; curl, a library and a browser; pprof
-	scripts/require test
-	scripts/require dashboard
-	scripts/require pprof
-	scripts/require clients
+	scripts/require test dashboard pprof clients
 	Tests/clients/run.py --binary $(RELEASE_BINARY)
 
 .PHONY: proxies

@@ -185,7 +185,7 @@ void latchkey_http_connection_release(connection *c) {
     if (c->reader != NULL) {
         latchkey_http_body_leave(c);
     }
-    if (c->gone.release != NULL) {
+    if (c->gone != NULL) {
         latchkey_http_gone_release(c);
     }
     latchkey_http_own_unshare(c);

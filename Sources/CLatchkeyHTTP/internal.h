@@ -214,8 +214,7 @@ struct connection {
     uint32_t answer_status;
     bool answer_close;
     latchkey_http_stream *stream;  // the body of the answer, or NULL (set and cleared under lock)
-    latchkey_http_gone gone;       // `release` is NULL without an owner that wants to know (gone.c)
-    bool is_gone_told;
+    latchkey_http_gone *gone;      // the owners that want to know, or NULL (gone.c)
     // The request's own deadline for its answer: 0 for `answer_milliseconds`, UINT32_MAX for none.
     _Atomic uint32_t answer_milliseconds;
     atomic_uint answer_state;
@@ -470,10 +469,10 @@ void latchkey_http_gone_note(connection *c);
 // Tells the owners of all requests that were noted.
 void latchkey_http_gone_tell_all(latchkey_http_server *server);
 
-// Tells the owner of a request that was taken away, once. The caller holds the connection.
+// Tells the owners of a request that was taken away, each once. The caller holds the connection.
 void latchkey_http_gone_tell(connection *c);
 
-// Whether the owner of a request wants to know.
+// Whether an owner of a request wants to know.
 bool latchkey_http_gone_is_awaited(connection *c);
 
 // Gives up the callbacks of a request that is over.

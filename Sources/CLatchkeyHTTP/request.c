@@ -235,7 +235,7 @@ void latchkey_http_request_completed(void *context, struct MHD_Connection *mhd,
         latchkey_http_short_drop(c, c->answer);
         c->answer = NULL;
     }
-    if (UNLIKELY(c->gone.release != NULL)) {
+    if (UNLIKELY(c->gone != NULL)) {
         latchkey_http_gone_release(c);
     }
     latchkey_http_own_unshare(c);

@@ -59,7 +59,7 @@ extension StoreLimits: Configurable {
             1...1_073_741_824,
             unit: .bytes,
             "The maximum length of all values that one transaction compares, increments and "
-                + "merges."
+                + "merges. A property that a step of a prefix looks at counts 64 and its name."
         ),
         .integer(
             "max-json-depth",

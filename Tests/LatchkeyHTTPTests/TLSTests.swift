@@ -179,9 +179,12 @@ struct TLSTests {
         mode: TestServer.Mode
     ) async throws {
         let server = try TestServer(mode) { $0.connectionsMax = 4 }
-        // The last three are over the bound, and are refused from the begin.
+        // The last three are over the bound, and are refused from the begin, or, on a slow machine,
+        // take the places of the first ones.
         let half = try (0..<7).map { _ in try Self.plain(server) }
-        try await server.await("half handshakes") { $0.handshaking == half.count }
+        try await server.await("half handshakes") {
+            $0.handshaking + Int($0.handshakeFailedTotal) == half.count
+        }
         // Sleeps because that time is what is tested.
         try await Task.sleep(for: .milliseconds(1100))
         let clients = try (0..<4).map { _ in try server.client() }

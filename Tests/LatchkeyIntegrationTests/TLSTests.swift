@@ -196,14 +196,14 @@ struct TLSTests {
         let flags = try folder.tlsFlags(TestCertificate()) + tokens.flags + ["--admin-port", "0"]
         let service = try RunningService(ServeCommand.configuration(["--port", "0"] + flags))
         let ports = [service.port, try #require(service.adminPort)]
-        ports.forEach { EncryptedPorts.set($0, isEncrypted: true) }
+        for port in ports { EncryptedPorts.set(port, isEncrypted: true) }
         try await offPool {
             let site = Site(port: ports[0])
             let answer = try site.ask("POST", "/v1/session", headers: tokens.headers("ci"))
             #expect(answer.headers["set-cookie"]?.hasSuffix("; Secure") == true)
             #expect(try Site(port: ports[1]).ask("GET", "/healthz").status == 200)
         }
-        ports.forEach { EncryptedPorts.set($0, isEncrypted: false) }
+        for port in ports { EncryptedPorts.set(port, isEncrypted: false) }
         #expect(try await offPool { service.drain() }.isWritten)
         withExtendedLifetime(folder) {}
     }

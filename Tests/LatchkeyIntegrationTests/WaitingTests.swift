@@ -1,6 +1,8 @@
 import Foundation
+import LatchkeyClient
 import LatchkeyStrategies
 import LatchkeyTestSupport
+import Synchronization
 import Testing
 
 /// Transactions and pops that wait, and what leases, limits and queues are made of.
@@ -82,6 +84,128 @@ struct WaitingTests {
             let answer = try again.answer()
             #expect(answer.text.contains(#""succeeded":true"#))
             #expect(try client.request("GET", "/v1/properties/lock").text == "2")
+        }
+    }
+
+    /// Its request has two owners: who waits for the key, and who waits for the conditions.
+    @Test(arguments: [[], ["--thread-per-connection"]])
+    func `a repeat that waits for its key and then for its turn is given up, too`(
+        flags: [String]
+    ) async throws {
+        try await Deployment.inProcess.serve(flags) { site in
+            let client = try site.client()
+            _ = try client.request("PUT", "/v1/properties/lock", body: [0x31])
+            let first = try site.client()
+            try first.send(Self.acquire(2, 60, key: "k"))
+            try site.awaitMetric("latchkey_watchers", 1)
+            let others = try (0..<2).map { _ in
+                let other = try site.client()
+                try other.send(Self.acquire(2, 60, key: "k"))
+                return other
+            }
+            try site.awaitMetric("latchkey_http_suspended_requests", 3)
+            first.close()
+            try site.awaitMetric("latchkey_http_suspended_requests", 2)
+            try site.awaitMetric("latchkey_watchers", 1)
+            others[0].close()
+            others[1].close()
+            try site.awaitMetric("latchkey_watchers", 0)
+            _ = try client.request("DELETE", "/v1/properties/lock")
+            #expect(try client.request("GET", "/v1/properties/lock").status == 404)
+        }
+    }
+
+    /// The branch for the end of the time is nothing that a client which has gone asks for.
+    @Test func `the other branch is not taken for a client that has gone`() async throws {
+        try await Deployment.inProcess.serve { site in
+            let client = try site.client()
+            let body = #"""
+                {"if":[{"name":"none","absent":false}],"then":[],"else":[{"put":"late","value":1}]}
+                """#
+            let gone = try site.client()
+            try gone.send(
+                "POST /v1/transactions?wait=60 HTTP/1.1\r\nHost: localhost\r\n"
+                    + "Content-Type: application/json\r\n"
+                    + "Content-Length: \(body.utf8.count)\r\n\r\n\(body)"
+            )
+            try site.awaitMetric("latchkey_watchers", 1)
+            gone.close()
+            try site.awaitMetric("latchkey_watchers", 0)
+            #expect(try client.request("GET", "/v1/properties/late").status == 404)
+        }
+    }
+
+    @Test func `without conditions there is nothing to wait for`() async throws {
+        try await Deployment.inProcess.serve { site in
+            let client = try site.client()
+            for body in [#"{"then":[{"put":"a","value":1}]}"#, #"{"then":[{"count":"a"}]}"#] {
+                let answer = try client.request(
+                    "POST",
+                    "/v1/transactions?wait=60",
+                    headers: Self.json,
+                    body: Array(body.utf8)
+                )
+                #expect(answer.text.contains(#""succeeded":true"#))
+            }
+        }
+    }
+
+    /// A line that is refused as a whole would come back as a whole.
+    @Test func `a full backlog does not end the waits of a line`() async throws {
+        let flags = ["--backlog", "1", "--stripes", "1", "--strategy", "serial-queue-async"]
+        try await Deployment.inProcess.serve(flags) { site in
+            func insist(_ client: HTTPClient, _ method: String, _ status: Int) throws {
+                while true {
+                    let answer = try client.request(
+                        method,
+                        "/v1/properties/lock",
+                        body: method == "PUT" ? [0x30] : nil
+                    )
+                    if answer.status == status { return }
+                    try #require(answer.problem == "backlog-full")
+                }
+            }
+            let holder = try site.client()
+            try insist(holder, "PUT", 201)
+            var waiting: [HTTPClient] = []
+            for number in 1...6 {
+                let client = try site.client()
+                try client.send(Self.acquire(number, 60))
+                try site.awaitMetric("latchkey_watchers", number)
+                waiting.append(client)
+            }
+            let isOver = Atomic(false)
+            let crowd = (0..<6).map { _ in
+                TestThread {
+                    guard let client = try? site.client() else { return }
+                    while !isOver.load(ordering: .relaxed) {
+                        _ = try? client.request("POST", "/v1/properties/n/increment")
+                    }
+                }
+            }
+            defer {
+                isOver.store(true, ordering: .relaxed)
+                for thread in crowd { thread.join() }
+            }
+            for (index, client) in waiting.enumerated() {
+                try insist(holder, "DELETE", 204)
+                let answer = try client.answer()
+                #expect(answer.status == 200, "\(index): \(answer.text)")
+            }
+        }
+    }
+
+    /// The time to live counts from the try that was sent first: the answer can be that of then.
+    @Test func `a lease counts from its first try`() async throws {
+        try await Deployment.inProcess.serve { site in
+            let origin = "http://127.0.0.1:\(site.port)"
+            let client = Client(ServiceConnection(origin: origin, timeLimit: .seconds(20)))
+            let lock = LeaseClient(client, name: "a", timeToLive: .seconds(60), holder: "me")
+            let attempt = lock.attempt(nil)
+            let first = try lock.acquire(attempt, isCancelled: { false })
+            let repeated = try lock.acquire(attempt, isCancelled: { false })
+            #expect(first != nil)
+            #expect(first == repeated)
         }
     }
 

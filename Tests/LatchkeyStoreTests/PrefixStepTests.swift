@@ -235,6 +235,21 @@ struct PrefixStepTests {
         }
     }
 
+    /// Each walk looks at all that the steps before it have changed.
+    @Test func `the changes of a transaction count with each step of a prefix`() {
+        var limits = StoreLimits()
+        limits.transactionByteCountMax = 10_000
+        let store = BlockingStore(stripeCount: 4, limits: limits) { LockStrategy() }
+        let puts = (0..<60).map { Change.Step.put("z/\($0)", "1") }
+        for step in [Change.Step.count("a/"), .deletePrefix("a/"), .pop("a/")] {
+            guard case .failure(let refusal) = store.commit(puts + [step, step, step]) else {
+                Issue.record("it was not refused")
+                return
+            }
+            #expect(refusal == .step(62, .then, .transactionTooLarge))
+        }
+    }
+
     @Test func `a transaction that waits is refused as long as it cannot be made`() throws {
         let store = BlockingStore<PropertyStore<LockStrategy>>(stripeCount: 4)
         func decide(_ transaction: Transaction) -> Decision {

@@ -15,6 +15,7 @@ typedef struct owner {
     atomic_uint gones;
     atomic_uint releases;
     atomic_bool answers;  // as soon as it is told
+    latchkey_http_gone callbacks[2];
 } owner;
 
 static owner owners[OWNERS_MAX];
@@ -36,8 +37,9 @@ static void release(void *context) {
 }
 
 static void want_to_know(owner *o) {
-    latchkey_http_gone callbacks = {gone, release, o};
-    latchkey_http_request_when_gone(o->request, &callbacks);
+    bool again = o->callbacks[0].release != NULL;
+    o->callbacks[again] = (latchkey_http_gone){.gone = gone, .release = release, .context = o};
+    latchkey_http_request_when_gone(o->request, &o->callbacks[again]);
 }
 
 // `/answer` answers as soon as it is told, `/unasked` does not ask, `/now` answers at once. All
@@ -147,6 +149,31 @@ static void tells_of_clients_before_the_deadline(void) {
     subject_stop(&s, 1000);
 }
 
+// A request that waits for its turn, and then for something else, has two owners.
+static void tells_two_owners(void) {
+    start_owning(subject_options(threads));
+    for (unsigned i = 0; i < 2; i++) {
+        client_send(&c, GET("/wait"));
+        owner *o = owner_at(i);
+        CHECK(subject_await_suspended(&s, 1));
+        if (i == 0) {
+            want_to_know(o);
+        }
+        client_close(&c);
+        CHECK(await_count(&o->gones, i == 0 ? 2 : 1));
+        if (i == 1) {
+            want_to_know(o);
+            CHECK(o->gones == 2);
+        }
+        CHECK(o->releases == 0);
+        respond_text(o->request, 200, "in vain");
+        CHECK(await_count(&o->releases, 2) && o->gones == 2);
+        CHECK(client_open(&c, s.port));
+    }
+    client_close(&c);
+    subject_stop(&s, 1000);
+}
+
 // An answer that no handler makes can be read by the page that asks, as the handler said.
 static void says_who_may_read(void) {
     latchkey_http_options options = subject_options(threads);
@@ -228,6 +255,7 @@ const test_case gone_cases[] = {
     {"tells owners of clients that left", tells_of_clients_that_left},
     {"tells owners of deadlines and of stop", tells_of_deadlines_and_stop},
     {"tells owners of clients before the deadline", tells_of_clients_before_the_deadline},
+    {"tells two owners", tells_two_owners},
     {"says who may read an answer of its own", says_who_may_read},
     {"tells no owner of answers", tells_no_owner_of_answers},
     {"tells owners amid answers", tells_amid_answers},

@@ -473,7 +473,8 @@ bool latchkey_http_request_belong(latchkey_http_request *request, uint64_t numbe
 // answer.
 void latchkey_http_request_wait(latchkey_http_request *request, uint32_t milliseconds);
 
-// How the owner of a request is told that it was taken away.
+// How an owner of a request is told that it was taken away. Stays in place until `release`, which
+// may free it.
 typedef struct latchkey_http_gone {
     // The request was taken away: its client has gone, it is late, or the server stops. It must be
     // answered all the same, in vain, and may be used until then. Called at most once, and never
@@ -482,14 +483,16 @@ typedef struct latchkey_http_gone {
     // Nothing is called any more. Called exactly once, after the answer, on any thread. Not NULL.
     void (*release)(void *context);
     void *context;  // given to both
+    // The server's; begin as zero.
+    struct latchkey_http_gone *next;
+    bool is_told;
 } latchkey_http_gone;
 
 // Has the owner of a request told if it is taken away, or was already: for one that holds something
 // as long as its request waits. The end of the client, or of its half of the connection, is noticed
-// within about two ticks, as after latchkey_http_request_wait(). Once for a request; the structure
-// is copied. Any thread, until the answer.
-void latchkey_http_request_when_gone(latchkey_http_request *request,
-                                     const latchkey_http_gone *gone);
+// within about two ticks, as after latchkey_http_request_wait(). A request can have several owners.
+// Any thread, until the answer.
+void latchkey_http_request_when_gone(latchkey_http_request *request, latchkey_http_gone *gone);
 
 // Answers the request, once; the request must not be used afterwards. Takes the response over. A
 // response of NULL stands for one that could not be made and answers 500 without a body. A body is

@@ -7,33 +7,33 @@ extension Exchange {
     ///
     /// For an owner that holds something as long as the request waits, such as a place among a
     /// bounded number. A request that was taken away already is told at once. It must be answered
-    /// all the same, in vain. Once for an exchange, on any thread, until it is answered.
+    /// all the same, in vain. Also several times for an exchange: each owner is told. On any
+    /// thread, until it is answered.
     ///
     /// A client that has gone, or has closed its half of the connection, is noticed within half a
     /// second. The request keeps its deadline.
     ///
-    /// **Design.** The C side owns a box with the closure until the request is over, and lets it go
-    /// by a callback on whatever thread that happens.
+    /// **Design.** The C side owns the structure and a box with the closure until the request is
+    /// over, and lets them go by a callback on whatever thread that happens.
     ///
     /// - Parameter tell: called at most once, on any thread, also while the request is being
     ///   answered on another one. Must not block; may answer the exchange.
     package func whenGone(_ tell: @escaping @Sendable () -> Void) {
-        var callbacks = unsafe latchkey_http_gone()
-        unsafe callbacks.context = Unmanaged.passRetained(ClosureBox(tell)).toOpaque()
-        unsafe callbacks.gone = { context in
+        let box = ClosureBox(tell)
+        unsafe box.callbacks.pointee.context = Unmanaged.passRetained(box).toOpaque()
+        unsafe box.callbacks.pointee.gone = { context in
             unsafe Unmanaged<ClosureBox>.fromOpaque(context.unsafelyUnwrapped)
                 .takeUnretainedValue().closure()
         }
-        unsafe callbacks.release = { context in
+        unsafe box.callbacks.pointee.release = { context in
             unsafe Unmanaged<ClosureBox>.fromOpaque(context.unsafelyUnwrapped).release()
         }
-        unsafe latchkey_http_request_when_gone(request, &callbacks)
+        unsafe latchkey_http_request_when_gone(request, box.callbacks)
     }
 }
 
 extension Exchange {
-    /// Begins to notice that this request is taken away, as ``whenGone(_:)`` does, once for an
-    /// exchange.
+    /// Begins to notice that this request is taken away, as ``whenGone(_:)`` does.
     ///
     /// - Returns: what says so, also when the exchange must not be used any more.
     package func presence() -> Presence {
@@ -59,10 +59,20 @@ package final class Presence: Sendable {
 }
 
 /// What the C side holds for a closure, which has no address.
-private final class ClosureBox: Sendable {
+///
+/// SAFETY: `@unchecked Sendable` because the C side alone changes the structure, under its lock.
+@safe
+private final class ClosureBox: @unchecked Sendable {
     let closure: @Sendable () -> Void
+    let callbacks: UnsafeMutablePointer<latchkey_http_gone>
 
     init(_ closure: @escaping @Sendable () -> Void) {
         self.closure = closure
+        unsafe callbacks = .allocate(capacity: 1)
+        unsafe callbacks.initialize(to: latchkey_http_gone())
+    }
+
+    deinit {
+        unsafe callbacks.deallocate()
     }
 }

@@ -12,9 +12,13 @@ internal import LatchkeyStrategies
 /// so that no commit is missed. Those who wait for the same stand in a line of ``WaitingLines``,
 /// and only the first of them is tried: if it cannot be made, the others cannot, either. So a lock
 /// goes from one to the next in the order in which they came, and a commit leads to one try however
-/// many wait. The others only wait for the end of their time, or for their turn. Nothing of the
-/// transaction is applied for a client that has gone before its try.
+/// many wait. The others only wait for the end of their time, or for their turn. If the strategy's
+/// backlog is full, the first waits for a pause and tries again, so that the line is not used up.
+/// Nothing of the transaction is applied for a client that has gone before its try.
 final class TransactionWait: Sendable {
+    /// Until the next try when the backlog was full.
+    private static let pauseNanoseconds: UInt64 = 100_000_000
+
     /// Of its waits, from ``WatchHub/nextIdentifier()``.
     let id: UInt64
     private let answer: TransactionAnswer
@@ -61,6 +65,10 @@ final class TransactionWait: Sendable {
         do throws(BacklogFull) {
             try routes.store.commitAny(.transaction(transaction), observer, .waiting(round))
         } catch {
+            guard isLast || !isWaiting else {
+                let end = latchkey_system_nanoseconds() + Self.pauseNanoseconds
+                return wait(WatchFilter([]), since, until: end, isWaiting: true)
+            }
             leave(isWaiting)
             request.fail(.backlogFull)
         }
@@ -85,26 +93,26 @@ final class TransactionWait: Sendable {
         wait(filter, since, isWaiting: isWaiting)
     }
 
-    private func wait(_ filter: WatchFilter, _ since: Revision, isWaiting: Bool) {
+    private func wait(
+        _ filter: WatchFilter,
+        _ since: Revision,
+        until pauseEnd: UInt64 = .max,
+        isWaiting: Bool
+    ) {
         if !isWaiting {
             do throws(RequestFailure) {
-                try hub.enter(client)
+                try hub.enter(request, id, presence)
             } catch {
                 leave(false)
                 request.fail(error)
                 return
-            }
-            let (hub, id, presence) = (hub, id, presence)
-            request.exchange.whenGone {
-                presence.end()
-                hub.giveUp(id)
             }
         }
         hub.add(
             WatchWait(
                 filter: filter,
                 since: since,
-                deadlineNanoseconds: deadlineNanoseconds,
+                deadlineNanoseconds: min(pauseEnd, deadlineNanoseconds),
                 caller: request.caller,
                 isAllowed: { [self] in lackedRight == nil && !request.caller.isRevoked },
                 visitor: visitor,
@@ -113,7 +121,8 @@ final class TransactionWait: Sendable {
             id
         )
         // Its client may have gone, or its turn may have come, before it was added.
-        if presence.isOver || filter.parts.isEmpty && routes.lines.isFirst(line, self) {
+        let isInLine = filter.parts.isEmpty && pauseEnd == .max
+        if presence.isOver || isInLine && routes.lines.isFirst(line, self) {
             hub.giveUp(id)
         }
     }
@@ -128,7 +137,10 @@ final class TransactionWait: Sendable {
         switch reason {
         // It is given up when its turn has come, too.
         case .changed, .gone: attempt(isLast: false, isWaiting: true)
-        case .timeUp, .draining: attempt(isLast: true, isWaiting: true)
+        case .timeUp:
+            let isLast = deadlineNanoseconds <= latchkey_system_nanoseconds()
+            attempt(isLast: isLast, isWaiting: true)
+        case .draining: attempt(isLast: true, isWaiting: true)
         case .revoked:
             leave(true)
             request.fail(lackedRight.map { .forbidden($0, request.caller) } ?? .revoked)

@@ -59,12 +59,7 @@ struct LongPoll: Sendable {
         }
         do throws(RequestFailure) {
             if !isWaiting {
-                try hub.enter(client)
-                let (hub, id, presence) = (hub, id, presence)
-                request.exchange.whenGone {
-                    presence.end()
-                    hub.giveUp(id)
-                }
+                try hub.enter(request, id, presence)
             }
             wait(since)
         } catch {

@@ -81,6 +81,25 @@ final class WatchHub: Sendable {
         )
     }
 
+    /// Takes a place among the watchers for a wait, which is given up when its client goes.
+    ///
+    /// - Parameters:
+    ///   - request: Who waits.
+    ///   - id: The wait's identifier, from ``nextIdentifier()``.
+    ///   - presence: Ends when the client goes, also before the wait was added.
+    /// - Throws: The problem to answer with.
+    func enter(
+        _ request: ServiceRequest,
+        _ id: UInt64,
+        _ presence: Presence
+    ) throws(RequestFailure) {
+        try enter(request.client)
+        request.exchange.whenGone { [self] in
+            presence.end()
+            giveUp(id)
+        }
+    }
+
     /// Gives a place among the watchers back.
     ///
     /// A watch that was opened gives it back by itself.
