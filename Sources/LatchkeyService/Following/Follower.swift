@@ -62,7 +62,7 @@ final class Follower: Sendable {
         var pause = Self.retryMillisecondsMin
         while true {
             do throws(Failure) {
-                return try export(connection())
+                return try export(connection()) { EndingSignals.isPending }
             } catch {
                 fail(error)
             }
@@ -193,7 +193,7 @@ final class Follower: Sendable {
         _ connection: ServiceConnection
     ) throws(Failure) {
         state.enters(.seeding)
-        let seed = try export(connection)
+        let seed = try export(connection) { isStopping.load(ordering: .acquiring) }
         guard seed.revision >= store.revision else {
             state.enters(.diverged)
             throw Failure(
@@ -208,7 +208,10 @@ final class Follower: Sendable {
         log.write(.warning, "exported again", ["revision": "\(seed.revision)"])
     }
 
-    private func export(_ connection: ServiceConnection) throws(Failure) -> Seed {
+    private func export(
+        _ connection: ServiceConnection,
+        isCancelled: () -> Bool
+    ) throws(Failure) -> Seed {
         let before = FollowState.now()
         var request = ClientRequest(.get, "/v1/export")
         request.add("replica", "true")
@@ -216,9 +219,9 @@ final class Follower: Sendable {
         var text = LeaderText.State()
         let answer: ClientAnswer
         do throws(ConnectionFailure) {
-            answer = try unsafe connection.stream(request) { bytes in
+            answer = try unsafe connection.stream(request, isCancelled: isCancelled) { bytes in
                 unsafe text.feed(bytes)
-                return !text.isBroken && !isStopping.load(ordering: .acquiring)
+                return !text.isBroken
             }
         } catch {
             throw Failure("The export is cut off: \(error.message).")
