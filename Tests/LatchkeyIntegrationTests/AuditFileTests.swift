@@ -23,6 +23,10 @@ struct AuditFileTests {
         return text.split(separator: "\n")
     }
 
+    private static func isEmpty(_ path: String) throws -> Bool {
+        try FileManager.default.attributesOfItem(atPath: path)[.size] as? Int == 0
+    }
+
     /// The numbers that these members have.
     private static func numbers(_ member: String, _ lines: [Substring]) throws -> [Int] {
         let pattern = try Regex<(Substring, Substring)>("\"\(member)\":(\\d+)")
@@ -51,7 +55,10 @@ struct AuditFileTests {
             var files = [path]
             for number in 1...5 {
                 let count = revisions.read { $0.count }
-                while revisions.read({ $0.count }) < count + 20 { Yield.now() }
+                // A line is written later than its answer.
+                while try revisions.read({ $0.count }) < count + 20 || Self.isEmpty(path) {
+                    Yield.now()
+                }
                 files.append("\(path).\(number)")
                 try FileManager.default.moveItem(atPath: path, toPath: "\(path).\(number)")
                 program.signal(SIGHUP)
