@@ -42,7 +42,7 @@ struct Draft {
         _ step: Change.Step,
         _ prepared: Property?,
         at time: Timestamp,
-        _ limits: StoreLimits,
+        _ valueByteCountMax: Int,
         _ work: inout TransactionWork
     ) throws(Refusal) {
         switch step.action {
@@ -58,7 +58,7 @@ struct Draft {
         property = try step.property(
             from: property,
             prepared: prepared,
-            valueByteCountMax: limits.valueByteCountMax
+            valueByteCountMax: valueByteCountMax
         )
         try work.take(step.writtenByteCount(property))
         expiry = step.expiry(from: exists ? expiry : nil, at: time)

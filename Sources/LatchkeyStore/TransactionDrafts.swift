@@ -10,7 +10,7 @@ struct TransactionDrafts {
     /// The places of the names, if a step takes a prefix.
     private var places: [PropertyName: Int] = [:]
     private let time: Timestamp
-    private let limits: StoreLimits
+    private let valueByteCountMax: Int
     private var work: TransactionWork
     /// The length of the values in the results.
     private var shownByteCount = 0
@@ -19,8 +19,8 @@ struct TransactionDrafts {
         names = prepared.names
         positions = prepared.tables.positions
         self.time = time
-        limits = tables[0].context.limits
-        work = TransactionWork(limits)
+        valueByteCountMax = tables[0].context.limits.valueByteCountMax
+        work = TransactionWork(tables[0].context.limits)
         drafts = []
         drafts.reserveCapacity(names.count)
         for index in names.indices {
@@ -95,40 +95,49 @@ struct TransactionDrafts {
         results.reserveCapacity(steps.count)
         for index in steps.indices {
             do throws(Refusal) {
-                results.append(try take(steps[index], puts[index], tables))
+                let result =
+                    steps[index].action.takesPrefix
+                    ? try takePrefix(steps[index], tables)
+                    : try takeName(steps[index], puts[index])
+                try show(result, of: steps[index])
+                results.append(result)
             } catch {
                 throw .step(index, branch, error)
             }
-            if case .pop = steps[index].action, results[index].property == nil, transaction.waits {
+            if transaction.waits, case .pop = steps[index].action, results[index].property == nil {
                 throw .notYet
             }
         }
         return results
     }
 
+    private mutating func takeName(
+        _ step: Change.Step,
+        _ prepared: PreparedTransaction.Step
+    ) throws(Refusal) -> Transaction.Result {
+        try take(step, prepared.property, prepared.position)
+        return drafts[prepared.position].result
+    }
+
     private mutating func take(
         _ step: Change.Step,
-        _ prepared: PreparedTransaction.Step,
-        _ tables: [PropertyTable]
-    ) throws(Refusal) -> Transaction.Result {
-        let result: Transaction.Result
-        switch step.action {
-        case .pop(let claim): result = try pop(step, claim, tables)
-        case .deletePrefix(let countMax, let isWhole):
-            result = try delete(step, countMax, isWhole: isWhole, tables)
-        case .count: result = try count(step, tables)
-        default:
-            try drafts[prepared.position].take(step, prepared.property, at: time, limits, &work)
-            result = drafts[prepared.position].result
-        }
+        _ prepared: Property?,
+        _ position: Int
+    ) throws(Refusal) {
+        try drafts[position].take(step, prepared, at: time, valueByteCountMax, &work)
+    }
+
+    /// A short request must not ask for an answer of any length.
+    private mutating func show(
+        _ result: Transaction.Result,
+        of step: Change.Step
+    ) throws(Refusal) {
         if step.action.showsValue, let property = result.property {
             shownByteCount += property.byteCount
         }
-        // A short request must not ask for an answer of any length.
-        guard shownByteCount / Transaction.valuesMax <= limits.valueByteCountMax else {
+        guard shownByteCount / Transaction.valuesMax <= valueByteCountMax else {
             throw .valueTooLarge
         }
-        return result
     }
 }
 
@@ -137,6 +146,18 @@ struct TransactionDrafts {
 extension TransactionDrafts {
     /// What a property that is looked at costs, besides its name.
     private static let visitByteCount = 64
+
+    private mutating func takePrefix(
+        _ step: Change.Step,
+        _ tables: [PropertyTable]
+    ) throws(Refusal) -> Transaction.Result {
+        switch step.action {
+        case .pop(let claim): try pop(step, claim, tables)
+        case .deletePrefix(let countMax, let isWhole):
+            try delete(step, countMax, isWhole: isWhole, tables)
+        default: try count(step, tables)
+        }
+    }
 
     /// Takes the first property of the prefix, or claims the first one that is not claimed.
     private mutating func pop(
@@ -150,7 +171,7 @@ extension TransactionDrafts {
             guard let claim else {
                 let index = place(of: name, tables)
                 let result = drafts[index].result
-                try drafts[index].take(Change.Step(name, .delete), nil, at: time, limits, &work)
+                try take(Change.Step(name, .delete), nil, index)
                 return result
             }
             let claimName = try claim.name(for: name, under: step.name)
@@ -159,7 +180,7 @@ extension TransactionDrafts {
             }
             let index = place(of: claimName, tables)
             let put = unsafe Change.Step(claimName, .put(claim.value.bytes), ttl: step.ttl)
-            try drafts[index].take(put, put.prepare(), at: time, limits, &work)
+            try take(put, put.prepare(), index)
             return drafts[place(of: name, tables)].result
         }
         return Transaction.Result(nil, revision: 0, created: 0, expiry: .never)
@@ -183,7 +204,7 @@ extension TransactionDrafts {
             try visit(name)
             count += 1
             let index = place(of: name, tables)
-            try drafts[index].take(Change.Step(name, .delete), nil, at: time, limits, &work)
+            try take(Change.Step(name, .delete), nil, index)
         }
         return Transaction.Result(count: count)
     }

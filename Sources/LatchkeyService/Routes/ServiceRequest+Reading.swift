@@ -34,18 +34,21 @@ extension ServiceRequest {
     }
 
     /// The parameters of the query: only these, and each at most once.
-    func query(_ names: Set<String>) throws(RequestFailure) -> [String: String] {
-        try query(names) { (_, _) in false }
+    ///
+    /// The names are not made for a request without a query.
+    func query(_ names: @autoclosure () -> Set<String>) throws(RequestFailure) -> [String: String] {
+        try query(names()) { (_, _) in false }
     }
 
     /// The same, where `takes` is given each parameter first, and says whether it has taken it.
     func query(
-        _ names: Set<String>,
+        _ names: @autoclosure () -> Set<String>,
         _ takes: (String, String) -> Bool
     ) throws(RequestFailure) -> [String: String] {
         guard !exchange.query.isEmpty else {
             return [:]
         }
+        let names = names()
         let query: Query
         do {
             query = try Query(exchange.query)
@@ -103,16 +106,11 @@ extension ServiceRequest {
     }
 
     func noQuery() throws(RequestFailure) {
-        if !exchange.query.isEmpty {
-            _ = try query([])
-        }
+        _ = try query([])
     }
 
     /// The parameters `ttl` and `ttl-if-new` of a write, which takes no other one.
     func lifetime() throws(RequestFailure) -> (ttl: TimeToLive?, isOnlyIfNew: Bool) {
-        guard !exchange.query.isEmpty else {
-            return (nil, false)
-        }
         let query = try query(["ttl", "ttl-if-new"])
         guard query.count < 2 else {
             throw RequestFailure(.invalidQuery, "Give ttl or ttl-if-new, not both.")

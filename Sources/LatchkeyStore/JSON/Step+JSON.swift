@@ -60,8 +60,8 @@ extension Change.Step {
             throw InvalidTransaction("\(names[place]) has no member \(other).")
         }
         let isOnlyIfNew = members.has(Member.ttlIfNew.rawValue)
-        let ttl = try Self.ttl(members, isOnlyIfNew: isOnlyIfNew)
-        let action = try Self.action(kind, members, previous, ttl)
+        let ttl = try Self.ttl(&members, isOnlyIfNew: isOnlyIfNew)
+        let action = try Self.action(kind, &members, previous, ttl)
         let property = try PropertyName(member: name)
         if case .pop(let claim?) = action, claim.isMixed(with: property) {
             throw InvalidTransaction(
@@ -84,8 +84,10 @@ extension Change.Step {
         }
     }
 
+    // The members are lent, because they are long to copy.
+
     private static func ttl(
-        _ members: JSONMembers,
+        _ members: inout JSONMembers,
         isOnlyIfNew: Bool
     ) throws(InvalidTransaction) -> TimeToLive? {
         guard let seconds = members[(isOnlyIfNew ? Member.ttlIfNew : .ttl).rawValue] else {
@@ -104,7 +106,7 @@ extension Change.Step {
 
     private static func action(
         _ kind: Member,
-        _ members: JSONMembers,
+        _ members: inout JSONMembers,
         _ previous: JSONView?,
         _ ttl: TimeToLive?
     ) throws(InvalidTransaction) -> Change.Action {
@@ -132,7 +134,7 @@ extension Change.Step {
                 throw InvalidTransaction("touch needs a ttl.")
             }
             return .touch
-        case .pop: return .pop(try claim(members, ttl))
+        case .pop: return .pop(try claim(&members, ttl))
         case .deletePrefix: return .deletePrefix(countMax: deletedCountMax, isWhole: true)
         case .count: return .count
         case .delete: return .delete
@@ -141,7 +143,7 @@ extension Change.Step {
     }
 
     private static func claim(
-        _ members: JSONMembers,
+        _ members: inout JSONMembers,
         _ ttl: TimeToLive?
     ) throws(InvalidTransaction) -> Change.Claim? {
         let value = members[Member.value.rawValue]
