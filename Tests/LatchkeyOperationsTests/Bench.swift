@@ -167,6 +167,7 @@ extension OperationStep {
 
     static func get(_ name: String) -> Self { change(#"{"get":"\#(name)"}"#) }
     static func delete(_ name: String) -> Self { change(#"{"delete":"\#(name)"}"#) }
+    static func touch(_ name: String) -> Self { change(#"{"touch":"\#(name)","ttl":60}"#) }
     static func increment(_ name: String) -> Self { change(#"{"increment":"\#(name)"}"#) }
 
     static func lines(_ value: String?) -> Self {

@@ -28,6 +28,13 @@ struct StepTests {
         #expect(bench.value("a") == nil)
     }
 
+    @Test func `what is not there can be deleted, but not touched`() async throws {
+        let bench = Bench()
+        #expect(try await Self.end(of: bench, .delete("a")).state == .finished)
+        #expect(try await Self.end(of: bench, .touch("a")).state == .failed)
+        #expect(try await Self.end(of: bench, .put("a", "1"), .touch("a")).value?.text == "1")
+    }
+
     @Test func `a transaction is one commit, and its answer is the value`() async throws {
         let bench = Bench()
         let end = try await Self.end(

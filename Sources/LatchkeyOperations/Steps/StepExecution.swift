@@ -90,17 +90,16 @@ struct StepExecution: Sendable {
             return completion(.failure(.noPreviousValue))
         }
         environment.commit(.step(step), plan.owner) { result in
-            observe(result, step.name)
-            switch result {
-            case .success(let commit):
-                let property = commit.first?.property
-                completion(.success(property.map { OperationValue(of: $0) } ?? .null))
-            case .failure(.refused(.missing)):
-                // There was nothing to delete.
-                completion(.success(.null))
-            case .failure(let failure):
-                completion(.failure(failure))
+            if case (.failure(.refused(.missing)), .delete) = (result, step.action) {
+                // There was nothing to delete, as in a transaction.
+                return completion(.success(.null))
             }
+            observe(result, step.name)
+            completion(
+                result.map { commit in
+                    commit.first?.property.map { OperationValue(of: $0) } ?? .null
+                }
+            )
         }
     }
 
