@@ -119,14 +119,16 @@ static bool is_told(latchkey_http_server *server, latchkey_http_rejection refusa
 static void insert(latchkey_http_server *server, connection *c) {
     pthread_mutex_lock(&server->lock);
     latchkey_http_rejection refusal = refusal_of(server, c);
+    bool ends = false;
     if (refusal != LATCHKEY_HTTP_REJECTION_NONE) {
         refuse(c, refusal);
-        if (!is_told(server, refusal) &&
-            latchkey_http_connection_expire(c, atomic_load(&c->phase))) {
-            latchkey_http_connection_end(c);
-        }
+        ends = !is_told(server, refusal) &&
+               latchkey_http_connection_expire(c, atomic_load(&c->phase));
     }
-    if (server->is_encrypted) {
+    // One that ends has no handshake that could fail.
+    if (ends) {
+        latchkey_http_connection_end(c);
+    } else if (server->is_encrypted) {
         latchkey_http_tls_enter(c);
     }
     latchkey_http_links_append(&server->all, c, offsetof(connection, all));
@@ -312,6 +314,13 @@ void latchkey_http_connection_end(connection *c) {
         setsockopt(c->socket, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
     }
     shutdown(c->socket, SHUT_RDWR);
+}
+
+uint32_t latchkey_http_served(latchkey_http_server *server) {
+    pthread_mutex_lock(&server->lock);
+    uint32_t served = server->connection_count - server->refusal_count;
+    pthread_mutex_unlock(&server->lock);
+    return served;
 }
 
 latchkey_http_statistics latchkey_http_measure(latchkey_http_server *server) {

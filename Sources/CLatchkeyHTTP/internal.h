@@ -179,7 +179,7 @@ struct connection {
     _Atomic(pthread_t) thread;
 
     enum stage stage;
-    bool may_shake;      // its handshake is not complete
+    bool may_shake;      // as `is_shaking`, for the server's thread without the lock
     bool closes;         // the answer must close the connection
     bool expects;        // the client waits for 100 (Continue)
     bool failed_head;    // no memory for the copy of the head

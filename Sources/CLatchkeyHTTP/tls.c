@@ -241,16 +241,18 @@ static int finished(gnutls_session_t session, unsigned type, unsigned when, unsi
     connection *c = found->socket_context;
     struct tcp_info info;
     int unread = 0;
+    uint64_t received = 0;
     c->may_shake = false;
     verify(c, session);
-    pthread_mutex_lock(&c->server->lock);
-    latchkey_http_tls_leave(c);
-    latchkey_http_tls_forget(c);
     // In this order: what arrives in between is of a request. GnuTLS reads no further than it
     // needs.
     if (latchkey_http_connection_ask(c, &info) && ioctl(c->socket, FIONREAD, &unread) == 0) {
-        c->handshake_bytes = info.tcpi_bytes_received - (unsigned)unread;
+        received = info.tcpi_bytes_received - (unsigned)unread;
     }
+    pthread_mutex_lock(&c->server->lock);
+    c->handshake_bytes = received;
+    latchkey_http_tls_leave(c);
+    latchkey_http_tls_forget(c);
     pthread_mutex_unlock(&c->server->lock);
     atomic_fetch_add_explicit(&c->server->handshake_total, 1, memory_order_relaxed);
     if (gnutls_session_is_resumed(session)) {

@@ -207,6 +207,24 @@ struct TLSTests {
         try await server.stop()
     }
 
+    /// Only some in a second get a handshake, which then fails; the others have none.
+    @Test func `connections over a client's share do not count as failed handshakes`() async throws {
+        let server = try TestServer(.encrypted) { $0.connectionsPerAddressMax = 1 }
+        let start = ContinuousClock.now
+        let kept = try server.client()
+        #expect(kept.ask(get("/now")).body == "now")
+        let refused = try (0..<500).map { _ in try Self.plain(server) }
+        try await server.await("refused") { $0.refusedShareTotal == UInt64(refused.count) }
+        for client in refused { client.close() }
+        try await server.await("one connection") { $0.connections == 1 }
+        let seconds = UInt64((ContinuousClock.now - start) / .seconds(1)) + 2
+        // LATCHKEY_HTTP_REFUSED_HANDSHAKES_MAX.
+        let most = seconds * 32
+        try await server.await("few failed handshakes") { $0.handshakeFailedTotal <= most }
+        kept.close()
+        try await server.stop()
+    }
+
     @Test(arguments: modes)
     func `nothing is written past the library`(mode: TestServer.Mode) async throws {
         let server = try TestServer(mode) { $0.requestTimeout = .seconds(1) }

@@ -134,6 +134,9 @@ struct BoundTests {
                     #expect(try client.request("GET", target).status == 200, "\(target)")
                     #expect(try client.isClosed())
                 }
+                // Those that are refused, as this one, are beyond the bound, not within it.
+                let used = #"latchkey_bound_used{bound="max-connections",effect="refuses"} 3"#
+                #expect(try site.ask("GET", "/metrics").text.contains("\n\(used)\n"))
                 for target in ["/", "/v1/properties", "/v1/watch", "/v1/contention"] {
                     let full = try site.ask("GET", target)
                     #expect(full.status == 503)

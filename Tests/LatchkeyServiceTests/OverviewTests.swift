@@ -81,8 +81,8 @@ struct OverviewTests {
     }
 
     @Test func `the bound that is nearest to its limit comes first`() {
-        func bound(_ name: String, _ used: Int, _ limit: Int) -> OverviewAnswer.Bound {
-            OverviewAnswer.Bound(name: name, effect: "refuses", used: used, limit: limit)
+        func bound(_ name: String, _ used: Int, _ limit: Int) -> ServiceBounds.Reading {
+            ServiceBounds.Reading(name: name, effect: .refuses, limit: limit, used: used)
         }
         let overview = overview(at: 0)
         #expect(overview.answer(at: 0).bounds.isEmpty)

@@ -380,6 +380,9 @@ typedef struct latchkey_http_statistics {
 // connections, under the lock that guards their list. Any thread.
 latchkey_http_statistics latchkey_http_measure(latchkey_http_server *server);
 
+// How many connections `connections_max` counts: all but those that are refused. Any thread.
+uint32_t latchkey_http_served(latchkey_http_server *server);
+
 // The index of the first field at `from` or after it whose name is `name`, or `field_count`.
 // `name` must be lower-case ASCII; case is ignored. Any thread, until the answer.
 size_t latchkey_http_find(const latchkey_http_request *request, const char *name, size_t name_count,

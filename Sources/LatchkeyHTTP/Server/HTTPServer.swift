@@ -141,6 +141,9 @@ package final class HTTPServer: @unchecked Sendable {
         unsafe latchkey_http_identify(server, try identity.made())
     }
 
+    /// How many connections the bound counts: all but those that are refused.
+    package var servedCount: Int { Int(unsafe latchkey_http_served(server)) }
+
     /// Counts connections and what they do.
     ///
     /// Locks the list of connections meanwhile; requests are not delayed.

@@ -18,7 +18,7 @@ package struct HTTPServerStatistics: Sendable {
     package let acceptedTotal: UInt64
     /// Connections over a bound.
     package let refusedTotal: UInt64
-    /// Those among them over the bound per address.
+    /// Those among them over the bound of a client, or of an address.
     package let refusedShareTotal: UInt64
     /// Connections ended by a deadline.
     package let timedOutTotal: UInt64

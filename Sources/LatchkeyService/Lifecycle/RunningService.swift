@@ -142,7 +142,7 @@ package final class RunningService: Sendable {
         certificate?.register(in: registry)
         ProcessMetrics.register(in: registry, configuration.program)
         let bounds = state.bounds
-        overview.start { bounds.readings.map { OverviewAnswer.Bound($0) } }
+        overview.start { bounds.readings }
     }
 
     static func listen(

@@ -10,7 +10,7 @@ internal import LatchkeyStore
 /// and shares of one client are not here: others do not see them.
 struct ServiceBounds: Sendable {
     /// What happens at a bound.
-    enum Effect: String, Sendable {
+    enum Effect: String, Encodable {
         /// What is new is refused.
         case refuses
         /// What is oldest, or least used, is forgotten. It is normal to be at such a bound.
@@ -18,7 +18,7 @@ struct ServiceBounds: Sendable {
     }
 
     /// A bound, and how much of it is in use now.
-    struct Reading: Sendable {
+    struct Reading: Encodable, Equatable {
         /// The flag, without hyphens in front.
         let name: String
         /// The prefix of names, for a quota.
@@ -26,6 +26,15 @@ struct ServiceBounds: Sendable {
         let effect: Effect
         let limit: Int
         let used: Int
+
+        init(name: String, prefix: String? = nil, effect: Effect, limit: Int, used: Int) {
+            self.name = name
+            self.prefix = prefix
+            self.effect = effect
+            self.limit = limit
+            // Counts that change meanwhile can be below 0 for a moment.
+            self.used = max(0, used)
+        }
 
         /// The part of the bound that is in use; 1 is the bound.
         var share: Double { limit > 0 ? Double(used) / Double(limit) : used > 0 ? 1 : 0 }
@@ -52,7 +61,7 @@ struct ServiceBounds: Sendable {
         quotaUsage = made.quotaUsage
         let (usage, journal, operations) = (made.usage, maker.journal, made.operations)
         let (watches, exports) = (maker.watches, maker.exports)
-        add("max-connections", configuration.http.connectionsMax) { server.statistics.connections }
+        add("max-connections", configuration.http.connectionsMax) { server.servedCount }
         add("max-watchers", configuration.watchLimits.watcherCountMax) { watches.watcherCount }
         add("max-exports", configuration.exportCountMax) { exports.count }
         add("answer-bytes", configuration.answerByteCountMax) { answers.byteCount }
@@ -99,7 +108,6 @@ struct ServiceBounds: Sendable {
         bounds.map { bound in
             Reading(
                 name: bound.name,
-                prefix: nil,
                 effect: bound.effect,
                 limit: bound.limit,
                 used: bound.used()

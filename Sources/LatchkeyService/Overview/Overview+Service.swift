@@ -28,15 +28,3 @@ extension StoreRouteMaker {
         )
     }
 }
-
-extension OverviewAnswer.Bound {
-    init(_ reading: ServiceBounds.Reading) {
-        self.init(
-            name: reading.name,
-            prefix: reading.prefix,
-            effect: reading.effect.rawValue,
-            used: max(0, reading.used),
-            limit: reading.limit
-        )
-    }
-}

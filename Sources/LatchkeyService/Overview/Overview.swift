@@ -37,7 +37,7 @@ final class Overview: Sendable {
 
     private struct State: Sendable {
         var isEnded = false
-        var bounds: @Sendable () -> [OverviewAnswer.Bound] = { [] }
+        var bounds: @Sendable () -> [ServiceBounds.Reading] = { [] }
         var last: Counts?
         var points: [(nanoseconds: UInt64, point: OverviewAnswer.Point)] = []
     }
@@ -61,7 +61,7 @@ final class Overview: Sendable {
     /// Takes a point every few seconds from now on.
     ///
     /// - Parameter bounds: Reads the bounds, at each answer.
-    func start(bounds: @escaping @Sendable () -> [OverviewAnswer.Bound]) {
+    func start(bounds: @escaping @Sendable () -> [ServiceBounds.Reading]) {
         state.write { $0.bounds = bounds }
         schedule()
     }

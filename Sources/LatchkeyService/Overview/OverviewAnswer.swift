@@ -1,23 +1,9 @@
 internal import Foundation
 
 /// The answer to `GET /v1/overview`.
-struct OverviewAnswer: Codable, Sendable, Equatable {
-    /// A bound of the service, and how much of it is used.
-    struct Bound: Codable, Sendable, Equatable {
-        /// The flag that sets it, without hyphens in front.
-        var name: String
-        /// The prefix of names, for a quota.
-        var prefix: String?
-        /// What happens at the bound: `refuses` what is new, or `forgets` what is old.
-        var effect: String
-        var used: Int
-        var limit: Int
-
-        var share: Double { limit > 0 ? Double(used) / Double(limit) : used > 0 ? 1 : 0 }
-    }
-
+struct OverviewAnswer: Encodable, Equatable {
     /// What happened in some seconds, and what there was at their end.
-    struct Point: Codable, Sendable, Equatable {
+    struct Point: Encodable, Equatable {
         /// How long ago they ended.
         var ageSeconds: Double
         /// How long they were.
@@ -45,7 +31,7 @@ struct OverviewAnswer: Codable, Sendable, Equatable {
     var clientErrors: UInt64
     var serverErrors: UInt64
     /// The nearest to its limit first.
-    var bounds: [Bound]
+    var bounds: [ServiceBounds.Reading]
     var intervalSeconds: Int
     /// The oldest first.
     var points: [Point]
