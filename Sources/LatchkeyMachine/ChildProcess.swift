@@ -40,21 +40,15 @@ package final class ChildProcess {
         environment: [String: String] = ProcessInfo.processInfo.environment,
         input: Int32? = nil
     ) throws(StartFailure) {
-        // Lists end with a null pointer.
-        var arguments = unsafe ([program] + arguments).map { unsafe strdup($0) } + [nil]
-        let variables = environment.map { "\($0.key)=\($0.value)" }
-        var environment = unsafe variables.map { unsafe strdup($0) } + [nil]
-        defer {
-            let texts = unsafe arguments + environment
-            for index in unsafe texts.indices {
-                unsafe free(texts[index])
-            }
-        }
+        let (arguments, environment) = (
+            CTexts([program] + arguments), CTexts(environment: environment)
+        )
+        defer { withExtendedLifetime((arguments, environment)) {} }
         var (identifier, descriptor): (pid_t, Int32) = (0, -1)
         let error = unsafe latchkey_machine_child_start(
             program,
-            &arguments,
-            &environment,
+            arguments.list,
+            environment.list,
             input ?? -1,
             &identifier,
             &descriptor

@@ -38,20 +38,12 @@ package final class GuardedProcess {
         environment: [String: String],
         deadline: UInt64
     ) throws(StartFailure) {
-        // Lists end with a null pointer.
-        var arguments = unsafe arguments.map { unsafe strdup($0) } + [nil]
-        let variables = environment.map { "\($0.key)=\($0.value)" }
-        var environment = unsafe variables.map { unsafe strdup($0) } + [nil]
-        defer {
-            let texts = unsafe arguments + environment
-            for index in unsafe texts.indices {
-                unsafe free(texts[index])
-            }
-        }
+        let (arguments, environment) = (CTexts(arguments), CTexts(environment: environment))
+        defer { withExtendedLifetime((arguments, environment)) {} }
         var (identifier, guardIdentifier, control): (pid_t, pid_t, Int32) = (0, 0, -1)
         let error = unsafe latchkey_machine_guarded_start(
-            &arguments,
-            &environment,
+            arguments.list,
+            environment.list,
             deadline,
             &identifier,
             &guardIdentifier,

@@ -1,5 +1,5 @@
 internal import CLatchkeyFetch
-internal import Glibc
+internal import LatchkeyMachine
 internal import LatchkeySettings
 
 /// A client's way to one service: requests with libcurl, which speaks TLS.
@@ -187,35 +187,6 @@ private final class Transfer {
 
     static func from(_ context: UnsafeMutableRawPointer?) -> Transfer {
         unsafe Unmanaged.fromOpaque(context.unsafelyUnwrapped).takeUnretainedValue()
-    }
-}
-
-/// Copies of texts for C, which are freed with this object.
-///
-/// SAFETY: `@safe` because the copies live as long as the object.
-@safe
-private final class CTexts {
-    private let copies: [UnsafeMutablePointer<CChar>?]
-
-    init(_ texts: [String?]) {
-        unsafe copies = texts.map { text in unsafe text.flatMap { unsafe strdup($0) } }
-    }
-
-    deinit {
-        for index in unsafe copies.indices {
-            unsafe free(copies[index])
-        }
-    }
-
-    subscript(index: Int) -> UnsafePointer<CChar>? { unsafe UnsafePointer(copies[index]) }
-
-    /// Lends the texts from an index on, with a null pointer behind them.
-    func withList(
-        from start: Int,
-        _ body: (UnsafePointer<UnsafePointer<CChar>?>?) -> Void
-    ) {
-        let list = unsafe copies[start...].map { unsafe UnsafePointer<CChar>($0) } + [nil]
-        unsafe list.withUnsafeBufferPointer { unsafe body($0.baseAddress) }
     }
 }
 
