@@ -9,24 +9,29 @@ package struct Command {
     /// The whole help, for 80 columns.
     ///
     /// It ends with paragraphs of flags, perhaps not of all.
-    package let manual: String
-    package let flags: [Flag]
+    package var manual: String { makeManual() }
+    package var flags: [Flag] { makeFlags() }
     /// The arguments that are no flags, in their order.
     ///
     /// Shells complete them.
     package let operands: [Flag.Value]
     package let run: ([String]) throws(UsageError) -> Void
 
+    private let makeManual: () -> String
+    private let makeFlags: () -> [Flag]
+
+    /// The texts are made when they are asked for: a command that runs does without those of the
+    /// others.
     package init(
         name: String,
-        manual: String,
-        flags: [Flag],
+        manual: @autoclosure @escaping () -> String,
+        flags: @autoclosure @escaping () -> [Flag],
         operands: [Flag.Value] = [],
         run: @escaping ([String]) throws(UsageError) -> Void
     ) {
         self.name = name
-        self.manual = manual
-        self.flags = flags
+        makeManual = manual
+        makeFlags = flags
         self.operands = operands
         self.run = run
     }

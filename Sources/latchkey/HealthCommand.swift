@@ -1,7 +1,6 @@
 internal import Foundation
 internal import LatchkeyClient
 internal import LatchkeyCommandLine
-internal import LatchkeyMachine
 internal import LatchkeyService
 internal import LatchkeySettings
 

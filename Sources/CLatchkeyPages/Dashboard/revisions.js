@@ -7,16 +7,27 @@ const revisions = {
   found: [],
   /// Why nothing comes before the last one, if that is known.
   end: undefined, isCreated: false,
+  /// The reading that goes on; another property begins another one.
+  reading: undefined,
 
   forget() {
-    Object.assign(this, {found: [], end: undefined, isCreated: false});
+    Object.assign(this, {found: [], end: undefined, isCreated: false, reading: undefined});
     $("history").replaceChildren();
     write($("history-note"), "");
     write($("earlier"), "Show revisions");
     $("earlier").hidden = false;
   },
 
-  async showMore() {
+  /// Once at a time: a second click would read the same revisions.
+  showMore() {
+    if (this.reading) return;
+    const reading = this.readMore().finally(() => {
+      if (this.reading === reading) this.reading = undefined;
+    });
+    this.reading = reading;
+  },
+
+  async readMore() {
     const {name, revision} = editor;
     const isOther = () => editor.name !== name || editor.revision !== revision;
     if (this.found.length === 0) this.found.push(this.entry(name, revision, editor.saved));

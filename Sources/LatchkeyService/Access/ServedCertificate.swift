@@ -2,6 +2,7 @@ internal import LatchkeyHTTP
 internal import LatchkeyMetrics
 internal import LatchkeyStore
 internal import LatchkeyStrategies
+internal import Synchronization
 
 /// The certificate that the service shows: that of its files, which can change while it runs.
 ///
@@ -17,7 +18,6 @@ final class ServedCertificate: Sendable {
         var authorities: WatchedFile?
         /// What is served.
         var identity: TLSIdentity
-        var expiry: Int64
         var failureCount = 0
 
         init(_ settings: TLSSettings) throws(AccessFileError) {
@@ -26,7 +26,6 @@ final class ServedCertificate: Sendable {
             key = WatchedFile(path: settings.key)
             authorities = path.isEmpty ? nil : WatchedFile(path: path)
             identity = try Self.read(&certificate, &key, &authorities)
-            expiry = try ServedCertificate.expiry(of: identity, settings.certificate)
         }
 
         var haveChanged: Bool {
@@ -51,13 +50,17 @@ final class ServedCertificate: Sendable {
     }
 
     private let files: Guarded<Files>
+    /// Beside `files`, whose lock is held while they are read.
+    private let end: Atomic<Int64>
 
     /// Reads the files.
     init(_ settings: TLSSettings) throws(AccessFileError) {
         guard !settings.certificate.isEmpty, !settings.key.isEmpty else {
             throw AccessFileError("--tls-certificate and --tls-key need each other.")
         }
-        files = Guarded(try Files(settings))
+        let files = try Files(settings)
+        end = Atomic(try Self.expiry(of: files.identity, settings.certificate))
+        self.files = Guarded(files)
     }
 
     private static func expiry(
@@ -71,11 +74,11 @@ final class ServedCertificate: Sendable {
         }
     }
 
-    /// What is served.
+    /// What is served. Blocks while the files are read.
     var identity: TLSIdentity { files.write { $0.identity } }
 
     /// When the certificate ends, in seconds since 1970.
-    var expiry: Int64 { files.write { $0.expiry } }
+    var expiry: Int64 { end.load(ordering: .relaxed) }
 
     /// Reads the files again if they have changed since, or in any case.
     ///
@@ -98,7 +101,7 @@ final class ServedCertificate: Sendable {
                     return nil
                 }
                 let now = StoreClock.system.now().milliseconds / 1000
-                guard expiry > now || files.expiry <= now else {
+                guard expiry > now || self.expiry <= now else {
                     throw AccessFileError("\(files.certificate.path) has ended.")
                 }
                 do throws(TLSIdentityError) {
@@ -108,7 +111,7 @@ final class ServedCertificate: Sendable {
                 }
                 files.failureCount = 0
                 files.identity = identity
-                files.expiry = expiry
+                end.store(expiry, ordering: .relaxed)
                 return expiry
             } catch {
                 files.failureCount += 1

@@ -15,8 +15,7 @@ internal import Synchronization
 ///
 /// Refusals are what others can cause who have no right to anything. So only some of them in a
 /// second have a line: so many of each token, and of all without one. One line says how many others
-/// there were. The lock guards that count.
-/// Lines of writes do not touch it.
+/// there were. The lock guards that count: writes of known callers do not take it.
 final class AuditLog: Sendable {
     /// How many refusals in a second have a line: of a token, or of all who have none.
     static let refusalsPerSecondMax = 20

@@ -58,8 +58,6 @@ struct TransactionRoutes: Sendable {
         let wait = try ServiceRequest.wait(query["wait"])
         try request.checkAnswerRoom()
         let prefix = try Self.prefix(query["prefix"])
-        try request.require(.write, prefix)
-        try request.require(.read, prefix)
         let ttl = try query["ttl"].map { (text) throws(RequestFailure) in
             try ServiceRequest.ttl(text)
         }
@@ -121,6 +119,7 @@ struct TransactionRoutes: Sendable {
         _ wait: TimeToLive
     ) throws(RequestFailure) {
         try request.require(transaction)
+        let answer = TransactionAnswer(request, transaction, form)
         guard wait == 0 || transaction.awaited.parts.isEmpty else {
             guard request.exchange.body.count <= Self.waitingByteCountMax else {
                 throw RequestFailure(
@@ -128,10 +127,8 @@ struct TransactionRoutes: Sendable {
                     "A transaction that waits has at most \(Self.waitingByteCountMax) bytes."
                 )
             }
-            let answer = TransactionAnswer(request, transaction, form)
             return TransactionWait(answer, request.deadlineNanoseconds(wait), self).begin()
         }
-        let answer = TransactionAnswer(request, transaction, form)
         let observer = TimingObserver(timing: request.timing, site: CallSite())
         do throws(BacklogFull) {
             try store.commitAny(.transaction(transaction), observer, .transaction(answer))
