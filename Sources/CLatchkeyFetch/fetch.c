@@ -218,6 +218,8 @@ static bool prepare(CURL *easy, struct transfer *transfer) {
     const struct latchkey_fetch_request *request = transfer->request;
     CURLcode code = prepare_body(easy, transfer);
     SET(CURLOPT_URL, request->url)
+    // "." and ".." are names of properties.
+    SET(CURLOPT_PATH_AS_IS, 1L)
     SET(CURLOPT_PROTOCOLS_STR, "http,https")
     SET(CURLOPT_FOLLOWLOCATION, 0L)
     // An empty text keeps libcurl from the proxies that the environment names.

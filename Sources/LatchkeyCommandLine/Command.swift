@@ -41,6 +41,7 @@ package struct Command {
 
     /// The help without the paragraphs of the flags.
     package var text: String {
+        let manual = manual
         let starts = flags.compactMap { manual.firstRange(of: $0.manual)?.lowerBound }
         return String(manual[..<(starts.min() ?? manual.endIndex)])
     }

@@ -42,6 +42,11 @@ package struct Flag {
         self.help = help
     }
 
+    /// A flag that one call of a command has or has not.
+    package static func toggle(_ name: String, _ help: String) -> Self {
+        Self(name, .toggle, default: "false", hasEnvironment: false, help)
+    }
+
     /// The flag of a setting.
     package init(_ setting: Setting<some Configurable>) {
         self.init(

@@ -85,8 +85,12 @@ enum Latchkey {
 
     private static var clients: [Command] {
         clientCommands.map { command in
-            Command(name: command.name, manual: command.manual, flags: command.flags) {
-                arguments throws(UsageError) in
+            Command(
+                name: command.name,
+                manual: command.manual,
+                flags: command.flags,
+                operands: command.operands
+            ) { arguments throws(UsageError) in
                 try command.run(arguments)
             }
         }

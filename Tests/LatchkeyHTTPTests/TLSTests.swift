@@ -208,7 +208,7 @@ struct TLSTests {
     }
 
     /// Only some in a second get a handshake, which then fails; the others have none.
-    @Test func `connections over a client's share do not count as failed handshakes`() async throws {
+    @Test func `connections over a client's share fail no handshakes`() async throws {
         let server = try TestServer(.encrypted) { $0.connectionsPerAddressMax = 1 }
         let start = ContinuousClock.now
         let kept = try server.client()

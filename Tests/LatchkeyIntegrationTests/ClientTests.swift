@@ -139,6 +139,43 @@ struct ClientTests {
         }
     }
 
+    @Test func `a watch that is refused ends, and says why`() async throws {
+        try await ClientWay.plain.serve { rig in
+            let prefixes = (0..<17).flatMap { ["--prefix", "p\($0)/"] }
+            let result = try rig.start(["watch"] + prefixes).finish()
+            #expect(result.status == 1)
+            #expect(result.errors.contains("prefix"), "\(result.errors)")
+            #expect(try rig.run("pop", "a/", "--wait", "61").status == 2)
+        }
+    }
+
+    @Test func `names that are steps of a path are names`() async throws {
+        try await ClientWay.plain.serve { rig in
+            for name in [".", "..", "../..", "a/../b", "%2e%2e"] {
+                _ = try rig.output("put", name, name, "--string")
+                #expect(try rig.output("get", name, "--string") == "\(name)\n")
+            }
+            #expect(try rig.output("count") == "5\n")
+        }
+    }
+
+    @Test func `an export goes where a link points, and to what is no file`() async throws {
+        try await ClientWay.plain.serve { rig in
+            _ = try rig.output("put", "a", "1")
+            let (link, target) = (rig.folder.path + "/link", rig.folder.path + "/target")
+            try FileManager.default.createSymbolicLink(
+                atPath: link,
+                withDestinationPath: target
+            )
+            try rig.folder.write("target", "old")
+            #expect(try rig.output("export", "-o", link) == "")
+            #expect(try FileManager.default.destinationOfSymbolicLink(atPath: link) == target)
+            let text = try String(contentsOfFile: target, encoding: .utf8)
+            #expect(text.hasPrefix(#"{"name":"a","#), "\(text)")
+            #expect(try rig.output("export", "-o", "/dev/stdout") == text)
+        }
+    }
+
     @Test(arguments: ClientWay.allCases)
     func `an export is imported elsewhere`(way: ClientWay) async throws {
         try await way.serve { rig in

@@ -104,6 +104,8 @@ async function several(): Promise<void> {
   const waiting = client.transaction({ if: [{ name: "t", ">": 4 }], then: [{ delete: "t" }] }, 20);
   await client.increment("t", 4);
   expect([(await waiting).succeeded, await client.find("t")], [true, undefined]);
+  // `fetch` would ask for another path.
+  for (const name of [".", ".."]) await refused(LatchkeyError, () => client.get(name));
 }
 
 async function repeats(): Promise<void> {
@@ -178,6 +180,7 @@ async function queue(): Promise<void> {
   expect([claim.value, (await client.get("c/11")).value], [1, "me"]);
   await claim.abandon();
   await refused(LeaseLost, () => claim.finish());
+  expect(claim.signal.aborted, true);
   const done: unknown[] = [];
   const failing = () => client.work("q/", { claims: "c/", ttl: 5, wait: 0 }, job => {
     if (done.push(job.value) === 3) throw new RangeError("planted");

@@ -751,10 +751,14 @@ export class Lease {
     clearTimeout(this.timer);
   }
 
+  protected lose(): void {
+    this.abort.abort();
+  }
+
   private keep(): void {
     if (this.isReleased) return;
     if (this.remaining === 0) {
-      this.abort.abort();
+      this.lose();
       return;
     }
     const { remaining, ttl } = this;
@@ -820,7 +824,10 @@ export class Claim extends Lease {
     const outcome = await this.client.transaction({
       if: [this.guard], then: [{ delete: this.job.name }, { delete: this.name }, ...steps],
     });
-    if (!outcome.succeeded) throw new LeaseLost(this.name);
+    if (!outcome.succeeded) {
+      this.lose();
+      throw new LeaseLost(this.name);
+    }
     return outcome;
   }
 }
@@ -884,7 +891,11 @@ function neverSent(error: unknown): boolean {
   return ["ECONNREFUSED", "ENOTFOUND", "UND_ERR_CONNECT_TIMEOUT"].includes(String(cause?.code));
 }
 
+/** `fetch` takes these two for steps to other paths, also if they are encoded. */
 function path(name: string): string {
+  if (name === "." || name === "..") {
+    throw new LatchkeyError(`the name "${name}" cannot be reached with fetch`);
+  }
   return "/v1/properties/" + encodeURIComponent(name);
 }
 

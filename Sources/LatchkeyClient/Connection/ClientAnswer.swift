@@ -12,12 +12,16 @@ package struct ClientAnswer: Sendable {
 
     package var isSuccess: Bool { (200..<300).contains(status) }
 
+    /// Whether the same request can be answered otherwise later: also after 500, when the outcome is
+    /// not known, and after what a proxy says.
+    package var isTransient: Bool { status >= 500 && status != 507 || status == 429 }
+
     package var text: String { String(decoding: body, as: UTF8.self) }
 
     /// The body, if it is JSON.
     package var json: JSONValue? { JSONValue(body) }
 
-    /// The value of the last field of this name, in lower case, without the white space around it.
+    /// The value of the last field of this name, in lower case, without the white space in front.
     package func field(_ name: String) -> String? {
         var found: String?
         for line in String(decoding: head, as: UTF8.self).split(whereSeparator: \.isNewline) {

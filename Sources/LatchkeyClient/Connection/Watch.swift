@@ -12,6 +12,8 @@ package final class Watch {
 
     private static let pauseSecondsMin = 0.1
     private static let pauseSecondsMax = 5.0
+    /// A service that asks for more is asked again all the same.
+    private static let retryAfterMax = 60
 
     /// - Parameters:
     ///   - client: The client.
@@ -27,8 +29,7 @@ package final class Watch {
 
     /// Gives each event to `take`, until that says that it wants no more.
     ///
-    /// A stream that is cut, or ends because the service stops, goes on with the last id. Returns
-    /// if another watch has taken the observer's id.
+    /// A stream that is cut, or ends because the service stops, goes on with the last id.
     package func run(
         _ take: (StreamEvent) throws(ClientFailure) -> Bool
     ) throws(ClientFailure) {
@@ -41,10 +42,8 @@ package final class Watch {
                 if hasEvents { pause = Self.pauseSecondsMin }
             case .failed(let failure):
                 // The first answer tells a service that is gone for a while from a wrong address.
-                guard hasAnswered, failure.retryAfter != nil || failure.status == .failed else {
-                    throw failure
-                }
-                pause = max(pause, Double(failure.retryAfter ?? 0))
+                guard hasAnswered else { throw failure }
+                pause = max(pause, Double(min(failure.retryAfter ?? 0, Self.retryAfterMax)))
             }
             usleep(UInt32(pause * 1e6))
             pause = min(2 * pause, Self.pauseSecondsMax)
@@ -76,12 +75,13 @@ package final class Watch {
         var problem: ClientFailure?
         var isEnough = false
         var hasEvents = false
+        let answer: ClientAnswer
         do throws(ConnectionFailure) {
-            let answer = try unsafe client.connection.stream(request) { bytes in
+            answer = try unsafe client.connection.stream(request) { bytes in
                 do throws(ClientFailure) {
                     for event in unsafe events.feed(bytes) where event.type != "close" {
                         hasEvents = true
-                        isEnough = try !take(event) || event.type == "replaced"
+                        isEnough = try !take(event)
                         if isEnough { return false }
                     }
                 } catch {
@@ -90,9 +90,6 @@ package final class Watch {
                 }
                 return true
             }
-            guard answer.isSuccess else { return .failed(client.failure(answer)) }
-            hasAnswered = true
-            return .cut(hasEvents: hasEvents)
         } catch {
             if let problem { throw problem }
             if isEnough { return .enough }
@@ -101,6 +98,13 @@ package final class Watch {
             return error.kind == .unconnected || !hasAnswered
                 ? .failed(client.failure(error)) : .cut(hasEvents: hasEvents)
         }
+        guard answer.isSuccess else {
+            let failure = client.failure(answer)
+            guard answer.isTransient else { throw failure }
+            return .failed(failure)
+        }
+        hasAnswered = true
+        return .cut(hasEvents: hasEvents)
     }
 
     /// The revision of the store now.

@@ -171,9 +171,7 @@ package struct LeaseClient {
         }
         guard answer.isSuccess else {
             let failure = client.failure(answer)
-            // Also 500, after which the outcome is not known, and what a proxy says.
-            let isTransient = answer.status >= 500 && answer.status != 507 || answer.status == 429
-            throw isTransient ? .unanswered(failure) : .refused(failure)
+            throw answer.isTransient ? .unanswered(failure) : .refused(failure)
         }
         return answer
     }

@@ -8,6 +8,10 @@ internal import Synchronization
 ///
 /// A tool that renews a certificate writes its files one after the other. Until both are there they
 /// do not belong together, so a failure is a matter for the log only if it lasts.
+///
+/// **Design.** The lock of the files is held while they are read, which can take long. What others
+/// ask for meanwhile, the end of the certificate, stands beside it: relaxed, since it orders
+/// nothing.
 final class ServedCertificate: Sendable {
     /// How often the files are not right in a row until that is said.
     private static let patience = 3
@@ -74,7 +78,9 @@ final class ServedCertificate: Sendable {
         }
     }
 
-    /// What is served. Blocks while the files are read.
+    /// What is served.
+    ///
+    /// Blocks while the files are read.
     var identity: TLSIdentity { files.write { $0.identity } }
 
     /// When the certificate ends, in seconds since 1970.

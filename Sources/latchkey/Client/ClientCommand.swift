@@ -11,6 +11,8 @@ protocol ClientCommand {
     /// Its own flags.
     static var ownFlags: [Flag] { get }
     static var operandCountMax: Int { get }
+    /// What shells complete: the operands that are no names of properties.
+    static var operands: [Flag.Value] { get }
 
     /// The arguments, with other spellings of flags replaced.
     static func spelledOut(_ arguments: [String]) -> [String]
@@ -28,6 +30,8 @@ extension ClientCommand {
     static var manual: String {
         "latchkey \(name): \(introduction)\n\n" + flags.map(\.manual).joined(separator: "\n")
     }
+
+    static var operands: [Flag.Value] { [] }
 
     static func spelledOut(_ arguments: [String]) -> [String] { arguments }
 
@@ -80,13 +84,7 @@ enum ClientFlags {
 
     private static let tokens = ["token", "token-from"]
 
-    static let json = Flag(
-        "json",
-        .toggle,
-        default: "false",
-        hasEnvironment: false,
-        "Prints JSON, one object in a line."
-    )
+    static let json = Flag.toggle("json", "Prints JSON, one object in a line.")
     static let ttl = Flag(
         "ttl",
         SecondsArgument.values(0.001...315_360_000),
@@ -110,7 +108,7 @@ enum ClientFlags {
     )
     static let wait = Flag(
         "wait",
-        SecondsArgument.values(0...86_400),
+        SecondsArgument.values(0...60),
         default: "0",
         hasEnvironment: false,
         "The time to wait for it."

@@ -1,6 +1,7 @@
 internal import Foundation
 internal import LatchkeyClient
 internal import LatchkeyCommandLine
+internal import LatchkeyReport
 internal import LatchkeySettings
 
 /// `latchkey export`: writes all properties to a file.
@@ -86,23 +87,25 @@ enum ExportCommand: ClientCommand {
     }
 }
 
-/// A file that replaces another one when it is whole.
+/// A file that replaces another one when it is whole; what is no regular file is written as it is.
 private final class WholeFile {
     private let path: String
-    private let part: String
+    /// The file, without symbolic links, and the one that replaces it; nil for no regular file.
+    private let places: (target: String, part: String)?
     private let descriptor: Int32
 
     init(_ path: String) throws(ClientFailure) {
         self.path = path
-        part = "\(path).\(getpid()).part"
-        descriptor = unsafe open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        places = ReportFile.target(of: path).map { ($0, "\($0).\(getpid()).part") }
+        let flags = O_WRONLY | O_CLOEXEC | (places == nil ? 0 : O_CREAT | O_EXCL)
+        descriptor = unsafe open(places?.part ?? path, flags, 0o600)
         guard descriptor >= 0 else { throw failure() }
     }
 
     deinit {
         close(descriptor)
         // After it was kept there is none of this name.
-        unsafe unlink(part)
+        if let places { unsafe unlink(places.part) }
     }
 
     func write(_ bytes: UnsafeRawBufferPointer) throws(ClientFailure) {
@@ -110,7 +113,10 @@ private final class WholeFile {
     }
 
     func keep() throws(ClientFailure) {
-        guard fsync(descriptor) == 0, unsafe rename(part, path) == 0 else { throw failure() }
+        guard let places else { return }
+        guard fsync(descriptor) == 0, unsafe rename(places.part, places.target) == 0 else {
+            throw failure()
+        }
     }
 
     private func failure() -> ClientFailure {

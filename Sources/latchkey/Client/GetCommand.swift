@@ -8,11 +8,8 @@ enum GetCommand: ClientCommand {
     static let operandCountMax = 1
     static let ownFlags = [
         ClientFlags.json,
-        Flag(
+        Flag.toggle(
             "string",
-            .toggle,
-            default: "false",
-            hasEnvironment: false,
             "Prints a value that is a string as its text, without quotes and escapes."
         ),
     ]

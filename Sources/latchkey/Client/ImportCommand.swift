@@ -7,12 +7,10 @@ internal import LatchkeySettings
 enum ImportCommand: ClientCommand {
     static let name = "import"
     static let operandCountMax = 1
+    static let operands: [Flag.Value] = [.text(placeholder: "FILE")]
     static let ownFlags = [
-        Flag(
+        Flag.toggle(
             "partial",
-            .toggle,
-            default: "false",
-            hasEnvironment: false,
             "The lines are not all lines of one export: they need no last line."
         ),
         Flag(

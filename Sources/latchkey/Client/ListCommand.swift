@@ -8,13 +8,7 @@ enum ListCommand: ClientCommand {
     static let name = "list"
     static let operandCountMax = 1
     static let ownFlags = [
-        Flag(
-            "names",
-            .toggle,
-            default: "false",
-            hasEnvironment: false,
-            "Prints only the names, one in a line."
-        ),
+        Flag.toggle("names", "Prints only the names, one in a line."),
         ClientFlags.json,
     ]
 

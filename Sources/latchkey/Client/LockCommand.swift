@@ -55,13 +55,7 @@ enum ElectCommand: ClientCommand {
     static let name = "elect"
     static let operandCountMax = Int.max
     static let ownFlags = [
-        Flag(
-            "who",
-            .toggle,
-            default: "false",
-            hasEnvironment: false,
-            "Prints who is the leader now; status 3 if there is none."
-        ),
+        Flag.toggle("who", "Prints who is the leader now; status 3 if there is none."),
         LeaseFlags.ttl, LeaseFlags.holder,
     ]
 

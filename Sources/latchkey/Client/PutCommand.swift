@@ -7,21 +7,12 @@ enum PutCommand: ClientCommand {
     static let name = "put"
     static let operandCountMax = 2
     static let ownFlags = [
-        Flag(
-            "string",
-            .toggle,
-            default: "false",
-            hasEnvironment: false,
-            "Sends the value as a JSON string with this text."
-        ),
+        Flag.toggle("string", "Sends the value as a JSON string with this text."),
         ClientFlags.ttl,
         ClientFlags.ttlIfNew,
         ClientFlags.ifRevision,
-        Flag(
+        Flag.toggle(
             "if-absent",
-            .toggle,
-            default: "false",
-            hasEnvironment: false,
             "Only if there is no such property; otherwise status 4."
         ),
         ClientFlags.key,

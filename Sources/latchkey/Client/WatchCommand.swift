@@ -16,11 +16,8 @@ enum WatchCommand: ClientCommand {
             "Changes of all properties whose names begin so. It can be given several times; at "
                 + "most 16 names and prefixes are watched together."
         ),
-        Flag(
+        Flag.toggle(
             "initial",
-            .toggle,
-            default: "false",
-            hasEnvironment: false,
             "Prints the current state first, as put, and then ready."
         ),
         Flag(
@@ -30,11 +27,8 @@ enum WatchCommand: ClientCommand {
             hasEnvironment: false,
             "Begins with the changes after this revision, or after the event with this id."
         ),
-        Flag(
+        Flag.toggle(
             "previous",
-            .toggle,
-            default: "false",
-            hasEnvironment: false,
             "With --json, each event has the value before it as previous."
         ),
         Flag(
@@ -84,7 +78,7 @@ enum WatchCommand: ClientCommand {
             try isJSON
                 ? ClientOutput.write(object: PropertyText.object(of: event))
                 : ClientOutput.write(PropertyText.line(of: event) + "\n")
-            if !["ready", "gap", "replaced"].contains(event.type) { left -= 1 }
+            if !["ready", "gap"].contains(event.type) { left -= 1 }
             return left > 0
         }
     }

@@ -10,11 +10,8 @@ enum TopCommand: ClientCommand {
     static let name = "top"
     static let operandCountMax = 1
     static let ownFlags = [
-        Flag(
+        Flag.toggle(
             "once",
-            .toggle,
-            default: "false",
-            hasEnvironment: false,
             "Prints the figures of one second, and ends. So does output that is no terminal."
         )
     ]
