@@ -29,6 +29,7 @@ sys.path.insert(0, str(TOP / "scripts"))
 
 from advice import measure_advice  # noqa: E402
 from clients import turns  # noqa: E402
+from command import measure_command  # noqa: E402
 from durability import measure_durability  # noqa: E402
 from instructions import measure_instructions  # noqa: E402
 from peers import measure_peers  # noqa: E402
@@ -318,6 +319,7 @@ PARTS = {
     "transfer": measure_transfers,
     "micro": measure_micro,
     "memory": measure_memory,
+    "command": measure_command,
     "peers": measure_peers,
     "sizes": measure_sizes,
 }

@@ -122,8 +122,8 @@ static void insert(latchkey_http_server *server, connection *c) {
     bool ends = false;
     if (refusal != LATCHKEY_HTTP_REJECTION_NONE) {
         refuse(c, refusal);
-        ends = !is_told(server, refusal) &&
-               latchkey_http_connection_expire(c, atomic_load(&c->phase));
+        ends =
+            !is_told(server, refusal) && latchkey_http_connection_expire(c, atomic_load(&c->phase));
     }
     // One that ends has no handshake that could fail.
     if (ends) {

@@ -44,7 +44,8 @@ enum TokenCommand {
           operations      submit operations, and see and cancel one's own
           fetch, compare  have operations fetch from other hosts, or compare strategies
           export, import  what can be read, and what can be written
-          admin           reset figures, take profiles, see and cancel all operations
+          admin           reset figures, take profiles, see who watches, see and cancel all
+                          operations
 
         Example:
           latchkey token create ci --grant read,write:app/ --grant operations \\

@@ -23,6 +23,8 @@ struct AuditFileTests {
         return text.split(separator: "\n")
     }
 
+    private static func fail() { Issue.record("a writer was not answered") }
+
     private static func isEmpty(_ path: String) throws -> Bool {
         try FileManager.default.attributesOfItem(atPath: path)[.size] as? Int == 0
     }
@@ -42,12 +44,12 @@ struct AuditFileTests {
             let revisions = Guarded<[Int]>([])
             let threads = (0..<2).map { number in
                 TestThread {
-                    guard let client = try? site.client() else { return }
+                    guard let client = try? site.client() else { return Self.fail() }
                     while !isOver.load(ordering: .relaxed) {
                         let target = "/v1/properties/\(number)"
                         guard let answer = try? client.request("PUT", target, body: [0x31]),
                             let tag = answer.headers["etag"]?.dropFirst().dropLast()
-                        else { return }
+                        else { return Self.fail() }
                         revisions.write { $0.append(Int(tag) ?? 0) }
                     }
                 }

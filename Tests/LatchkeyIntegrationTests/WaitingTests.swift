@@ -175,11 +175,13 @@ struct WaitingTests {
                 waiting.append(client)
             }
             let isOver = Atomic(false)
+            let refused = Arrivals()
             let crowd = (0..<6).map { _ in
                 TestThread {
                     guard let client = try? site.client() else { return }
                     while !isOver.load(ordering: .relaxed) {
-                        _ = try? client.request("POST", "/v1/properties/n/increment")
+                        let answer = try? client.request("POST", "/v1/properties/n/increment")
+                        if answer?.problem == "backlog-full" { refused.arrive() }
                     }
                 }
             }
@@ -192,6 +194,7 @@ struct WaitingTests {
                 let answer = try client.answer()
                 #expect(answer.status == 200, "\(index): \(answer.text)")
             }
+            #expect(refused.value > 0)
         }
     }
 
@@ -369,19 +372,30 @@ struct WaitingTests {
             let target = "/v1/properties/rate/increment?ttl-if-new=60"
             #expect(try client.request("POST", target).text == "1")
             let first = try client.request("GET", "/v1/properties/rate").headers["latchkey-ttl"]
-            usleepUntilLess(first, client)
+            try Self.awaitLess(first, client)
             #expect(try client.request("POST", target).text == "2")
             let second = try client.request("GET", "/v1/properties/rate").headers["latchkey-ttl"]
             #expect(Double(second ?? "") ?? 99 < Double(first ?? "") ?? 0)
             let both = "/v1/properties/rate/increment?ttl-if-new=60&ttl=60"
             #expect(try client.request("POST", both).status == 400)
+            // Of a short one the end comes, though there are requests all the time.
+            let short = "/v1/properties/short/increment?ttl-if-new=0.2"
+            var (former, count) = (0, try #require(try Int(client.request("POST", short).text)))
+            while count > former {
+                former = count
+                count = try #require(try Int(client.request("POST", short).text))
+            }
+            #expect(count == 1)
         }
     }
-}
 
-/// Waits until the time that is left is shorter than it was.
-private func usleepUntilLess(_ first: String?, _ client: HTTPClient) {
-    while let left = try? client.request("GET", "/v1/properties/rate").headers["latchkey-ttl"],
-        left == first
-    {}
+    /// Waits until the time that is left is shorter than it was.
+    private static func awaitLess(_ first: String?, _ client: HTTPClient) throws {
+        let end = ContinuousClock.now + .seconds(20)
+        while try client.request("GET", "/v1/properties/rate").headers["latchkey-ttl"] == first {
+            guard ContinuousClock.now < end else {
+                throw ProgramError(description: "the time to live does not go on")
+            }
+        }
+    }
 }

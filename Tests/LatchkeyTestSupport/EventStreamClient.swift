@@ -85,12 +85,6 @@ public final class EventStreamClient {
         return nil
     }
 
-    /// Takes the events that were read and not yet returned by ``next()``.
-    public func takeEvents() -> [EventStreamParser.Event] {
-        defer { events = [] }
-        return events
-    }
-
     /// Closes the connection.
     public func close() {
         connection.close()

@@ -6,7 +6,8 @@
 Every case starts the service anew on a free port of the loopback address, in both thread modes,
 plays clients that mean no good, and prints one line with its figures. The long form does so over
 TLS, too; `--quick`, which takes seconds, only where a case is about TLS, or with `--mode`. The
-cases are those of issues 7 and 21. Standard library, and `openssl` for certificates.
+cases are those of issues 7 and 21. Standard library, `openssl` for
+certificates, and `wrk`.
 """
 
 import argparse

@@ -183,9 +183,6 @@ class Service:
         # The clock of a process, as clock_getcpuclockid() numbers it on Linux.
         return time.clock_gettime((~self.process.pid << 3) | 2)
 
-    def thread_count(self):
-        return len(os.listdir(f"/proc/{self.process.pid}/task"))
-
     def url(self, path):
         scheme = "https" if self.address.context else "http"
         return "{}://{}:{}{}".format(scheme, *self.address, path)

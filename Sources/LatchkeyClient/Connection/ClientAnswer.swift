@@ -12,8 +12,9 @@ package struct ClientAnswer: Sendable {
 
     package var isSuccess: Bool { (200..<300).contains(status) }
 
-    /// Whether the same request can be answered otherwise later: also after 500, when the outcome is
-    /// not known, and after what a proxy says.
+    /// Whether the same request can be answered otherwise later.
+    ///
+    /// So it is after 500, when the outcome is not known, and after what a proxy says.
     package var isTransient: Bool { status >= 500 && status != 507 || status == 429 }
 
     package var text: String { String(decoding: body, as: UTF8.self) }
