@@ -9,16 +9,13 @@ internal import LatchkeySettings
 
 /// `latchkey advise`: whether a running service should use another strategy.
 enum AdviseCommand {
-    private static let addressDefault = ServiceAddress.example
     /// The time is divided, so that noise can be told from a difference: into at least 10 slices,
     /// and into more of 2 s each.
     ///
     /// A queue of threads stays at one lock for seconds before it is at another, so that what is in
     /// shorter slices is not independent.
     static func sliceCount(seconds: Int) -> Int { min(60, max(10, seconds / 2)) }
-    private static let timeoutSeconds = 10
-
-    static let flags = [
+    private static let ownFlags = [
         Flag(
             "seconds",
             .integer(1...3600, unit: .seconds),
@@ -31,32 +28,16 @@ enum AdviseCommand {
             default: "",
             "Also writes the answer as JSON. - is standard output; the text goes to standard error."
         ),
-        Flag(
-            "token",
-            .spelling(
-                placeholder: "TOKEN",
-                help: "a token of 'latchkey token create'",
-                isRight: { TokenSecret.isWhole($0) }
-            ),
-            default: "",
-            "The token for a service that asks for one. Any will do. Other users of this "
-                + "machine can see a flag; they cannot see LATCHKEY_TOKEN."
-        ),
-        Flag(
-            "ca",
-            .text(placeholder: "FILE"),
-            default: "none",
-            "A file with certificates, in PEM, that the service's certificate is verified with, or "
-                + "none for those of the system."
-        ),
     ]
+
+    static let flags = ownFlags + ClientFlags.all
 
     static let manual = """
         latchkey advise: says whether a running service should use another strategy
 
         Usage: latchkey advise [URL] [--flag value | --flag=value ...]
 
-        Without a URL it asks \(addressDefault).
+        Without a URL it asks the service of --url.
 
         Reads the contention of the service several times, so that the answer is about
         its traffic now. It says to keep the strategy or to switch, with the expected
@@ -73,25 +54,7 @@ enum AdviseCommand {
         """ + flags.map(\.manual).joined(separator: "\n")
 
     static func run(_ arguments: [String]) throws(UsageError) {
-        let values = try FlagValues(
-            flags,
-            command: "latchkey advise",
-            operandCountMax: 1,
-            arguments: arguments
-        )
-        let address = values.operands.first ?? addressDefault
-        guard
-            let source = Source(
-                address,
-                token: values.text("token"),
-                authorities: values.text("ca") == "none" ? nil : values.text("ca")
-            )
-        else {
-            throw UsageError(
-                "'\(address)' is not the address of a service: give one such as "
-                    + "\(addressDefault)."
-            )
-        }
+        let (values, source) = try source(arguments)
         let file = values.text("json")
         do throws(UnusableService) {
             let advice = Advice(try source.observe(seconds: values.integer("seconds")))
@@ -112,6 +75,32 @@ enum AdviseCommand {
         }
     }
 
+    private static func source(
+        _ arguments: [String]
+    ) throws(UsageError) -> (FlagValues, Source) {
+        do throws(ClientFailure) {
+            let values = try ClientFlags.values(
+                flags,
+                command: "latchkey advise",
+                operandCountMax: 1,
+                arguments: arguments
+            )
+            var settings = try ClientFlags.settings(values)
+            settings.url = values.operands.first ?? settings.url
+            guard let address = ServiceAddress(settings.url) else {
+                throw ClientFailure(
+                    .usage,
+                    "'\(settings.url)' is not the address of a service: give one such as "
+                        + "\(ServiceAddress.example)."
+                )
+            }
+            let url = settings.url.contains("://") ? settings.url : address.origin
+            return (values, Source(url: url, connection: try settings.connection()))
+        } catch {
+            throw UsageError(error.message)
+        }
+    }
+
     private static func text(_ advice: Advice, descriptor: Int32) -> String {
         let width = min(80, TerminalStyle(descriptor: descriptor).width)
         return advice.paragraphs.map { TextLines.wrapped($0, indent: 0, width: width) + "\n" }
@@ -126,19 +115,7 @@ enum AdviseCommand {
     /// A service that is asked.
     private struct Source {
         let url: String
-        private let connection: ServiceConnection
-
-        /// `nil` if the text is not the address of an HTTP server.
-        init?(_ text: String, token: String, authorities: String?) {
-            guard let address = ServiceAddress(text) else { return nil }
-            connection = ServiceConnection(
-                origin: address.origin,
-                token: token,
-                authorities: authorities,
-                timeLimit: .seconds(AdviseCommand.timeoutSeconds)
-            )
-            url = text.contains("://") ? text : address.origin
-        }
+        let connection: ServiceConnection
 
         /// Watches the service.
         func observe(seconds: Int) throws(UnusableService) -> Observation {

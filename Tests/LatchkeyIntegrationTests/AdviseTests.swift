@@ -75,6 +75,29 @@ struct AdviseTests {
         }
     }
 
+    @Test func `it finds its service as other clients do, and shows no token`() async throws {
+        let tokens = try Tokens(["a": ["read"]])
+        try await Deployment.program.serve(tokens.flags) { site in
+            func advise(_ token: String) throws -> (status: Int32, output: String, errors: String) {
+                try Program(
+                    ["advise", "--seconds=1"],
+                    environment: [
+                        "LATCHKEY_URL": "http://127.0.0.1:\(site.port)", "LATCHKEY_TOKEN": token,
+                    ]
+                ).finish()
+            }
+            let accepted = try advise(tokens["a"])
+            #expect(accepted.status == 0, "\(accepted.errors)")
+            #expect(accepted.output.hasPrefix("There is too little traffic to tell"))
+            for wrong in ["not-a-token", "two words"] {
+                let refused = try advise(wrong)
+                #expect(refused.status == 2)
+                #expect(refused.errors.contains("token"))
+                #expect(!refused.errors.contains(wrong))
+            }
+        }
+    }
+
     @Test(arguments: ["off", "counts"])
     func `a service that does not time waits is told to`(level: String) async throws {
         try await Deployment.program.serve(["--metering", level]) { site in

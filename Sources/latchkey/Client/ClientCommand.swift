@@ -47,22 +47,17 @@ extension ClientCommand {
         }
     }
 
-    /// The values of the flags, from the arguments, the environment and the user's file.
     static func values(
         _ arguments: [String],
         environment: (String) -> String? = FlagValues.processEnvironment
     ) throws(ClientFailure) -> FlagValues {
-        let file = try ClientFile(environment: environment)
-        do {
-            return try FlagValues(
-                flags,
-                command: "latchkey \(name)",
-                operandCountMax: operandCountMax,
-                arguments: spelledOut(arguments)
-            ) { ClientFlags.value(of: $0, environment: environment, file: file) }
-        } catch {
-            throw ClientFailure(.usage, error.message)
-        }
+        try ClientFlags.values(
+            flags,
+            command: "latchkey \(name)",
+            operandCountMax: operandCountMax,
+            arguments: spelledOut(arguments),
+            environment: environment
+        )
     }
 
     /// The operand at an index; an error if there are fewer.
@@ -122,8 +117,29 @@ enum ClientFlags {
             + "for again."
     )
 
+    /// The values of a command's flags, from the arguments, the environment and the user's file.
+    static func values(
+        _ flags: [Flag],
+        command: String,
+        operandCountMax: Int,
+        arguments: [String],
+        environment: (String) -> String? = FlagValues.processEnvironment
+    ) throws(ClientFailure) -> FlagValues {
+        let file = try ClientFile(environment: environment)
+        do {
+            return try FlagValues(
+                flags,
+                command: command,
+                operandCountMax: operandCountMax,
+                arguments: arguments
+            ) { value(of: $0, environment: environment, file: file) }
+        } catch {
+            throw ClientFailure(.usage, error.message)
+        }
+    }
+
     /// The value of a variable, or else of the user's file.
-    static func value(
+    private static func value(
         of variable: String,
         environment: (String) -> String?,
         file: ClientFile
