@@ -185,9 +185,7 @@ final class WriterThread: @unchecked Sendable {
             max(extra.rowCount * 3 / 2, BatchWriter.sliceCountMax)
         )
         extra.compacts = compacts && isDue
-        guard !batch.isEmpty || isProbe || extra.compacts else {
-            return
-        }
+        guard !batch.isEmpty || isProbe || extra.compacts else { return syncLater() }
         if extra.compacts {
             let lifetime = Int64(loop.noteLifetime.wholeMilliseconds)
             extra.noteTime.milliseconds = StoreClock.system.now().milliseconds - lifetime
@@ -197,9 +195,7 @@ final class WriterThread: @unchecked Sendable {
             try prepareLog()
             loop.statistics.compactedRows.add(UInt64(try writer.write(batch, extra)))
         } catch {
-            if extra.compacts {
-                compactsAfter = .now + .seconds(1)
-            }
+            if extra.compacts { compactsAfter = .now + .seconds(1) }
             return fail(error)
         }
         succeed(extra, since: start)
@@ -286,9 +282,11 @@ final class WriterThread: @unchecked Sendable {
             loop.releases.write { $0.revision = writer.lastRevision }
         }
         batch.removeAll(keepingCapacity: true)
-        if case .interval(let interval) = loop.durability {
-            nextSync = .now + interval
-        }
+        syncLater()
+    }
+
+    private func syncLater() {
+        if case .interval(let interval) = loop.durability { nextSync = .now + interval }
     }
 
     /// Tells everybody else how far the writer is.

@@ -3,6 +3,8 @@ import LatchkeyStrategies
 import LatchkeyTestSupport
 import Testing
 
+@testable import latchkey
+
 /// A service that keeps its data, killed and started again: the real process and real files.
 @Suite(.timeLimit(.minutes(5)), .serialized)
 struct DurabilityTests {
@@ -308,6 +310,27 @@ struct DurabilityTests {
             let (again, there) = try Self.start(folder)
             #expect(try there.ask("GET", "/v1/properties/a").text == "1")
             #expect(again.end() == 0)
+        }
+    }
+
+    @Test(arguments: ["always", "interval"])
+    func `a service without requests takes no processor time`(durability: String) async throws {
+        try await offPool {
+            let folder = try TemporaryFolder()
+            let program = try Program(
+                ["serve", "--port", "0", "--data", folder.path + "/data"]
+                    + ["--durability", durability]
+            )
+            let site = Site(port: try program.awaitPort())
+            #expect(try site.ask("PUT", "/v1/properties/a", "1").status == 201)
+            func processorSeconds() throws -> Double {
+                try MetricsReading(text: site.ask("GET", "/metrics").text).processorSeconds
+            }
+            let before = try processorSeconds()
+            // Sleeps because nothing happens: that is what is tested.
+            Thread.sleep(forTimeInterval: 2)
+            #expect(try processorSeconds() - before < 0.8)
+            #expect(program.end() == 0)
         }
     }
 
