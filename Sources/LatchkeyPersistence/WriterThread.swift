@@ -285,6 +285,7 @@ final class WriterThread: @unchecked Sendable {
         syncLater()
     }
 
+    /// Also when there was nothing to write: a deadline that is over would be waited for in vain.
     private func syncLater() {
         if case .interval(let interval) = loop.durability { nextSync = .now + interval }
     }

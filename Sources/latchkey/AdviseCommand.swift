@@ -15,6 +15,7 @@ enum AdviseCommand {
     /// A queue of threads stays at one lock for seconds before it is at another, so that what is in
     /// shorter slices is not independent.
     static func sliceCount(seconds: Int) -> Int { min(60, max(10, seconds / 2)) }
+
     private static let ownFlags = [
         Flag(
             "seconds",
@@ -190,7 +191,7 @@ enum AdviseCommand {
                 throw UnusableService(
                     message: connection.hasToken
                         ? "\(url) does not accept this token."
-                        : "\(url) asks for a token: set LATCHKEY_TOKEN, or give --token."
+                        : "\(url) asks for a token: set LATCHKEY_TOKEN, or give --token-from."
                 )
             default:
                 throw UnusableService(

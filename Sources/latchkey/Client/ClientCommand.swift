@@ -47,6 +47,7 @@ extension ClientCommand {
         }
     }
 
+    /// The values of the command's flags.
     static func values(
         _ arguments: [String],
         environment: (String) -> String? = FlagValues.processEnvironment
