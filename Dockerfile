@@ -12,7 +12,8 @@
 FROM swift:6.3.1-bookworm AS build
 RUN apt-get -q update \
  && DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends \
-      libcurl4-openssl-dev libgnutls28-dev libmicrohttpd-dev libsqlite3-dev zlib1g-dev \
+      libcurl4-openssl-dev libgnutls28-dev libmicrohttpd-dev libnghttp2-dev libsqlite3-dev \
+      zlib1g-dev \
  && rm -rf /var/lib/apt/lists/*
 WORKDIR /latchkey
 COPY . .
@@ -32,7 +33,7 @@ COPY --from=build /install/latchkey.debug /
 FROM debian:bookworm-slim AS system
 RUN apt-get -q update \
  && DEBIAN_FRONTEND=noninteractive apt-get -q install -y --no-install-recommends \
-      ca-certificates libcurl4 libgnutls30 libmicrohttpd12 libsqlite3-0 zlib1g \
+      ca-certificates libcurl4 libgnutls30 libmicrohttpd12 libnghttp2-14 libsqlite3-0 zlib1g \
  && rm -rf /var/lib/apt/lists/*
 COPY --from=build /install/latchkey /usr/local/bin/latchkey
 COPY scripts/closure /usr/local/bin/

@@ -116,7 +116,7 @@ test: ## what to run before a commit; builds for debugging only
 test-deep: ## the other tests: sanitizers, models, examples, the release binary (20 minutes)
 	scripts/stages diagnostics test-c test-model test-threads test-example test-docs build \
 	    allocations machine-code dashboard clients proxies test-install hostile-quick \
-	    durability-quick
+	    durability-quick cluster-quick
 
 .PHONY: lint
 lint: ## check the format of the Swift and C sources
@@ -226,6 +226,16 @@ durability: build ## kill -9, loss of power, failing disks, damaged files (an ho
 durability-quick: build ## `make durability` in under 90 seconds
 	scripts/require load
 	Tests/durability/run.py quick --binary $(RELEASE_BINARY) $(ARGS)
+
+.PHONY: cluster
+cluster: build ## faults of replicas and of etcd under load, judged exactly (25 minutes)
+	scripts/require cluster
+	Tests/cluster/run.py --binary $(RELEASE_BINARY) $(ARGS)
+
+.PHONY: cluster-quick
+cluster-quick: build ## `make cluster` in about 60 seconds
+	scripts/require cluster
+	Tests/cluster/run.py --binary $(RELEASE_BINARY) --quick $(ARGS)
 
 ## Keep it
 

@@ -55,6 +55,7 @@ let package = Package(
         .systemLibrary(name: "CSQLite"),
         .systemLibrary(name: "CZlib"),
         .systemLibrary(name: "CGnuTLS"),
+        .systemLibrary(name: "CNghttp2"),
         .target(name: "CLatchkeySystem"),
         .target(name: "CLatchkeyMachine"),
         .target(name: "CLatchkeyLoad"),
@@ -101,6 +102,15 @@ let package = Package(
             ]
         ),
         .target(
+            name: "CLatchkeyRPC",
+            dependencies: ["CGnuTLS", "CNghttp2"],
+            linkerSettings: [.linkedLibrary("nghttp2"), .linkedLibrary("gnutls")]
+        ),
+        .target(
+            name: "LatchkeyReplication",
+            dependencies: ["CLatchkeyRPC", "LatchkeyStore", "LatchkeySync"]
+        ),
+        .target(
             name: "CLatchkeyFetch",
             dependencies: ["CCurl"],
             linkerSettings: [.linkedLibrary("curl")]
@@ -136,10 +146,11 @@ let package = Package(
         .target(
             name: "LatchkeyService",
             dependencies: [
-                "CGnuTLS", "CLatchkeyPages", "CLatchkeySystem", "LatchkeyContention",
-                "LatchkeyHTTP",
+                "CGnuTLS", "CLatchkeyPages", "CLatchkeySystem", "LatchkeyClient",
+                "LatchkeyContention", "LatchkeyHTTP",
                 "LatchkeyMachine", "LatchkeyMetrics", "LatchkeyOperations", "LatchkeyPersistence",
-                "LatchkeySettings", "LatchkeyStore", "LatchkeyStrategies", "LatchkeyTrace",
+                "LatchkeyReplication", "LatchkeySettings", "LatchkeyStore", "LatchkeyStrategies",
+                "LatchkeyTrace",
             ]
         ),
         .target(
@@ -214,6 +225,13 @@ let package = Package(
             ]
         ),
         .testTarget(
+            name: "LatchkeyReplicationTests",
+            dependencies: [
+                "LatchkeyReplication", "LatchkeyStore", "LatchkeyStrategies", "LatchkeySync",
+                "LatchkeyTestSupport",
+            ]
+        ),
+        .testTarget(
             name: "LatchkeyOperationsTests",
             dependencies: [
                 "LatchkeyOperations", "LatchkeyStore", "LatchkeyStrategies", "LatchkeyTestSupport",
@@ -272,8 +290,7 @@ let package = Package(
             dependencies: [
                 "LatchkeyClient", "LatchkeyCommandLine", "LatchkeyComparison", "LatchkeyMachine",
                 "LatchkeyReport", "LatchkeyService", "LatchkeySettings", "LatchkeyStrategies",
-                "LatchkeyTestSupport",
-                "LatchkeyTrace", "latchkey",
+                "LatchkeySyncTesting", "LatchkeyTestSupport", "LatchkeyTrace", "latchkey",
             ]
         ),
         // The documents are compared with the strategies and the settings themselves.

@@ -12,6 +12,9 @@ final class BatchWriter {
     /// A slice deletes at most so many times as many rows.
     private static let removalFactor: Int64 = 5
 
+    /// The revision of the row of `notes` that has the position: no commit has it.
+    static let positionRevision: Revision = 0
+
     static let storedWriting =
         "insert or replace into stored(name, value, revision, created, expiry, checksum, author) "
         + "values(?, ?, ?, ?, ?, ?, ?)"
@@ -23,6 +26,10 @@ final class BatchWriter {
     private(set) var lastRow: Int64
     /// The last revision on the disk.
     private(set) var lastRevision: Revision
+    /// When the last commit was made that this process has written.
+    private(set) var lastTime = Timestamp(milliseconds: 0)
+    /// The last position that was written.
+    private(set) var lastPosition: [UInt8]?
     /// The first row of `changes` that is not deleted.
     private var firstRow: Int64
     /// So many rows can be deleted at once in a short time.
@@ -97,6 +104,8 @@ final class BatchWriter {
         var noteTime = Timestamp(milliseconds: .min)
         /// Writes something in any case.
         var isProbe = false
+        /// A position to store, behind that of the last commit.
+        var position: [UInt8]?
     }
 
     /// Makes one transaction and syncs it; returns how many rows it brought forward.
@@ -109,6 +118,10 @@ final class BatchWriter {
             for queued in batch {
                 try insert(queued)
             }
+            if let position = extra.position ?? batch.last?.position {
+                // Its time keeps it from being deleted with old notes.
+                try insert(position, revision: Self.positionRevision, .never)
+            }
             if extra.compacts {
                 compactedCount = try compact(extra)
             }
@@ -119,45 +132,21 @@ final class BatchWriter {
         } catch {
             connection.rollBack()
             (meta, lastRow, firstRow, round) = former
-            throw failure(error, duringCommit: false)
+            throw .of(error, path, duringCommit: false)
         }
         do {
             try commit.run()
         } catch {
             connection.rollBack()
             (meta, lastRow, firstRow, round) = former
-            throw failure(error as DatabaseError, duringCommit: true)
+            throw .of(error, path, duringCommit: true)
         }
         if let last = batch.last {
             lastRevision = last.commit.revision
+            lastTime = last.commit.time
         }
+        lastPosition = extra.position ?? batch.last?.position ?? lastPosition
         return compactedCount
-    }
-
-    private func failure(_ error: any Error, duringCommit: Bool) -> BatchFailure {
-        guard let error = error as? DatabaseError else {
-            return error as? BatchFailure
-                ?? BatchFailure(consequence: .fatal, message: "\(error)")
-        }
-        let message = PersistenceFailure(error, path).message
-        if error.isDamage {
-            return BatchFailure(consequence: .fatal, message: message)
-        }
-        if error.isFull {
-            return BatchFailure(
-                consequence: .refused(.full),
-                message: message,
-                mayHaveWritten: true
-            )
-        }
-        // A write that failed otherwise may be on the disk, and what came behind it, too.
-        // SQLITE_BUSY comes before the first write.
-        let mayHaveWritten = error.primaryCode != SQLITE_BUSY
-        return BatchFailure(
-            consequence: duringCommit && mayHaveWritten ? .unknown : .refused(.unavailable),
-            message: message,
-            mayHaveWritten: mayHaveWritten
-        )
     }
 
     /// Looks whether another program has written.
@@ -197,7 +186,7 @@ final class BatchWriter {
             }
         }
         if let note = queued.note?.bytes {
-            try insert(note, of: commit)
+            try insert(note, revision: commit.revision, commit.time)
         }
     }
 
@@ -244,9 +233,12 @@ final class BatchWriter {
         try statement.run()
     }
 
-    private func insert(_ note: [UInt8], of commit: Commit) throws(DatabaseError) {
-        let revision = Int64(bitPattern: commit.revision)
-        let time = commit.time.milliseconds
+    private func insert(
+        _ note: [UInt8],
+        revision: Revision,
+        _ time: Timestamp
+    ) throws(DatabaseError) {
+        let (revision, time) = (Int64(bitPattern: revision), time.milliseconds)
         try unsafe note.withBytes { (bytes) throws(DatabaseError) in
             try insertNote.bind(1, revision)
             try insertNote.bind(2, time)

@@ -5,6 +5,8 @@ struct QueuedCommit: Sendable {
     let commit: Commit
     let note: CommitNote?
     let byteCount: Int
+    /// What is stored with the commit, where commits are written in groups: it ends its group.
+    var position: [UInt8]?
 
     /// How many rows of the table `changes` it is.
     var rowCount: Int { commit.first == nil ? 0 : 1 + commit.others.count }
@@ -30,6 +32,9 @@ extension Commit.Effect {
 }
 
 /// Commits that came in any order, and leave in that of their revisions.
+///
+/// In a queue of groups they leave in whole groups, each of which ends with a commit that was
+/// sealed.
 struct CommitQueue: Sendable {
     /// A batch has at most so many.
     static let batchCountMax = 4096
@@ -44,23 +49,29 @@ struct CommitQueue: Sendable {
     private(set) var next: Revision
     private(set) var count = 0
     private(set) var byteCount = 0
-    /// The revision behind the last one of those that can leave now.
+    /// The revision behind the last one of those that came without a gap.
     private(set) var end: Revision
+    /// The revision behind the last sealed one; nil without groups.
+    private var sealed: Revision?
 
-    init(after revision: Revision) {
+    init(after revision: Revision, isGrouped: Bool = false) {
         next = revision + 1
         end = revision + 1
+        sealed = isGrouped ? revision + 1 : nil
     }
+
+    /// The revision behind the last one of those that can leave now.
+    private var ready: Revision { sealed ?? end }
 
     private func place(_ revision: Revision) -> Int {
         Int(truncatingIfNeeded: revision) & (slots.count - 1)
     }
 
     /// How many commits can leave now.
-    var readyCount: UInt64 { end - next }
+    var readyCount: UInt64 { ready - next }
 
     /// Whether the next commit is there.
-    var isReady: Bool { end > next }
+    var isReady: Bool { ready > next }
 
     /// Whether a whole batch is there.
     var hasBatch: Bool {
@@ -81,6 +92,18 @@ struct CommitQueue: Sendable {
         }
     }
 
+    /// Ends a group: all its commits are there, up to the one of the revision.
+    ///
+    /// - Returns: Whether a commit that waits has the position; else the last one of them is
+    ///   written.
+    mutating func seal(through revision: Revision, _ position: [UInt8]) -> Bool {
+        precondition(revision < end && sealed != nil, "A group is sealed when it is whole.")
+        guard revision >= next, slots[place(revision)] != nil else { return false }
+        slots[place(revision)]?.position = position
+        sealed = revision + 1
+        return true
+    }
+
     private mutating func grow() {
         let former = slots
         slots = Array(repeating: nil, count: former.count * 2)
@@ -92,7 +115,11 @@ struct CommitQueue: Sendable {
     /// Takes the next batch.
     mutating func take(into batch: inout [QueuedCommit]) {
         var (left, rowsLeft) = (Self.batchByteCountMax, Self.batchRowCountMax)
-        while next < end, batch.count < Self.batchCountMax, left > 0, rowsLeft > 0 {
+        let isGrouped = sealed != nil
+        while next < ready,
+            batch.count < Self.batchCountMax && left > 0 && rowsLeft > 0
+                || isGrouped && !batch.isEmpty && batch.last?.position == nil
+        {
             guard let commit = slots[place(next)].take() else {
                 preconditionFailure("What can leave is there.")
             }
@@ -107,6 +134,6 @@ struct CommitQueue: Sendable {
 
     /// Drops all: the next revision is the one behind this.
     mutating func drop(after revision: Revision) {
-        self = CommitQueue(after: revision)
+        self = CommitQueue(after: revision, isGrouped: sealed != nil)
     }
 }

@@ -105,7 +105,7 @@ final class Folder: Sendable {
 
 extension PersistenceFailure {
     /// A system call failed, and errno says why.
-    static func call(_ name: String, _ path: String) -> Self {
+    package static func call(_ name: String, _ path: String) -> Self {
         let code = errno
         let reason = unsafe String(cString: strerror(code))
         return Self(.inputOutput, "\(name) of '\(path)' failed: \(reason).", cause: code)

@@ -28,6 +28,8 @@ package final class Persistence: Sendable {
     package let historyRevision: Revision
     /// The revision of the last commit, or the one before the first.
     package let lastRevision: Revision
+    /// A text that is that of no other database, but of its backups.
+    package let identity: String
     /// The latest time of a commit up to ``storedRevision``.
     package let storedTime: Timestamp
     /// How many properties ``readStored(_:)`` reads.
@@ -92,9 +94,15 @@ package final class Persistence: Sendable {
         storedRevision = database.meta.storedRevision
         historyRevision = max(database.meta.storedRevision, database.meta.roundRevision)
         lastRevision = database.lastRevision
+        identity = String(UInt64(bitPattern: database.meta[.identity]), radix: 16)
         storedTime = Timestamp(milliseconds: database.meta[.storedTime])
         storedCount = Int(database.meta[.storedCount])
         changeCount = Int(database.lastRow - database.meta[.storedRow])
+    }
+
+    /// Whether a folder has a database, or should have one.
+    package static func hasData(_ path: String) -> Bool {
+        Folder.byteCount(path + "/" + Folder.databaseName) != nil
     }
 
     /// Reads the properties of the table `stored`, in the order of their names.
@@ -126,7 +134,18 @@ package final class Persistence: Sendable {
     package func readNotes(
         _ body: (Revision, Timestamp, [UInt8]) throws(PersistenceFailure) -> Void
     ) throws(PersistenceFailure) {
-        try RowReader(opened).readNotes(body)
+        try RowReader(opened).readNotes { (revision, time, note) throws(PersistenceFailure) in
+            if revision != BatchWriter.positionRevision { try body(revision, time, note) }
+        }
+    }
+
+    /// Reads the position that was stored last; nil if there is none.
+    package func readPosition() throws(PersistenceFailure) -> [UInt8]? {
+        var position: [UInt8]?
+        try RowReader(opened).readNotes { (revision, _, note) throws(PersistenceFailure) in
+            if revision == BatchWriter.positionRevision { position = note }
+        }
+        return position
     }
 
     /// Starts the threads that write.
@@ -135,6 +154,8 @@ package final class Persistence: Sendable {
     ///   - historyOldest: The lowest revision behind which the history holds all commits.
     ///     Compaction does not go past it.
     ///   - noteLifetime: Notes that are older are deleted when their commits are compacted.
+    ///   - isGrouped: Whether commits are written in the groups that ``seal(through:_:)`` ends,
+    ///     some time after they were released.
     ///   - released: Called with the latest revision that is on the disk, on a thread of its own.
     ///   - withdraw: Takes back the commits above the revision, and calls the completion: when no
     ///     withdrawn commit is given to ``append(_:note:)`` any more, and before a new one is.
@@ -142,6 +163,7 @@ package final class Persistence: Sendable {
     package func start(
         historyOldest: @escaping @Sendable () -> Revision,
         noteLifetime: Duration,
+        isGrouped: Bool = false,
         released: @escaping @Sendable (Revision) -> Void,
         withdraw:
             @escaping @Sendable (Revision, Withdrawal, _ completion: @escaping @Sendable () -> Void)
@@ -154,6 +176,7 @@ package final class Persistence: Sendable {
             settings,
             tuning,
             noteLifetime: noteLifetime,
+            isGrouped: isGrouped,
             changeByteCount: changeByteCount.load(ordering: .relaxed),
             WriterLoop.Callbacks(
                 historyOldest: historyOldest,
@@ -177,6 +200,14 @@ package final class Persistence: Sendable {
     /// never released.
     package func append(_ commit: Commit, note: CommitNote?) {
         started.load()?.append(QueuedCommit(commit, note: note))
+    }
+
+    /// Ends a group of commits, and has a position stored with its last one.
+    ///
+    /// Both are written in one transaction. A group without commits changes only the position.
+    /// Blocks while too much is to be written. One thread calls it and ``append(_:note:)``.
+    package func seal(through revision: Revision, _ position: [UInt8]) {
+        started.load()?.seal(through: revision, position)
     }
 
     private var opened: OpenedDatabase {

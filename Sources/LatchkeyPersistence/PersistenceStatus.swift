@@ -14,6 +14,8 @@ package struct PersistenceStatus: Sendable, Hashable {
     package var health = Health.healthy
     /// The latest revision that is on the disk.
     package var durableRevision: Revision = 0
+    /// The position that is on the disk, if there is one.
+    package var position: [UInt8]?
     /// Commits that wait to be written.
     package var pendingCount = 0
     /// Time since the last sync that succeeded, or since the start.

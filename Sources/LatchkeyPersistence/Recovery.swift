@@ -100,6 +100,29 @@ extension Persistence {
         try OpenedDatabase.checkFiles(folder, mayCreate: false)
     }
 
+    /// Makes a new data folder from a backup of another replica, with its revisions, its history
+    /// and its position in the log.
+    ///
+    /// The backup is moved into the folder, and gets an identity of its own.
+    package static func seed(
+        _ file: String,
+        into path: String
+    ) throws(PersistenceFailure) {
+        if let damage = try Copy.check(file).damages.first {
+            throw PersistenceFailure(.damaged, damage)
+        }
+        do {
+            let connection = try Connection(file)
+            var meta = try Meta(connection)
+            meta[.identity] = Int64.random(in: .min ... .max)
+            try meta.write([.identity], try Statement(connection, Meta.writing))
+        } catch {
+            throw PersistenceFailure(error, file)
+        }
+        let folder = try Folder(path, mayCreate: true)
+        try folder.replaceDatabase(by: file)
+    }
+
     /// Makes a new data folder from a backup.
     ///
     /// Revisions go on 2³² behind the last one, and history and notes are dropped, so that nothing

@@ -33,12 +33,16 @@ final class WriterLoop: Sendable {
         var hasEnded = false
         /// A round of compaction that the writer has not begun.
         var round: CompactionRound?
+        /// A position behind commits that are written, which no commit has.
+        var position: [UInt8]?
     }
 
     /// How far the writer is, for everybody else.
     struct Progress: Sendable {
         var health = PersistenceStatus.Health.healthy
         var durableRevision: Revision
+        /// The position that is on the disk; nil if none was written.
+        var position: [UInt8]?
         var storedRevision: Revision
         var storedRow: Int64
         var storedCount: Int64
@@ -69,6 +73,8 @@ final class WriterLoop: Sendable {
     private let databasePath: String
     private let logPath: String
     let noteLifetime: Duration
+    /// Whether commits are written in groups, each with a position.
+    let isGrouped: Bool
     let callbacks: Callbacks
     let statistics: PersistenceStatistics
     let log: Persistence.Log
@@ -88,6 +94,7 @@ final class WriterLoop: Sendable {
         _ settings: PersistenceSettings,
         _ tuning: Tuning,
         noteLifetime: Duration,
+        isGrouped: Bool,
         changeByteCount: Int,
         _ callbacks: Callbacks,
         _ statistics: PersistenceStatistics,
@@ -95,14 +102,17 @@ final class WriterLoop: Sendable {
     ) {
         databasePath = database.folder.database
         logPath = database.folder.log
-        durability = settings.durability
+        // What is in groups is kept elsewhere, too: no client waits for the disk.
+        durability = isGrouped ? .interval(.seconds(1)) : settings.durability
+        self.isGrouped = isGrouped
         logByteCountMax = settings.logByteCountMax
         self.noteLifetime = noteLifetime
         self.callbacks = callbacks
         self.statistics = statistics
         self.log = log
         let revision = database.lastRevision
-        inbox = Guarded(Inbox(queue: CommitQueue(after: revision), released: revision))
+        let queue = CommitQueue(after: revision, isGrouped: isGrouped)
+        inbox = Guarded(Inbox(queue: queue, released: revision))
         releases = Guarded(Releases(revision: revision))
         self.tuning = tuning
         progress = Guarded(
@@ -138,9 +148,8 @@ final class WriterLoop: Sendable {
                 return nil
             }
             let end = inbox.queue.end - 1
-            guard end > inbox.released, inbox.queue.count <= tuning.earlyCountMax,
-                inbox.queue.byteCount <= tuning.earlyByteCountMax
-            else {
+            // A group is written when it is whole: its commits must not wait for that.
+            guard end > inbox.released, isGrouped || hasRoom(inbox) else {
                 return nil
             }
             inbox.released = end
@@ -151,11 +160,26 @@ final class WriterLoop: Sendable {
         }
     }
 
+    private func hasRoom(_ inbox: Inbox) -> Bool {
+        inbox.queue.count <= tuning.earlyCountMax
+            && inbox.queue.byteCount <= tuning.earlyByteCountMax
+    }
+
+    /// Ends a group, and waits while too much is to be written.
+    func seal(through revision: Revision, _ position: [UInt8]) {
+        inbox.write { inbox in
+            guard !inbox.hasEnded else { return }
+            inbox.position = inbox.queue.seal(through: revision, position) ? nil : position
+        }
+        inbox.write(when: { hasRoom($0) || $0.hasEnded || $0.isStopping }, { _ in })
+    }
+
     var status: PersistenceStatus {
         let progress = progress.read { $0 }
         var status = PersistenceStatus()
         status.health = progress.health
         status.durableRevision = progress.durableRevision
+        status.position = progress.position
         status.pendingCount = inbox.read { $0.queue.count }
         let age = latchkey_system_nanoseconds() - lastSync.load(ordering: .relaxed)
         status.lastSyncAge = .nanoseconds(Int64(clamping: age))
@@ -173,7 +197,7 @@ final class WriterLoop: Sendable {
     func finish() -> Bool {
         let last = inbox.write { inbox in
             inbox.isStopping = true
-            return inbox.queue.end - 1
+            return inbox.queue.next + inbox.queue.readyCount - 1
         }
         progress.write { $0.isStopping = true }
         threads.join()

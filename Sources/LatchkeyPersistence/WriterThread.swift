@@ -19,7 +19,7 @@ internal import Synchronization
 ///
 /// SAFETY: `@unchecked Sendable` because only the thread that calls ``run()`` uses it.
 final class WriterThread: @unchecked Sendable {
-    private enum Mode {
+    enum Mode {
         case normal
         case failing
         case refusing
@@ -33,21 +33,23 @@ final class WriterThread: @unchecked Sendable {
     /// Fewer commits are not waited for.
     private static let gatheredCountMin = 4
 
-    private let loop: WriterLoop
-    private let writer: BatchWriter
-    private var mode = Mode.normal
+    let loop: WriterLoop
+    let writer: BatchWriter
+    var mode = Mode.normal
     /// Whether the log may have frames behind its last transaction, which a later scan would take
     /// for damage.
-    private var needsNewLog: Bool
+    var needsNewLog: Bool
     private var newLogFailure: (BatchFailure, until: ContinuousClock.Instant)?
-    private var loggedFailure = ""
-    private var batch: [QueuedCommit] = []
+    var loggedFailure = ""
+    var batch: [QueuedCommit] = []
+    /// A position behind the commits of the batch.
+    private var position: [UInt8]?
     /// Rows that have come while there was something to compact, less those that were compacted
     /// for them.
     private var uncompactedCount = 0
     /// Compaction waits after a failure.
     private var compactsAfter = ContinuousClock.now
-    private var nextProbe = ContinuousClock.now
+    var nextProbe = ContinuousClock.now
     private var nextSync = ContinuousClock.now
     /// How many commits lately waited or were written at the same time.
     private var inFlightCount = 0
@@ -88,7 +90,8 @@ final class WriterThread: @unchecked Sendable {
         loop.inbox.write { inbox in
             inbox.hasEnded =
                 switch mode {
-                case .normal: batch.isEmpty && !inbox.queue.isReady
+                case .normal:
+                    batch.isEmpty && !inbox.queue.isReady && position ?? inbox.position == nil
                 case .failing, .refusing, .ended:
                     inbox.queue.count == 0 || loop.durability != .always
                 }
@@ -118,6 +121,10 @@ final class WriterThread: @unchecked Sendable {
             var batch: [QueuedCommit] = []
             if mayTake {
                 inbox.queue.take(into: &batch)
+                // It stands behind all commits.
+                if !inbox.queue.isReady, let position = inbox.position.take() {
+                    self.position = position
+                }
             }
             return (inbox.isStopping, inbox.round.take(), batch)
         }
@@ -174,7 +181,7 @@ final class WriterThread: @unchecked Sendable {
 
     // MARK: Writing
 
-    private func makeTransaction(isProbe: Bool) {
+    func makeTransaction(isProbe: Bool) {
         var extra = BatchWriter.Extra(isProbe: isProbe)
         // More rows than come, so that a round ends before the next one is due.
         extra.rowCount = batch.reduce(0) { $0 + $1.rowCount }
@@ -185,10 +192,14 @@ final class WriterThread: @unchecked Sendable {
             max(extra.rowCount * 3 / 2, BatchWriter.sliceCountMax)
         )
         extra.compacts = compacts && isDue
-        guard !batch.isEmpty || isProbe || extra.compacts else { return syncLater() }
+        extra.position = position
+        guard !batch.isEmpty || isProbe || extra.compacts || position != nil
+        else { return syncLater() }
         if extra.compacts {
             let lifetime = Int64(loop.noteLifetime.wholeMilliseconds)
-            extra.noteTime.milliseconds = StoreClock.system.now().milliseconds - lifetime
+            // In groups, notes are in force as of the time of commits: clocks of others can lag.
+            let now = loop.isGrouped ? writer.lastTime : StoreClock.system.now()
+            extra.noteTime.milliseconds = now.milliseconds - lifetime
         }
         let start = latchkey_system_nanoseconds()
         do {
@@ -282,6 +293,7 @@ final class WriterThread: @unchecked Sendable {
             loop.releases.write { $0.revision = writer.lastRevision }
         }
         batch.removeAll(keepingCapacity: true)
+        position = nil
         syncLater()
     }
 
@@ -291,11 +303,12 @@ final class WriterThread: @unchecked Sendable {
     }
 
     /// Tells everybody else how far the writer is.
-    private func report(_ byteCount: Int, _ health: PersistenceStatus.Health = .healthy) {
+    func report(_ byteCount: Int, _ health: PersistenceStatus.Health = .healthy) {
         let compaction = writer.compactionProgress
         loop.progress.write { progress in
             progress.health = health
             progress.durableRevision = writer.lastRevision
+            progress.position = writer.lastPosition ?? progress.position
             progress.lastRow = writer.lastRow
             progress.changeByteCount += byteCount
             if progress.storedRevision != writer.meta.storedRevision {
@@ -312,76 +325,6 @@ final class WriterThread: @unchecked Sendable {
             progress.frameCount = writer.frames.count
             progress.compaction = compaction
         }
-    }
-
-    // MARK: Failing
-
-    private func fail(_ failure: BatchFailure) {
-        loop.statistics.failures.add()
-        let isFirst = mode == .normal
-        nextProbe = .now + loop.tuning.probeInterval
-        switch failure.consequence {
-        case .refused(let reason):
-            mode = mode == .refusing ? .refusing : .failing
-            needsNewLog = needsNewLog || failure.mayHaveWritten
-            refuse(failure, reason, isFirst)
-        case .unknown:
-            mode = .refusing
-            needsNewLog = true
-            refuse(failure, .unknown, isFirst)
-        case .fatal:
-            mode = .ended
-            refuse(failure, .unavailable, isFirst)
-        }
-    }
-
-    private func refuse(_ failure: BatchFailure, _ reason: Withdrawal, _ isFirst: Bool) {
-        let accepts = mode == .failing && loop.durability == .always
-        loop.acceptsWrites.store(accepts, ordering: .relaxed)
-        report(0, .failed(failure.message, endsByItself: mode != .ended))
-        if isFirst || mode == .ended || failure.message != loggedFailure {
-            loop.log(true, "writes-fail", [("reason", failure.message)])
-            loggedFailure = failure.message
-        }
-        withdraw(reason)
-    }
-
-    /// Makes a probe, or withdraws what has come although writes are refused.
-    private func tryAgain(_ isStopping: Bool) {
-        if mode == .refusing, loop.durability == .always, loop.inbox.read({ $0.queue.count > 0 }) {
-            withdraw(.unavailable)
-        }
-        // A commit that waits is tried at once, a probe when it is due.
-        let isDue = ContinuousClock.now >= nextProbe || isStopping
-        if isDue || mode == .failing && !batch.isEmpty && loop.durability == .always {
-            makeTransaction(isProbe: true)
-        }
-    }
-
-    /// Takes back all commits that are not on the disk.
-    private func withdraw(_ reason: Withdrawal) {
-        guard loop.durability == .always else {
-            return
-        }
-        let last = batch.last?.commit.revision
-        batch.removeAll(keepingCapacity: true)
-        // What waits behind the batch was not written: its outcome is known.
-        if loop.inbox.read({ $0.queue.count > 0 }) {
-            let reason = reason == .unknown ? .unavailable : reason
-            takeBack(after: last ?? writer.lastRevision, reason)
-        }
-        if last != nil {
-            takeBack(after: writer.lastRevision, reason)
-        }
-    }
-
-    private func takeBack(after revision: Revision, _ reason: Withdrawal) {
-        let done = DispatchSemaphore(value: 0)
-        loop.callbacks.withdraw(revision, reason) { [loop] in
-            loop.inbox.write { $0.queue.drop(after: revision) }
-            done.signal()
-        }
-        done.wait()
     }
 
     private func end() {

@@ -3,7 +3,7 @@
 /// | Part | Bytes |
 /// |---|---|
 /// | version | 1, the number 3 |
-/// | kind | 1: one step 0, transaction 1 |
+/// | kind | 1: one step 0, transaction 1, transaction that waits 2 |
 /// | of a transaction: conditions | number as varint; for each one: test, name, operand |
 /// | of a transaction: steps of both branches | number as varint, steps; twice |
 /// | test | 1: `revision` 0, `exists` 1, `equals` 2, the relations of ``JSONOrder`` from 3 on |
@@ -35,13 +35,20 @@ extension Change {
 
     /// The change in its binary form.
     package func encoded() -> [UInt8] {
-        var writer = BinaryWriter(bytes: [Self.version])
+        var writer = BinaryWriter()
+        encode(to: &writer)
+        return writer.bytes
+    }
+
+    /// Writes the binary form.
+    package func encode(to writer: inout BinaryWriter) {
+        writer.bytes.append(Self.version)
         switch self {
         case .step(let step):
             writer.bytes.append(0)
             step.encode(to: &writer)
         case .transaction(let transaction):
-            writer.bytes.append(1)
+            writer.bytes.append(transaction.waits ? 2 : 1)
             writer.add(UInt64(transaction.conditions.count))
             for condition in transaction.conditions {
                 condition.encode(to: &writer)
@@ -53,7 +60,6 @@ extension Change {
                 }
             }
         }
-        return writer.bytes
     }
 
     /// Reads a change from its binary form.
@@ -61,30 +67,36 @@ extension Change {
     /// It owns its memory. Whether values are JSON texts is not checked again.
     package init(decoding bytes: [UInt8]) throws(InvalidChange) {
         var reader = BinaryReader(OwnedBytes(bytes))
+        try self.init(decoding: &reader)
+        guard reader.isAtEnd else {
+            throw InvalidChange()
+        }
+    }
+
+    /// Reads a change from a part of other bytes, whose memory it keeps.
+    package init(decoding reader: inout BinaryReader) throws(InvalidChange) {
         guard try reader.byte() == Self.version else {
             throw InvalidChange()
         }
-        switch try reader.byte() {
+        let kind = try reader.byte()
+        switch kind {
         case 0:
             self = .step(try Step(decoding: &reader))
-        case 1:
-            self = .transaction(
-                Transaction(
-                    if: try Self.list(&reader) { (reader) throws(InvalidChange) in
-                        try Transaction.Condition(decoding: &reader)
-                    },
-                    try Self.list(&reader) { (reader) throws(InvalidChange) in
-                        try Step(decoding: &reader)
-                    },
-                    else: try Self.list(&reader) { (reader) throws(InvalidChange) in
-                        try Step(decoding: &reader)
-                    }
-                )
+        case 1, 2:
+            var transaction = Transaction(
+                if: try Self.list(&reader) { (reader) throws(InvalidChange) in
+                    try Transaction.Condition(decoding: &reader)
+                },
+                try Self.list(&reader) { (reader) throws(InvalidChange) in
+                    try Step(decoding: &reader)
+                },
+                else: try Self.list(&reader) { (reader) throws(InvalidChange) in
+                    try Step(decoding: &reader)
+                }
             )
+            transaction.waits = kind == 2
+            self = .transaction(transaction)
         default:
-            throw InvalidChange()
-        }
-        guard reader.isAtEnd else {
             throw InvalidChange()
         }
     }
@@ -106,7 +118,9 @@ extension Change {
 }
 
 /// Bytes that are not the binary form of a change.
-package struct InvalidChange: Error, Hashable {}
+package struct InvalidChange: Error, Hashable {
+    package init() {}
+}
 
 extension Transaction.Condition {
     fileprivate func encode(to writer: inout BinaryWriter) {
@@ -252,84 +266,8 @@ extension Conditions {
     }
 }
 
-private struct BinaryWriter {
-    var bytes: [UInt8]
-
-    mutating func add(_ number: UInt64) {
-        var rest = number
-        while rest >= 0x80 {
-            bytes.append(UInt8(truncatingIfNeeded: rest) | 0x80)
-            rest >>= 7
-        }
-        bytes.append(UInt8(truncatingIfNeeded: rest))
-    }
-
-    mutating func add(_ content: UnsafeRawBufferPointer) {
-        add(UInt64(content.count))
-        unsafe bytes.append(contentsOf: content)
-    }
-}
-
-private struct BinaryReader {
-    let owner: OwnedBytes
-    private var offset = 0
-
-    init(_ owner: OwnedBytes) {
-        self.owner = owner
-    }
-
-    var isAtEnd: Bool { unsafe offset == owner.bytes.count }
-
-    mutating func byte() throws(InvalidChange) -> UInt8 {
-        guard !isAtEnd else {
-            throw InvalidChange()
-        }
-        defer { offset += 1 }
-        return unsafe owner.bytes[offset]
-    }
-
-    mutating func number() throws(InvalidChange) -> UInt64 {
-        var number: UInt64 = 0
-        for shift in stride(from: UInt64(0), to: 64, by: 7) {
-            let byte = try byte()
-            let bits = UInt64(byte & 0x7F)
-            guard (bits << shift) >> shift == bits, byte != 0 || shift == 0 else {
-                throw InvalidChange()
-            }
-            number |= bits << shift
-            if byte < 0x80 {
-                return number
-            }
-        }
-        throw InvalidChange()
-    }
-
-    /// Bytes behind their length, in the owner's memory.
-    mutating func bytes() throws(InvalidChange) -> UnsafeRawBufferPointer {
-        let count = try number()
-        guard unsafe count <= UInt64(owner.bytes.count - offset) else {
-            throw InvalidChange()
-        }
-        defer { offset += Int(count) }
-        return unsafe UnsafeRawBufferPointer(rebasing: owner.bytes[offset..<offset + Int(count)])
-    }
-
-    mutating func flag() throws(InvalidChange) -> Bool {
-        let flag = try byte()
-        guard flag <= 1 else {
-            throw InvalidChange()
-        }
-        return flag == 1
-    }
-
-    mutating func count() throws(InvalidChange) -> Int {
-        guard let count = Int(exactly: try number()) else {
-            throw InvalidChange()
-        }
-        return count
-    }
-
-    mutating func claim() throws(InvalidChange) -> Change.Claim? {
+extension BinaryReader {
+    fileprivate mutating func claim() throws(InvalidChange) -> Change.Claim? {
         guard try flag() else {
             return nil
         }
@@ -337,7 +275,7 @@ private struct BinaryReader {
         return unsafe Change.Claim(prefix, value: try bytes())
     }
 
-    mutating func name() throws(InvalidChange) -> PropertyName {
+    fileprivate mutating func name() throws(InvalidChange) -> PropertyName {
         do {
             return try unsafe PropertyName(borrowing: try bytes(), owner: owner)
         } catch {
@@ -345,7 +283,7 @@ private struct BinaryReader {
         }
     }
 
-    mutating func tags(_ code: UInt8) throws(InvalidChange) -> Conditions.Tags? {
+    fileprivate mutating func tags(_ code: UInt8) throws(InvalidChange) -> Conditions.Tags? {
         switch code {
         case 0:
             return nil

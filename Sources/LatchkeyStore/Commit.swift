@@ -13,6 +13,10 @@ package final class Commit: Sendable {
     package let first: Effect?
     /// Stands here, and not beside the results, because here is room for it.
     private let succeeded: Bool
+    /// Whether the change was made before, and this is its first decision once more.
+    ///
+    /// It has only what an answer shows.
+    package let isRepeat: Bool
     /// What it does to the others, each once.
     package let others: [Effect]
     private let results: [Transaction.Result]?
@@ -31,12 +35,14 @@ package final class Commit: Sendable {
         time: Timestamp,
         first: Effect?,
         others: [Effect] = [],
-        outcome: Transaction.Outcome? = nil
+        outcome: Transaction.Outcome? = nil,
+        isRepeat: Bool = false
     ) {
         self.revision = revision
         self.time = time
         self.first = first
         self.others = others
+        self.isRepeat = isRepeat
         succeeded = outcome?.succeeded ?? true
         results = outcome?.results
     }
@@ -135,6 +141,14 @@ package indirect enum Refusal: Error, Hashable, Sendable {
     /// Only where a change is tried again: after room was made for it, or after a withdrawal.
     case backlogFull
     case full(StoreFull)
+    /// The key of the request belongs to another one.
+    case identityReused
+    /// As many keys of requests are kept as can be.
+    case tooManyIdentities
+    /// The change was made before, and its decision was too long to be kept.
+    case answerNotKept
+    /// The change was decided before, and this is its first decision once more.
+    case repeated(Refusal)
     /// The change was made, and taken back before anybody was shown it.
     case withdrawn(Withdrawal)
     /// This step of the branch that a transaction took, counted from 0, cannot be made.

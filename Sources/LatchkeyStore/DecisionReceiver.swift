@@ -7,6 +7,12 @@ package protocol DecisionReceiver: Sendable {
     /// Called exactly once, outside the guarded section.
     func receive(_ decision: Decision)
 
+    /// The name of who makes the change, if that is known.
+    var author: [UInt8]? { get }
+
+    /// What the request is known by that makes the change, if it may be repeated.
+    var identity: RequestIdentity? { get }
+
     /// What is kept with a commit by the user of a ``CommitHook``.
     ///
     /// Asked once for each commit with an effect, outside the guarded section, before the hook gets
@@ -15,6 +21,14 @@ package protocol DecisionReceiver: Sendable {
 }
 
 extension DecisionReceiver {
+    /// No receiver.
+    @inlinable
+    package var author: [UInt8]? { nil }
+
+    /// None.
+    @inlinable
+    package var identity: RequestIdentity? { nil }
+
     /// Nothing.
     @inlinable
     package func note(for commit: Commit) -> CommitNote? { nil }

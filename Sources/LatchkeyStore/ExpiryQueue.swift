@@ -114,7 +114,7 @@ package final class ExpiryQueue: Sendable {
 
     /// Takes the properties of a commit that expire.
     @inline(__always)
-    func note(_ commit: Commit) {
+    package func note(_ commit: Commit) {
         if commit.first?.reason == .expired {
             expiredCount.wrappingAdd(1, ordering: .relaxed)
         }

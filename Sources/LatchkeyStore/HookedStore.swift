@@ -125,10 +125,23 @@ package struct HookedStore<ChosenStrategy: Strategy>: CommittingStore {
         observer: some EntryObserver,
         receiver: some DecisionReceiver
     ) throws(BacklogFull) {
+        try execute(change, at: nil, observer: observer, receiver: receiver)
+    }
+
+    /// As ``PropertyStore/execute(_:at:observer:receiver:)``.
+    ///
+    /// A change that has to be decided again is, as of the store's clock.
+    @inlinable
+    package func execute(
+        _ change: Change,
+        at time: Timestamp?,
+        observer: some EntryObserver,
+        receiver: some DecisionReceiver
+    ) throws(BacklogFull) {
         let byteCount = change.byteCount
         try hook.admit(byteCount)
         do throws(BacklogFull) {
-            try submit(change, byteCount, observer: observer) { answer in
+            try submit(change, at: time, byteCount, observer: observer) { answer in
                 self.answer(answer, change, observer, receiver)
             }
         } catch {
@@ -141,6 +154,7 @@ package struct HookedStore<ChosenStrategy: Strategy>: CommittingStore {
     @inline(__always)
     func submit(
         _ change: Change,
+        at time: Timestamp?,
         _ byteCount: Int,
         observer: some EntryObserver,
         completion: @escaping @Sendable (Withheld<Decision>) -> Void
@@ -151,11 +165,11 @@ package struct HookedStore<ChosenStrategy: Strategy>: CommittingStore {
             try base.submitWrite(
                 base.index(step.name),
                 observer: observer,
-                { $0.executeWithheld(step, property, takenByteCount: byteCount) },
+                { $0.executeWithheld(step, property, at: time, takenByteCount: byteCount) },
                 completion: completion
             )
         case .transaction(let transaction):
-            let prepared = base.prepare(transaction, at: nil)
+            let prepared = base.prepare(transaction, at: time)
             try base.submitWrite(
                 prepared.tables,
                 observer: observer,

@@ -182,6 +182,24 @@ package final class Journal: Sendable {
         }
     }
 
+    /// Forgets the history, and goes on behind a later revision.
+    ///
+    /// For a store whose state was replaced. Those who follow find that their place is gone.
+    package func restart(after revision: Revision) {
+        let (former, ready) = state.write { state in
+            let former = state
+            state = State(last: revision)
+            state.waiting = former.waiting.filter { $0.revision > revision }
+            lastRevision.store(revision, ordering: .releasing)
+            return (former, former.waiting.filter { $0.revision <= revision })
+        }
+        withExtendedLifetime(former) {
+            for answer in ready {
+                answer.proceed()
+            }
+        }
+    }
+
     /// The commits behind a revision.
     package func commits(after revision: Revision, countMax: Int) -> Reading {
         state.read { state in

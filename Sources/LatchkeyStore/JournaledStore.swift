@@ -10,17 +10,18 @@ public import LatchkeySync
 @usableFromInline
 package struct JournaledStore<Base: CommittingStore>: CommittingStore {
     @usableFromInline let base: Base
-    @usableFromInline let journal: Journal
+    @usableFromInline let journal: Journal?
     @usableFromInline let expiries: ExpiryQueue
     /// Nil if a store that is full refuses changes.
     @usableFromInline let evictor: Evictor?
 
     /// - Parameters:
     ///   - base: The store.
-    ///   - journal: Gets all commits.
+    ///   - journal: Gets all commits; nil if it gets them, and the queue of expiries, from
+    ///     elsewhere.
     ///   - expiries: Removes what expires from this store.
     ///   - evictor: Makes room in this store.
-    package init(_ base: Base, journal: Journal, expiries: ExpiryQueue, evictor: Evictor?) {
+    package init(_ base: Base, journal: Journal?, expiries: ExpiryQueue, evictor: Evictor?) {
         self.base = base
         self.journal = journal
         self.expiries = expiries
@@ -102,14 +103,14 @@ package struct JournaledStore<Base: CommittingStore>: CommittingStore {
 /// Records the decision before the next one receives it, unless room is made for the change first.
 @usableFromInline
 struct JournalingReceiver<Next: DecisionReceiver>: DecisionReceiver {
-    @usableFromInline let journal: Journal
+    @usableFromInline let journal: Journal?
     @usableFromInline let expiries: ExpiryQueue
     @usableFromInline let ifFull: (@Sendable (StoreFull) -> Void)?
     @usableFromInline let next: Next
 
     @inlinable
     init(
-        _ journal: Journal,
+        _ journal: Journal?,
         _ expiries: ExpiryQueue,
         ifFull: (@Sendable (StoreFull) -> Void)?,
         next: Next
@@ -126,9 +127,15 @@ struct JournalingReceiver<Next: DecisionReceiver>: DecisionReceiver {
             ifFull(full)
             return
         }
-        journal.record(decision, expiries)
+        journal?.record(decision, expiries)
         next.receive(decision)
     }
+
+    @inlinable
+    var author: [UInt8]? { next.author }
+
+    @inlinable
+    var identity: RequestIdentity? { next.identity }
 
     @inlinable
     func note(for commit: Commit) -> CommitNote? {

@@ -189,6 +189,18 @@ package struct PropertyTable: Sendable {
         )
     }
 
+    /// Removes all properties, which is no commit, and says what they took.
+    mutating func removeAll() -> StoreSize {
+        var size = StoreSize()
+        for property in properties {
+            size += StoreSize(property)
+            context.quotas.replace(property, by: nil, PropertyName(of: property))
+        }
+        byName = NameTable()
+        order = NameOrder()
+        return size
+    }
+
     /// Remembers that a commit over several tables changed this one.
     mutating func noteShared(_ revision: Revision) {
         if context.revisions.ordersPublication {
@@ -254,9 +266,10 @@ extension PropertyTable {
     mutating func executeWithheld(
         _ step: Change.Step,
         _ prepared: Property?,
+        at time: Timestamp?,
         takenByteCount: Int
     ) -> Withheld<Decision> {
-        let decision = execute(step, prepared, at: nil)
+        let decision = execute(step, prepared, at: time)
         return Withheld(decision, context, takenByteCount) { revision(of: step.name) }
     }
 

@@ -43,6 +43,14 @@ package struct StoreSnapshot: Sendable {
         return MergedWalk(orders, prefix: prefix, after: after, at: time)
     }
 
+    /// A hash of the whole state, which is the same in every process: of the names and values, and
+    /// of all revisions.
+    package var digest: UInt64 {
+        var digest = revision &* 0x9E37_79B9_7F4A_7C15
+        visit { digest &+= $0.digest }
+        return digest
+    }
+
     /// Calls `body` with each property, also one whose time is over, in no order.
     func visit(_ body: (Property) -> Void) {
         for order in orders {

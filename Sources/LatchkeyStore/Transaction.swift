@@ -131,8 +131,15 @@ package struct Transaction: Sendable {
             self.expiry = expiry
         }
 
-        init(count: Int, hasMore: Bool = false) {
-            self.init(nil, revision: 0, created: 0, expiry: .never)
+        init(
+            _ property: Property? = nil,
+            revision: Revision = 0,
+            created: Revision = 0,
+            expiry: Timestamp = .never,
+            count: Int,
+            hasMore: Bool = false
+        ) {
+            self.init(property, revision: revision, created: created, expiry: expiry)
             self.count = count
             self.hasMore = hasMore
         }

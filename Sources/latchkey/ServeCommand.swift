@@ -94,6 +94,22 @@ enum ServeCommand {
         )
         let ofData = PersistenceSettings.settings.map(\.name).filter { $0 != "data" }
         needs(ofData, "data", !configuration.persistence.path.isEmpty)
+        needs(["follow-token-from", "follow-ca"], "follow", configuration.follow.isOn)
+        require(
+            !configuration.follow.isOn || configuration.persistence.path.isEmpty,
+            "--data has no meaning with --follow: a replica takes its state from the leader. "
+                + "Leave out one of them."
+        )
+        let ofCluster = ClusterSettings.settings.map(\.name).filter { $0 != "cluster" }
+        needs(ofCluster, "cluster", configuration.cluster.isOn)
+        require(
+            !configuration.cluster.isOn || !configuration.persistence.path.isEmpty,
+            "--cluster needs --data: the state is in the folder, and the log has only what is new."
+        )
+        require(
+            !configuration.cluster.isOn || !configuration.follow.isOn,
+            "--cluster has no meaning with --follow. Leave out one of them."
+        )
         let access = configuration.access
         if access.tokenFile.isEmpty {
             needs(["open", "session-seconds"], "token-file", false)

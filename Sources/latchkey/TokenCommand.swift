@@ -45,7 +45,8 @@ enum TokenCommand {
           fetch, compare  have operations fetch from other hosts, or compare strategies
           export, import  what can be read, and what can be written
           admin           reset figures, take profiles, see who watches, see and cancel all
-                          operations
+                          operations, promote a replica
+          backup          take a backup of all data
 
         Example:
           latchkey token create ci --grant read,write:app/ --grant operations \\

@@ -23,6 +23,9 @@ import Testing
             case "rate-burst", "rate-mode": ["--rate=5"]
             case "record-sample", "record-bytes": ["--record=a.trace"]
             case "durability", "sync-interval", "max-wal-bytes", "compact-after": ["--data=folder"]
+            case "follow-token-from", "follow-ca": ["--follow=http://a:8080"]
+            case "cluster": ["--data=folder"]
+            case _ where name.hasPrefix("cluster-"): ["--cluster=http://a:2379", "--data=folder"]
             default: [String]()
             }
         try checkEdges(of: name, others, make: serve)
@@ -138,6 +141,22 @@ private let spellings: [String: [(text: String, isRight: Bool)]] = [
         ("*", false), ("null", false), ("", false),
         ("http://\(String(repeating: "a", count: 263))", true),
         ("http://\(String(repeating: "a", count: 264))", false),
+    ],
+    "follow": [
+        ("none", true), ("http://a.b:8080", true), ("https://[::1]:1", true), ("http://", false),
+        ("http://a:0", false), ("ftp://a", false), ("http://a/b", false), ("", false),
+    ],
+    "cluster": [
+        ("none", true), ("http://a.b:1", true), ("https://[::1]:65535,http://b:2379", true),
+        ("http://a:0", false), ("http://a:65536", false), ("a:2379", false), ("http://", false),
+        ("http://a:1,,http://b:1", false), ("http://a/b", false), ("", false),
+    ],
+    "cluster-name": [
+        ("a", true), ("A-1_b", true), (String(repeating: "a", count: 64), true),
+        (String(repeating: "a", count: 65), false), ("a/b", false), ("é", false), ("", false),
+    ],
+    "cluster-url": [
+        ("none", true), ("http://10.0.0.1:8080", true), ("http://", false), ("", false),
     ],
     "admin-port": [
         ("none", true), ("0", true), ("65535", true), ("65536", false), ("-1", false),

@@ -57,9 +57,9 @@ struct GivenUpHistoryTests {
                 to: &table
             )
             history.add(to: &table)
-            ExportRoutes(store: ServedStore(store), journal: journal, places: places).add(
-                to: &table
-            )
+            let exports = ExportQueue(places: places)
+            ExportRoutes(store: ServedStore(store), journal: journal, exports: exports)
+                .add(to: &table)
             let router = table.router(hosts: nil)
             var configuration = HTTPServerConfiguration()
             configuration.port = 0

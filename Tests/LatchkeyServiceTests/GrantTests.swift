@@ -27,6 +27,17 @@ struct GrantTests {
         #expect(token.allows(.operations) && !token.allows(.admin))
     }
 
+    @Test(arguments: Right.allCases.filter { !$0.takesPrefix })
+    func `rights to all names are apart from each other`(right: Right) throws {
+        let token = try token(right.rawValue)
+        for other in Right.allCases {
+            #expect(token.allows(other) == (other == right))
+        }
+        #expect(!allows(token, .read, "a") && !allows(token, .write, "a"))
+        let others = Right.allCases.filter { $0 != right }.map(\.rawValue)
+        #expect(try !self.token(others.joined(separator: ",")).allows(right))
+    }
+
     /// The grants against the plain definition, over random prefixes and names of two letters.
     @Test(arguments: 1...20 as ClosedRange<UInt64>)
     func `a name is allowed if a prefix of a grant begins it`(seed: UInt64) throws {

@@ -1,5 +1,5 @@
 /// SplitMix64 (Steele, Lea and Flood, 2014), so that a failure can be repeated.
-public struct SeededGenerator: RandomNumberGenerator {
+public struct SeededGenerator: RandomNumberGenerator, Sendable {
     private var state: UInt64
 
     /// The numbers of a seed.

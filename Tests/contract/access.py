@@ -20,7 +20,8 @@ import yaml
 
 CONTRACT = pathlib.Path(__file__).resolve().parent.parent.parent / "openapi.yaml"
 METHODS = ("get", "head", "put", "post", "patch", "delete")
-RIGHTS = ("read", "write", "operations", "fetch", "compare", "export", "import", "admin")
+RIGHTS = ("read", "write", "operations", "fetch", "compare", "export", "import", "admin",
+          "backup")
 # What a request needs beside a right, so that it gets as far as the question of who sent it.
 BODIES = {
     "putProperty": ("application/json", b"1"),

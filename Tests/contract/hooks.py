@@ -53,7 +53,9 @@ def before_call(context, case, kwargs):
     Otherwise a request would be answered with the answer to an earlier one. Nor can a schema say
     which parameters stand alone: `wait` of a property needs `after`, and `revision` stands without
     both; names of a list stand without a page, `ttl-if-new` without `ttl`, and a claim has a time,
-    and not the prefix of its pop. A wait is made short, and its time has no exponent.
+    and not the prefix of its pop. A wait is made short, and its time has no exponent. What is for
+    replicas is of no past revision, and changes for them are of all names. A revision that does not
+    come would be waited for in vain.
     """
     query = case.query or {}
     if case.path == "/v1/properties" and case.method in ("GET", "HEAD") and query.get("name"):
@@ -79,6 +81,11 @@ def before_call(context, case, kwargs):
     if REVISION.fullmatch(str(query.get("revision"))):
         query.pop("after", None)
         query.pop("wait", None)
+    if query.get("replica") in (True, "true") and ("revision" in query or "prefix" in query):
+        if case.path != "/v1/export" or "revision" in query:
+            del query["replica"]
+    if REVISION.fullmatch(str(query.get("min-revision"))):
+        query["min-revision"] = 0
     for name, key in list((case.headers or {}).items()):
         if name.lower() == "idempotency-key" and KEY.fullmatch(str(key)):
             case.headers[name] = str(uuid.uuid4())

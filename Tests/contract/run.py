@@ -172,7 +172,7 @@ def check_tls(check, binary):
 def check_rules(arguments, log):
     with tempfile.TemporaryDirectory() as folder:
         lines = pathlib.Path(folder) / "lines"
-        rights = ("read,write", "operations,fetch,compare,export,import,admin")
+        rights = ("read,write", "operations,fetch,compare,export,import,admin,backup")
         token = create_token(arguments.binary, lines, "all", *rights)
         with Latchkey(arguments.binary, "--token-file", lines, "--client-share", "1/1",
                       log=log) as service:

@@ -81,16 +81,20 @@ package final class ServiceConnection {
     ///
     /// - Parameters:
     ///   - request: The request.
+    ///   - isCancelled: As for ``send(_:isCancelled:)``.
     ///   - take: Is given the body of an answer with a status of 2xx, on this thread; false ends
     ///     the request.
     /// - Returns: The answer, without the body that `take` has got.
     /// - Throws: Why there is none, or not all of it.
     package func stream(
         _ request: ClientRequest,
+        isCancelled: () -> Bool = { false },
         take: (UnsafeRawBufferPointer) -> Bool
     ) throws(ConnectionFailure) -> ClientAnswer {
-        try unsafe withoutActuallyEscaping(take) { take throws(ConnectionFailure) in
-            try unsafe exchange(request, Transfer(isCancelled: { false }, take: take))
+        try withoutActuallyEscaping(isCancelled) { isCancelled throws(ConnectionFailure) in
+            try unsafe withoutActuallyEscaping(take) { take throws(ConnectionFailure) in
+                try unsafe exchange(request, Transfer(isCancelled: isCancelled, take: take))
+            }
         }
     }
 

@@ -10,7 +10,7 @@ package struct Grants: Hashable, Sendable {
     package private(set) var readPrefixes: [[UInt8]] = []
     package private(set) var writePrefixes: [[UInt8]] = []
     /// The bits of the other rights.
-    package private(set) var rightBits: UInt8 = 0
+    package private(set) var rightBits: UInt16 = 0
 
     package init() {}
 

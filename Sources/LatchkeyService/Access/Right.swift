@@ -14,11 +14,14 @@ package enum Right: String, CaseIterable, Sendable {
     case export
     /// Import. What is imported must be writable, too.
     case `import`
-    /// Reset figures, take profiles, see who watches, and see and cancel everybody's operations.
+    /// Reset figures, take profiles, see who watches, see and cancel everybody's operations, and
+    /// make a replica a leader.
     case admin
+    /// Take a backup of all data, with what is kept beside the properties.
+    case backup
 
     /// Whether the right is one to properties, whose names can be required to have a prefix.
     package var takesPrefix: Bool { self == .read || self == .write }
 
-    var bit: UInt8 { 1 << UInt8(Self.allCases.firstIndex(of: self) ?? 0) }
+    var bit: UInt16 { 1 << UInt16(Self.allCases.firstIndex(of: self) ?? 0) }
 }

@@ -6,7 +6,7 @@ struct SessionRoutes: Sendable {
     let access: AccessControl?
 
     func add(to table: inout RouteTable) {
-        table.add(.post, "/v1/session", needs: .nothing, statuses: [204, 400, 401]) {
+        table.add(.post, "/v1/session", needs: .nothing, statuses: [204, 400, 401], isLocal: true) {
             request,
             _ throws(RequestFailure) in
             try request.noQuery()
@@ -24,7 +24,7 @@ struct SessionRoutes: Sendable {
                 $0.add("Cache-Control", "no-store")
             }
         }
-        table.add(.delete, "/v1/session", needs: .nothing, statuses: [204, 400]) {
+        table.add(.delete, "/v1/session", needs: .nothing, statuses: [204, 400], isLocal: true) {
             request,
             _ throws(RequestFailure) in
             try request.noQuery()

@@ -75,7 +75,7 @@ final class Token: @unchecked Sendable {
 /// has the object, which is never freed.
 @safe
 private final class Allowance: @unchecked Sendable {
-    private let rightBits: UInt8
+    private let rightBits: UInt16
     private let readPrefixes: UnsafeBufferPointer<UnsafeRawBufferPointer>
     private let writePrefixes: UnsafeBufferPointer<UnsafeRawBufferPointer>
 

@@ -79,6 +79,7 @@ final class RouteAudit: Sendable {
     ) -> String? {
         var detail = AuditDetail()
         fill(&detail)
+        if let keeper = request.keeper, keeper.isRepeat { detail.isRepeat = true }
         // A full disk is no refusal of the client. What somebody without a token may send as often
         // as they want has the bound of refusals.
         let isRefusal = Self.isRefusal(status) && detail.problem != .diskFull
@@ -119,7 +120,7 @@ final class RouteAudit: Sendable {
                 if detail.isRepeat { json.member("repeated", true) }
             }
         }
-        if let commit = detail.commit, !commit.isEmpty {
+        if let commit = detail.commit, !commit.isEmpty, !detail.isRepeat {
             for effect in commit.effects {
                 append { $0.effect(effect, of: commit) }
             }

@@ -1,6 +1,7 @@
 internal import Dispatch
 internal import LatchkeyMachine
 internal import LatchkeyPersistence
+internal import LatchkeyReplication
 internal import LatchkeyStore
 internal import LatchkeyStrategies
 
@@ -92,15 +93,31 @@ struct DurableData: Sendable {
         }
     }
 
+    /// Gives the table of a cluster what the notes of commits have.
+    func restore(_ keys: inout IdentityTable?) throws(PersistenceFailure) {
+        guard keys != nil else { return }
+        try persistence.readNotes { (revision, _, bytes) throws(PersistenceFailure) in
+            // Without it, this replica could make a change that the others do not.
+            guard keys?.restore(bytes) == true else {
+                throw PersistenceFailure(
+                    .damaged,
+                    "The note of revision \(revision) is damaged or of a later version."
+                )
+            }
+        }
+    }
+
     /// Begins to write what is committed from now on.
     func start(
         _ store: any ErasedStore,
         journal: Journal,
-        keysLiveFor lifetime: Duration
+        keysLiveFor lifetime: Duration,
+        isGrouped: Bool = false
     ) throws(PersistenceFailure) {
         try persistence.start(
             historyOldest: { journal.oldest },
             noteLifetime: lifetime,
+            isGrouped: isGrouped,
             released: { hook.release(through: $0) },
             withdraw: { revision, reason, completion in
                 store.withdraw(after: revision, reason, completion: completion)

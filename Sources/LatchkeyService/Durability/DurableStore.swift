@@ -65,6 +65,13 @@ protocol ErasedStore: Sendable {
         receiver: AnyReceiver
     ) throws(BacklogFull)
 
+    func execute(
+        _ change: Change,
+        at time: Timestamp?,
+        observer: TimingObserver,
+        receiver: AnyReceiver
+    ) throws(BacklogFull)
+
     func list(
         _ request: PageRequest,
         observer: TimingObserver,
@@ -98,6 +105,10 @@ struct AnyReceiver: DecisionReceiver {
     func receive(_ decision: Decision) {
         base.receive(decision)
     }
+
+    var author: [UInt8]? { base.author }
+
+    var identity: RequestIdentity? { base.identity }
 
     func note(for commit: Commit) -> CommitNote? {
         base.note(for: commit)

@@ -22,12 +22,20 @@ final class Readiness: Sendable {
 
     private let state: Guarded<State>
     private let isInsecure: Bool
+    /// How far the state is level with that of others; nil if it is that of this service alone.
+    private let others: (@Sendable () -> Check)?
 
     /// - Parameters:
     ///   - isRecovering: Whether data is read first.
     ///   - isInsecure: Whether other machines can reach the service, and everybody may do
     ///     everything.
-    init(isRecovering: Bool, isInsecure: Bool = false) {
+    ///   - others: How far the state is level with that of others, if they change it.
+    init(
+        isRecovering: Bool,
+        isInsecure: Bool = false,
+        others: (@Sendable () -> Check)? = nil
+    ) {
+        self.others = others
         state = Guarded(State(isRecovering: isRecovering))
         self.isInsecure = isInsecure
     }
@@ -63,6 +71,9 @@ final class Readiness: Sendable {
         if isInsecure {
             let detail = "Everybody who can connect may do everything (--insecure)."
             checks.append(Check(name: "access", isPassed: true, detail: detail))
+        }
+        if let others {
+            checks.append(others())
         }
         if state.isRecovering {
             let detail = "\(state.readCount) of \(state.rowCount) rows of the data are read."

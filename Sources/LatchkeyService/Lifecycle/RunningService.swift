@@ -24,6 +24,8 @@ package final class RunningService: Sendable {
     private let access: AccessControl?
     private let certificate: ServedCertificate?
     private let audit: AuditLog?
+    private let follower: Follower?
+    private let cluster: Cluster?
     private let readiness: Readiness
     private let overview: Overview
     private let admin: AdminServer?
@@ -59,21 +61,16 @@ package final class RunningService: Sendable {
         let meters = ContentionMeters()
         let answers = configuration.answerBudget
         let keepsData = !configuration.persistence.path.isEmpty
-        let readiness = Readiness(isRecovering: keepsData, isInsecure: configuration.isInsecure)
+        let follower = configuration.follower(log)
+        let cluster = try configuration.openCluster(log)
+        let readiness = configuration.readiness(follower?.state, cluster?.state)
         let profile = configuration.isProfiling ? ContentionProfile() : nil
-        let operating = OperatingRoutes(
-            strategy: configuration.strategy,
-            meters: meters,
-            profile: profile,
-            registry: registry,
-            context: Fingerprint.Context(configuration),
-            readiness: readiness,
-            program: configuration.program
-        )
-        var table = configuration.table(registry, answers, access, audit)
+        let operating = OperatingRoutes(configuration, meters, profile, registry, readiness)
+        var table = configuration.table(registry, answers, access, audit, follower, cluster)
         operating.addProbes(to: &table)
         let gate = RouterGate(configuration.router(table, isRecovering: true))
-        let early = keepsData ? try Self.listen(configuration.http, gate, log) : nil
+        let isEarly = keepsData || follower != nil
+        let early = isEarly ? try Self.listen(configuration.http, gate, log) : nil
         let admin = try configuration.startAdmin(table, log)
         do throws(StartFailure) {
             let maker = StoreRouteMaker(
@@ -83,9 +80,11 @@ package final class RunningService: Sendable {
                 registry: registry,
                 answers: answers,
                 recorder: recorder,
-                data: keepsData ? try configuration.openData(log) : nil,
+                data: keepsData ? try configuration.openData(log, cluster) : nil,
                 readiness: readiness,
-                table: table
+                table: table,
+                following: try follower?.seeded(),
+                cluster: cluster
             )
             let output = try configuration.strategy.accept(maker).get()
             table = output.table
@@ -104,6 +103,8 @@ package final class RunningService: Sendable {
             self.access = access
             self.certificate = certificate
             self.audit = audit
+            self.follower = follower
+            self.cluster = cluster
             self.readiness = readiness
             self.admin = admin
             state = ServiceState(configuration, maker, output, server, answers, audit)
@@ -140,6 +141,8 @@ package final class RunningService: Sendable {
         OperationMetrics.register(operations, in: registry)
         AccessMetrics.register(access, isInsecure: configuration.isInsecure, in: registry)
         certificate?.register(in: registry)
+        follower?.state.register(in: registry)
+        cluster?.register(in: registry)
         ProcessMetrics.register(in: registry, configuration.program)
         let bounds = state.bounds
         overview.start { bounds.readings }
@@ -224,6 +227,8 @@ package final class RunningService: Sendable {
     /// blocks a thread that serves, or the disk is slow. Call it once.
     package func drain() -> Drained {
         readiness.drains()
+        follower?.stop()
+        cluster?.drain()
         watches.drain()
         profiles.drain()
         memory.end()

@@ -1,3 +1,4 @@
+internal import LatchkeyContention
 internal import LatchkeyHTTP
 internal import LatchkeyMachine
 internal import LatchkeyMetrics
@@ -39,12 +40,35 @@ extension ServiceConfiguration {
     /// Opens the data.
     ///
     /// A store that keeps its data begins at 1, unless it is told otherwise.
-    func openData(_ log: Log) throws(StartFailure) -> DurableData {
+    func openData(_ log: Log, _ cluster: Cluster?) throws(StartFailure) -> DurableData {
+        let start = try cluster?.prepare(self) ?? startRevision ?? 0
         do {
-            return try DurableData(persistence, startingAt: startRevision ?? 0, log: log)
+            return try DurableData(persistence, startingAt: start, log: log)
         } catch {
             throw StartFailure(reason: error.message)
         }
+    }
+
+    /// What follows another service; nil if this one leads.
+    func follower(_ log: Log) -> Follower? {
+        follow.isOn ? Follower(follow, FollowState(leader: follow.leader), log) : nil
+    }
+
+    /// The checks, among them how far the state is level with that of others, if there are some.
+    func readiness(_ follow: FollowState?, _ cluster: ClusterState?) -> Readiness {
+        var others: (@Sendable () -> Readiness.Check)?
+        if let cluster { others = { cluster.check } }
+        if let follow { others = { follow.check } }
+        return Readiness(
+            isRecovering: !persistence.path.isEmpty,
+            isInsecure: isInsecure,
+            others: others
+        )
+    }
+
+    /// What makes the service a replica of a cluster; nil if it is none.
+    func openCluster(_ log: Log) throws(StartFailure) -> Cluster? {
+        cluster.isOn ? try Cluster(cluster, log) : nil
     }
 
     /// Whether other machines can reach the service, and everybody may do everything.
@@ -92,21 +116,30 @@ extension ServiceConfiguration {
         _ registry: MetricRegistry,
         _ answers: AnswerBudget,
         _ access: AccessControl?,
-        _ audit: AuditLog?
+        _ audit: AuditLog?,
+        _ follower: Follower?,
+        _ cluster: Cluster?
     ) -> RouteTable {
         RouteTable(
             metrics: RequestMetrics(
                 registry,
                 sendsServerTiming: sendsServerTiming,
                 answers: answers,
-                audit: audit
+                audit: audit,
+                follow: follower?.state,
+                age: follower?.state.age ?? cluster?.state.age
             ),
             admission: Admission(
                 access: access,
                 rate: RateLimit(rate, registry),
                 connectionCountMax: http.connectionsPerAddressBound
             ),
-            repetition: Repetition(idempotency, clientShare: http.clientShare, registry)
+            repetition: Repetition(
+                idempotency,
+                clientShare: http.clientShare,
+                registry,
+                isShared: self.cluster.isOn
+            )
         )
     }
 
@@ -168,4 +201,24 @@ extension HTTPServerConfiguration {
 
 extension Problem {
     var text: String { String(decoding: json(), as: UTF8.self) }
+}
+
+extension OperatingRoutes {
+    init(
+        _ configuration: ServiceConfiguration,
+        _ meters: ContentionMeters,
+        _ profile: ContentionProfile?,
+        _ registry: MetricRegistry,
+        _ readiness: Readiness
+    ) {
+        self.init(
+            strategy: configuration.strategy,
+            meters: meters,
+            profile: profile,
+            registry: registry,
+            context: Fingerprint.Context(configuration),
+            readiness: readiness,
+            program: configuration.program
+        )
+    }
 }

@@ -26,6 +26,8 @@ package struct ServiceConfiguration: Sendable {
     /// The revision before the first commit; nil for that of the time of the start.
     package var startRevision: Revision?
     package var persistence = PersistenceSettings()
+    package var follow = FollowSettings()
+    package var cluster = ClusterSettings()
     package var storeLimits = StoreLimits()
     package var watchLimits = WatchLimits()
     package var historyLimits = HistoryLimits()
@@ -72,6 +74,8 @@ extension ServiceConfiguration: Configurable {
         strategySettings
         + [startRevisionSetting]
         + PersistenceSettings.settings.map { $0.contained(in: \.persistence) }
+        + FollowSettings.settings.map { $0.contained(in: \.follow) }
+        + ClusterSettings.settings.map { $0.contained(in: \.cluster) }
         + StoreLimits.settings.map { $0.contained(in: \.storeLimits) }
         + HistoryLimits.settings.map { $0.contained(in: \.historyLimits) }
         + OperationLimits.settings.map { $0.contained(in: \.operationLimits) }

@@ -4,6 +4,7 @@ internal import LatchkeyHTTP
 internal import LatchkeyMetrics
 internal import LatchkeyOperations
 internal import LatchkeyPersistence
+internal import LatchkeyReplication
 internal import LatchkeyStore
 internal import LatchkeyStrategies
 
@@ -21,6 +22,10 @@ struct StoreRouteMaker: StrategyVisitor {
     let evictor = Evictor()
     let watches: WatchHub
     let exports: SharedPlaces
+    /// The follower, and the leader's state, of a replica.
+    let following: (follower: Follower, seed: Follower.Seed)?
+    /// What makes the service a replica of a cluster.
+    let cluster: Cluster?
 
     typealias Output = Result<Made, StartFailure>
 
@@ -43,8 +48,12 @@ struct StoreRouteMaker: StrategyVisitor {
         recorder: TraceRecorder?,
         data: DurableData?,
         readiness: Readiness,
-        table: RouteTable
+        table: RouteTable,
+        following: (follower: Follower, seed: Follower.Seed)?,
+        cluster: Cluster?
     ) {
+        self.following = following
+        self.cluster = cluster
         var configuration = configuration
         configuration.storeLimits.valueByteCountMax = configuration.http.bodyBytesMax
         self.configuration = configuration
@@ -54,12 +63,15 @@ struct StoreRouteMaker: StrategyVisitor {
         self.readiness = readiness
         self.data = data
         self.table = table
-        let start = data?.persistence.historyRevision ?? configuration.chosenStart
+        let start =
+            data?.persistence.historyRevision ?? following?.seed.revision
+            ?? configuration.chosenStart
         // What was compacted is not in the history: 0 stands for the revision before that.
         journal = Journal(
             configuration.historyLimits,
             after: start,
-            start: data?.persistence.startRevision
+            // A replica does not know the first one, and no store begins before 0.
+            start: data?.persistence.startRevision ?? (following == nil ? nil : 0)
         )
         watches = WatchHub(
             journal: journal,
@@ -112,9 +124,10 @@ struct StoreRouteMaker: StrategyVisitor {
                 limits: limits,
                 stripeCount: stripeCount,
                 strategy: strategy,
-                after: journal.start
+                after: journal.last
             )
             meter?.observeBacklog { store.backlogCount }
+            follow(store)
             var made = serve(store, { store.usage }, quotaUsage: { store.quotaUsage })
             if isAsynchronous { made.fullestBacklog = { store.fullestBacklogCount } }
             return .success(made)
@@ -134,18 +147,49 @@ struct StoreRouteMaker: StrategyVisitor {
         }
     }
 
+    /// Gives a replica's store the leader's state, and has it follow.
+    private func follow(_ store: PropertyStore<some Strategy>) {
+        guard let (follower, seed) = following else { return }
+        let followed = FollowedStore(store, journal)
+        followed.replace(with: seed.properties, at: seed.revision)
+        follower.start(followed, seed)
+    }
+
+    /// Nil unless the service follows.
+    private var promotion: (@Sendable (@escaping @Sendable (Revision?) -> Void) -> Void)? {
+        guard let follower = following?.follower else { return nil }
+        return { [expiries] completion in
+            follower.promote { revision in
+                // They came by no commit of this service. From now on it removes what expires.
+                if revision != nil { expiries.rebuild() }
+                completion(revision)
+            }
+        }
+    }
+
     private func serve(
         _ box: any ErasedStore,
         _ data: DurableData
     ) -> Output {
+        var keys = IdentityTable(configuration.idempotency)
         do throws(PersistenceFailure) {
             try data.recover(box, journal: journal, readiness: readiness)
-            try data.restore(table.repetition)
-            try data.start(box, journal: journal, keysLiveFor: configuration.idempotency.time)
+            if cluster == nil {
+                try data.restore(table.repetition)
+            } else {
+                try data.restore(&keys)
+            }
+            try data.start(
+                box,
+                journal: journal,
+                keysLiveFor: configuration.idempotency.time,
+                isGrouped: cluster != nil
+            )
         } catch {
             return .failure(StartFailure(reason: error.message, isAsked: error.code == .stopped))
         }
         readiness.recovered(data.persistence)
+        if let cluster { return serve(box, data, cluster, keys) }
         let persistence = data.persistence
         let store = DurableStore(box: box, acceptsWrites: { persistence.acceptsWrites })
         let made = serve(store, { box.usage }, quotaUsage: { box.quotaUsage })
@@ -154,16 +198,39 @@ struct StoreRouteMaker: StrategyVisitor {
         return .success(made)
     }
 
+    private func serve(
+        _ box: any ErasedStore,
+        _ data: DurableData,
+        _ cluster: Cluster,
+        _ keys: IdentityTable?
+    ) -> Output {
+        do throws(StartFailure) {
+            let replica = try cluster.start(box, data, journal, expiries, keys)
+            let store = ClusteredStore(box: box, replica: replica)
+            let made = serve(
+                store,
+                { box.usage },
+                quotaUsage: { box.quotaUsage },
+                isJournaled: true
+            )
+            expiries.rebuild()
+            return .success(made)
+        } catch {
+            return .failure(error)
+        }
+    }
+
     /// All that is compiled for the strategy of a store in memory: few closures, which the rest
     /// uses.
     private func serve(
         _ store: some CommittingStore,
         _ usage: @escaping @Sendable () -> StoreUsage,
-        quotaUsage: @escaping @Sendable () -> [QuotaUsage]
+        quotaUsage: @escaping @Sendable () -> [QuotaUsage],
+        isJournaled: Bool = false
     ) -> Made {
         let journaled = JournaledStore(
             store,
-            journal: journal,
+            journal: isJournaled ? nil : journal,
             expiries: expiries,
             evictor: configuration.storeLimits.eviction == .lru ? evictor : nil
         )
@@ -186,6 +253,12 @@ struct StoreRouteMaker: StrategyVisitor {
         _ quotaUsage: @escaping @Sendable () -> [QuotaUsage]
     ) -> Made {
         var table = table
+        table.reads = FreshReads(
+            hub: watches,
+            journal: journal,
+            follow: following?.follower.state,
+            cluster: cluster
+        )
         let depthMax = configuration.storeLimits.depthMax
         let history = HistoryRoutes(store: watched, hub: watches)
         PropertyRoutes(store: serving, depthMax: depthMax, history: history).add(to: &table)
@@ -195,6 +268,7 @@ struct StoreRouteMaker: StrategyVisitor {
         history.add(to: &table)
         WatchRoutes(store: watched, hub: watches).add(to: &table)
         WatchListRoutes(hub: watches, store: watched).add(to: &table)
+        PromoteRoute(promote: promotion).add(to: &table)
         let operations = Operations(
             configuration,
             store: serving,
@@ -207,7 +281,9 @@ struct StoreRouteMaker: StrategyVisitor {
             canCompare: configuration.compare != nil,
             depthMax: depthMax
         ).add(to: &table)
-        ExportRoutes(store: serving, journal: journal, places: exports).add(to: &table)
+        let exporting = ExportQueue(places: exports)
+        ExportRoutes(store: serving, journal: journal, exports: exporting).add(to: &table)
+        BackupRoutes(folder: configuration.persistence.path, exports: exporting).add(to: &table)
         ImportRoutes(
             store: serving,
             depthMax: depthMax,

@@ -1,6 +1,15 @@
 internal import LatchkeyStore
 
 extension Refusal {
+    /// Whether the refusal is the first answer to the key of its request, where all replicas know
+    /// the keys: what they have decided, or will, is another one.
+    var isOfKey: Bool {
+        switch self {
+        case .withdrawn(.unknown), .identityReused: false
+        default: true
+        }
+    }
+
     /// The problem that a request is answered with whose change is refused.
     var failure: RequestFailure {
         switch self {
@@ -43,6 +52,14 @@ extension Refusal {
                     + "may have \(quota.byteCountMax) bytes together, and this change would exceed "
                     + "that (--quota)."
             )
+        case .identityReused:
+            return RequestFailure(.idempotencyKeyReused)
+        case .tooManyIdentities:
+            return RequestFailure(.tooManyIdempotencyKeys)
+        case .answerNotKept:
+            return RequestFailure(.answerNotKept)
+        case .repeated(let refusal):
+            return refusal.failure
         case .withdrawn(.full):
             return RequestFailure(.diskFull)
         case .withdrawn(.unavailable):

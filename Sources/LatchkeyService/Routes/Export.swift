@@ -2,12 +2,48 @@ internal import Dispatch
 internal import LatchkeyHTTP
 internal import LatchkeyStore
 
-/// An export on its way to one client.
+/// What makes the bytes of a long answer, some at a time.
+protocol PieceSource {
+    /// The piece is long enough when it has this many bytes.
+    ///
+    /// - Returns: Whether there is more.
+    mutating func append(to piece: inout [UInt8], atLeast byteCount: Int) -> Bool
+}
+
+/// The lines of an export.
+struct ExportLines: PieceSource {
+    private var walk: StateWalk
+    private let isForReplica: Bool
+    private var propertyCount: UInt64 = 0
+
+    init(_ walk: StateWalk, isForReplica: Bool) {
+        self.walk = walk
+        self.isForReplica = isForReplica
+    }
+
+    mutating func append(to piece: inout [UInt8], atLeast byteCount: Int) -> Bool {
+        while piece.count < byteCount {
+            guard let property = walk.next() else {
+                ExportLine.appendEnd(count: propertyCount, revision: walk.revision, to: &piece)
+                return false
+            }
+            if isForReplica {
+                ExportLine.append(exactly: property, to: &piece)
+            } else {
+                ExportLine.append(property, at: walk.time, to: &piece)
+            }
+            propertyCount += 1
+        }
+        return true
+    }
+}
+
+/// A long answer on its way to one client.
 ///
 /// **Design.** The state is used only on the queue of all exports. A turn there makes some pieces
 /// and writes them to the stream, whose buffer is bounded; then other exports have theirs. When the
-/// buffer is full, the export waits, without a thread, until the stream calls back. The walk, which
-/// keeps the state of the whole store, goes as soon as the export is over.
+/// buffer is full, the export waits, without a thread, until the stream calls back. The source,
+/// which may keep the state of the whole store, goes as soon as the export is over.
 ///
 /// SAFETY: `@unchecked Sendable` because what changes is used only on the queue.
 final class Export: @unchecked Sendable {
@@ -16,28 +52,22 @@ final class Export: @unchecked Sendable {
     private static let turnPiecesMax = 4
 
     private let queue: DispatchQueue
-    private let time: Timestamp
-    private let revision: Revision
     private let sent: @Sendable (Int) -> Void
     /// Nil when the export is over.
-    private var progress: (walk: StateWalk, permit: ExportQueue.Permit)?
-    private var propertyCount: UInt64 = 0
-    /// Whether the last line is made, which says that the export is whole.
+    private var progress: (source: any PieceSource, permit: ExportQueue.Permit)?
     private var isWhole = false
     /// What is to be written next.
     private var piece: [UInt8] = []
 
     init(
-        _ walk: StateWalk,
+        _ source: any PieceSource,
         _ permit: ExportQueue.Permit,
         on queue: DispatchQueue,
         sent: @escaping @Sendable (Int) -> Void
     ) {
         self.queue = queue
         self.sent = sent
-        time = walk.time
-        revision = walk.revision
-        progress = (walk, permit)
+        progress = (source, permit)
     }
 
     /// What the stream calls.
@@ -82,16 +112,9 @@ final class Export: @unchecked Sendable {
     }
 
     private func makePiece() {
+        guard !isWhole else { return }
         piece.reserveCapacity(ResponseStream.bufferBytesMax / 2)
-        while piece.count < Self.pieceByteCount, !isWhole {
-            if let property = progress?.walk.next() {
-                ExportLine.append(property, at: time, to: &piece)
-                propertyCount += 1
-            } else {
-                ExportLine.appendEnd(count: propertyCount, revision: revision, to: &piece)
-                isWhole = true
-            }
-        }
+        isWhole = progress?.source.append(to: &piece, atLeast: Self.pieceByteCount) != true
     }
 
     private func finish() {

@@ -8,22 +8,30 @@ struct ExportRoutes: Sendable {
     private let journal: Journal
     private let exports: ExportQueue
 
-    init(store: ServedStore, journal: Journal, places: SharedPlaces) {
+    init(store: ServedStore, journal: Journal, exports: ExportQueue) {
         self.store = store
         self.journal = journal
-        exports = ExportQueue(places: places)
+        self.exports = exports
     }
 
     func add(to table: inout RouteTable) {
-        table.add(.get, "/v1/export", needs: .right(.export), statuses: [200, 400, 410, 429, 503]) {
-            request,
-            _ throws(RequestFailure) in
+        table.add(
+            .get,
+            "/v1/export",
+            needs: .right(.export),
+            statuses: [200, 400, 410, 429, 503],
+            readsStore: true
+        ) { request, _ throws(RequestFailure) in
             try export(request)
         }
     }
 
     private func export(_ request: ServiceRequest) throws(RequestFailure) {
-        let query = try request.query(["prefix", "revision"])
+        let query = try request.query(["prefix", "revision", "replica"])
+        let isForReplica = try Query.flag(query["replica"], name: "replica", default: false)
+        guard !isForReplica || query["revision"] == nil else {
+            throw RequestFailure(.invalidQuery, "Give revision or replica, not both.")
+        }
         try request.checkAnswerRoom()
         let prefix = OwnedBytes(try request.prefix(query["prefix"], .read))
         let revision = try query["revision"].map { (text) throws(RequestFailure) in
@@ -32,7 +40,12 @@ struct ExportRoutes: Sendable {
         let permit = try exports.enter(request.client)
         store.snapshot { snapshot in
             guard let revision else {
-                exports.start(permit, StateWalk(snapshot, prefix: prefix), for: request)
+                // A replica needs what has expired until its removal is a commit, too.
+                let walk =
+                    isForReplica
+                    ? StateWalk(snapshot, undoing: [], to: snapshot.revision, prefix: prefix)
+                    : StateWalk(snapshot, prefix: prefix)
+                exports.start(permit, walk, for: request, isForReplica: isForReplica)
                 return
             }
             guard revision <= snapshot.revision else {
@@ -109,10 +122,29 @@ final class ExportQueue: Sendable {
     }
 
     /// Answers the request with the properties of a walk.
-    func start(_ permit: Permit, _ walk: StateWalk, for request: ServiceRequest) {
+    func start(
+        _ permit: Permit,
+        _ walk: StateWalk,
+        for request: ServiceRequest,
+        isForReplica: Bool = false
+    ) {
+        let lines = ExportLines(walk, isForReplica: isForReplica)
+        start(permit, lines, for: request) { answer in
+            answer.add("Content-Type", "application/x-ndjson")
+            answer.add("Latchkey-Revision", walk.revision)
+            request.addAge(to: &answer)
+        }
+    }
+
+    /// Answers the request with what a source makes.
+    func start(
+        _ permit: Permit,
+        _ source: some PieceSource,
+        for request: ServiceRequest,
+        fields: (inout ResponseFields) -> Void
+    ) {
         let series = request.series
-        let revision = walk.revision
-        let export = Export(walk, permit, on: queue, sent: { series.recordSent($0) })
+        let export = Export(source, permit, on: queue, sent: { series.recordSent($0) })
         series.record(
             .ok,
             startedNanoseconds: request.exchange.startedNanoseconds,
@@ -125,8 +157,7 @@ final class ExportQueue: Sendable {
             budget: request.answers,
             isWhole: true
         ) { answer in
-            answer.add("Content-Type", "application/x-ndjson")
-            answer.add("Latchkey-Revision", revision)
+            fields(&answer)
             answer.mustBeRevalidated()
         }
         export.start(stream)

@@ -14,14 +14,22 @@ struct ListRoutes: Sendable {
     let watched: WatchedStore
 
     func add(to table: inout RouteTable) {
-        table.add(.get, "/v1/properties", needs: .token, statuses: [200, 400, 503]) {
-            request,
-            _ throws(RequestFailure) in
+        table.add(
+            .get,
+            "/v1/properties",
+            needs: .token,
+            statuses: [200, 400, 503],
+            readsStore: true
+        ) { request, _ throws(RequestFailure) in
             try list(request)
         }
-        table.add(.get, "/v1/count", needs: .token, statuses: [200, 400, 503]) {
-            request,
-            _ throws(RequestFailure) in
+        table.add(
+            .get,
+            "/v1/count",
+            needs: .token,
+            statuses: [200, 400, 503],
+            readsStore: true
+        ) { request, _ throws(RequestFailure) in
             try count(request)
         }
     }
@@ -42,7 +50,7 @@ struct ListRoutes: Sendable {
                     )
                     json.member("revision", snapshot.revision)
                 }
-                request.respond(json: json)
+                request.respond(json: json, revision: snapshot.revision)
             }
         }
     }
@@ -108,7 +116,8 @@ struct ListRoutes: Sendable {
     private func answer(_ request: ServiceRequest, _ page: PageRequest, includesValues: Bool) {
         let observer = TimingObserver(timing: request.timing, site: CallSite())
         store.list(page, observer) { page in
-            request.respond(json: page.json(includesValues: includesValues))
+            let json = page.json(includesValues: includesValues)
+            request.respond(json: json, revision: page.revision)
         }
     }
 

@@ -44,7 +44,13 @@ struct OperatingRoutes: Sendable {
             _ throws(RequestFailure) in
             try contention(request)
         }
-        table.add(.post, "/v1/contention/reset", needs: .right(.admin), statuses: [204, 400]) {
+        table.add(
+            .post,
+            "/v1/contention/reset",
+            needs: .right(.admin),
+            statuses: [204, 400],
+            isLocal: true
+        ) {
             request,
             _ throws(RequestFailure) in
             try request.noQuery()

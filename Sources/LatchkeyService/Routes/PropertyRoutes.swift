@@ -14,7 +14,8 @@ struct PropertyRoutes: Sendable {
             .get,
             property,
             needs: .token,
-            statuses: [200, 304, 400, 404, 410, 412, 429, 503]
+            statuses: [200, 304, 400, 404, 410, 412, 429, 503],
+            readsStore: true
         ) {
             request,
             match throws(RequestFailure) in try get(request, match)
@@ -69,9 +70,7 @@ struct PropertyRoutes: Sendable {
     }
 
     private func get(_ request: ServiceRequest, _ match: RouteMatch) throws(RequestFailure) {
-        guard request.exchange.query.isEmpty else {
-            return try history.read(request, match)
-        }
+        if !request.exchange.query.isEmpty, try history.reads(request, match) { return }
         let name = try request.name(match.capture, .read)
         let conditions = try request.conditions()
         do throws(BacklogFull) {
@@ -180,38 +179,72 @@ extension ServiceRequest {
     func committed(_ decision: Decision) -> Commit? {
         switch decision {
         case .success(let commit):
+            if commit.isRepeat { keeper?.noteRepeat() }
             return commit
         case .failure(let refusal):
-            fail(refusal.failure)
+            if case .repeated = refusal { keeper?.noteRepeat() }
+            if let keeper, keeper.isShared, !refusal.isOfKey {
+                failFreeing(keeper, refusal.failure)
+            } else {
+                fail(refusal.failure)
+            }
             return nil
         }
     }
 
     /// Answers a read of a property.
+    ///
+    /// - Parameters:
+    ///   - property: What was found.
+    ///   - conditions: Those of the request.
+    ///   - isPast: Whether it is a state of before.
     @inline(__always)
-    func answer(_ property: Property?, _ conditions: Conditions) {
+    func answer(_ property: Property?, _ conditions: Conditions, isPast: Bool = false) {
         guard let property else {
             fail(.notFound) { $0.mustBeRevalidated() }
             return
         }
         switch conditions.verdict(property.revision) {
-        case .pass: respond(value: property) { $0.mustBeRevalidated() }
+        case .pass:
+            respond(value: property) { answer in
+                answer.mustBeRevalidated()
+                if !isPast { addRevision(of: property, to: &answer) }
+            }
         case .noMatch: fail(.preconditionFailed)
-        case .match: respond(notModified: property)
+        case .match: respond(notModified: property, isPast: isPast)
         }
     }
 
     /// Answers that the client has the property already.
-    func respond(notModified property: Property) {
+    func respond(notModified property: Property, isPast: Bool = false) {
         respond(.notModified) { answer in
             answer.add("ETag", quoted: property.revision)
             answer.mustBeRevalidated()
+            if !isPast { addRevision(of: property, to: &answer) }
+        }
+    }
+
+    /// Says the revision that the property was read at, if the service is a replica.
+    ///
+    /// All changes up to that of the level were there before the look. If the property is of a
+    /// later one, it is what it was then; else nothing has changed it since.
+    @inline(__always)
+    private func addRevision(of property: Property, to answer: inout ResponseFields) {
+        if level != .none {
+            answer.add("Latchkey-Revision", max(level.revision, property.revision))
         }
     }
 
     /// Answers with a property's value, whose bytes are sent from the store without a copy.
+    ///
+    /// - Parameters:
+    ///   - property: The property.
+    ///   - time: What its time to live is counted from; nil for now.
+    ///   - fields: Adds further header fields.
+    ///   - audit: Says what the request did.
     func respond(
         value property: Property,
+        at time: Timestamp? = nil,
         fields: (inout ResponseFields) -> Void = { _ in },
         audit: (inout AuditDetail) -> Void = { _ in }
     ) {
@@ -221,7 +254,8 @@ extension ServiceRequest {
             answer.add("ETag", quoted: property.revision)
             answer.add("Latchkey-Created", property.created)
             if property.isMortal {
-                let left = TimeToLiveText.text(until: property.expiry, at: StoreClock.system.now())
+                let time = time ?? StoreClock.system.now()
+                let left = TimeToLiveText.text(until: property.expiry, at: time)
                 answer.add("Latchkey-TTL", text: left)
             }
             fields(&answer)

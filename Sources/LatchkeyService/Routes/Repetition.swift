@@ -2,6 +2,7 @@ internal import CLatchkeySystem
 internal import Dispatch
 internal import LatchkeyHTTP
 internal import LatchkeyMetrics
+internal import LatchkeyStore
 internal import LatchkeyStrategies
 
 /// Answers repeats of a request with its first answer, on the routes that are declared repeatable.
@@ -46,7 +47,11 @@ final class Repetition: Sendable {
 
     private let keys: IdempotencyKeys<Waiting>
     private let shareRefusals: ShareRefusals
-    private let replays: Counter
+    fileprivate let replays: Counter
+    /// Whether all replicas of a cluster know the keys of changes, see ``IdentityTable``.
+    ///
+    /// Then a change whose outcome is not known may be sent again: it is made once.
+    fileprivate let isShared: Bool
     private let queue = DispatchQueue(label: "latchkey.repetition")
 
     /// Nil if it is switched off.
@@ -54,6 +59,7 @@ final class Repetition: Sendable {
         _ limits: IdempotencyLimits,
         clientShare: Int,
         _ registry: MetricRegistry,
+        isShared: Bool = false,
         clock: @escaping @Sendable () -> UInt64 = { latchkey_system_nanoseconds() }
     ) {
         guard limits.time > .zero else {
@@ -61,6 +67,7 @@ final class Repetition: Sendable {
         }
         let keys = IdempotencyKeys<Waiting>(limits, clientShare: clientShare, clock: clock)
         self.keys = keys
+        self.isShared = isShared
         shareRefusals = ShareRefusals(registry, "idempotency-keys")
         replays = registry.counter(Self.replayCount)
         registry.collect([Self.keyCount, Self.byteCount]) { writer in
@@ -240,6 +247,7 @@ final class AnswerKeeper: Sendable {
     /// Nil if the answer is only looked at, and not sent.
     private let repetition: Repetition?
     private let seen = Guarded<KeptAnswer?>(nil)
+    private let repeats = Guarded(false)
 
     init(key: [UInt8], fingerprint: RequestFingerprint, repetition: Repetition?) {
         self.key = key
@@ -249,6 +257,27 @@ final class AnswerKeeper: Sendable {
 
     /// Whether the answer is not sent.
     var isPreview: Bool { repetition == nil }
+
+    /// What the request is known by at other replicas.
+    var identity: RequestIdentity {
+        RequestIdentity(key: key, fingerprint: fingerprint.bytes)
+    }
+
+    /// Whether all replicas of a cluster know the key of a change.
+    var isShared: Bool { repetition?.isShared ?? false }
+
+    /// Whether the answer is that to a request which another replica, or an earlier process, ran.
+    var isRepeat: Bool { repeats.read { $0 } }
+
+    func noteRepeat() {
+        repeats.write { $0 = true }
+        repetition?.replays.add()
+    }
+
+    /// Says that the request was not decided: a repeat runs.
+    func free() {
+        keep(.unavailable, fields: nil, body: nil)
+    }
 
     /// The key and the answer that `respond` makes, to be stored with the commit that it is about.
     func note(_ request: ServiceRequest, _ respond: (ServiceRequest) -> Void) -> [UInt8]? {

@@ -42,6 +42,10 @@ struct RequestMetrics: Sendable {
     private let answerShareRefusals: ShareRefusals
     /// Nil without an audit log.
     let audit: AuditLog?
+    /// Nil unless the service was started to follow another one.
+    let follow: FollowState?
+    /// Nil if the state is that of this service alone.
+    private let age: StateAge?
     /// What has counters.
     private let all = Guarded<[RequestSeries]>([])
 
@@ -49,9 +53,13 @@ struct RequestMetrics: Sendable {
         _ registry: MetricRegistry,
         sendsServerTiming: Bool,
         answers: AnswerBudget,
-        audit: AuditLog? = nil
+        audit: AuditLog? = nil,
+        follow: FollowState? = nil,
+        age: StateAge? = nil
     ) {
         self.registry = registry
+        self.follow = follow
+        self.age = age
         self.audit = audit
         self.answers = answers
         answerShareRefusals = ShareRefusals(registry, "answers")
@@ -85,7 +93,8 @@ struct RequestMetrics: Sendable {
             sendsServerTiming: sendsServerTiming,
             answers: answers,
             answerShareRefusals: answerShareRefusals,
-            audit: audit.map { RouteAudit($0, method, route, changes: changes) }
+            audit: audit.map { RouteAudit($0, method, route, changes: changes) },
+            age: route.hasPrefix("/v1/") ? age : nil
         )
         let series = RequestSeries(counters)
         all.write { $0.append(series) }
@@ -123,6 +132,12 @@ struct RequestSeries: Sendable {
 
     var sendsServerTiming: Bool {
         unsafe counters._withUnsafeGuaranteedRef { $0.sendsServerTiming }
+    }
+
+    /// When the state was level with that of others, if they change it.
+    @inline(__always)
+    var level: StateAge.Level {
+        unsafe counters._withUnsafeGuaranteedRef { $0.age?.level ?? .none }
     }
 
     /// What unsent answers hold.
@@ -192,6 +207,7 @@ private final class RequestCounters: Sendable {
     let answers: AnswerBudget
     let answerShareRefusals: ShareRefusals
     let audit: RouteAudit?
+    let age: StateAge?
     /// Beside `audit`, so that reads do not touch its reference count.
     private let isAudited: Bool
     private let changes: Bool
@@ -211,9 +227,11 @@ private final class RequestCounters: Sendable {
         sendsServerTiming: Bool,
         answers: AnswerBudget,
         answerShareRefusals: ShareRefusals,
-        audit: RouteAudit?
+        audit: RouteAudit?,
+        age: StateAge?
     ) {
         self.audit = audit
+        self.age = age
         isAudited = audit != nil
         changes = audit?.changes ?? false
         self.answers = answers

@@ -11,10 +11,14 @@ struct RouteTable {
 
     /// Statuses that a repeatable route sends by itself.
     private static let repeatableStatuses: [UInt16] = [400, 422, 429, 503]
+    /// Statuses that a route sends by itself which reads the store.
+    private static let readingStatuses: [UInt16] = [400, 429, 503]
     let metrics: RequestMetrics
     let admission: Admission
     /// Nil if `Idempotency-Key` is switched off.
     let repetition: Repetition?
+    /// Nil before there is a store.
+    var reads: FreshReads?
     private(set) var routes: [Route] = []
     /// For requests that match no route, by method.
     private let unmatched: [RequestSeries]
@@ -48,6 +52,9 @@ struct RouteTable {
     ///   - isRepeatable: Whether clients can repeat a request with an `Idempotency-Key`. For all
     ///     routes that change state. The answer must be made with ``ServiceRequest``, and must not
     ///     be a stream.
+    ///   - isLocal: Whether it changes no state that a replica has from its leader.
+    ///   - readsStore: Whether its `GET` reads the store, so that clients can say how new the state
+    ///     must be. The handler must ask for the query with ``ServiceRequest/query(_:)``.
     ///   - checkHead: Called at the head of a request with a body, before `handle`; may give the
     ///     body a reader.
     ///   - handle: Answers the request.
@@ -58,14 +65,21 @@ struct RouteTable {
         statuses: [UInt16],
         servesRefused: Bool = false,
         isRepeatable: Bool = false,
+        isLocal: Bool = false,
+        readsStore: Bool = false,
         checkHead: Handler? = nil,
         handle: @escaping Handler
     ) {
         let repetition = isRepeatable ? repetition : nil
         let admission = admission
-        let added = (isRepeatable ? Self.repeatableStatuses : []) + admission.statuses
-        let statuses = Set(statuses).union(added).sorted()
+        let reads = readsStore ? reads : nil
         let changes = method != .get
+        let follow = changes && !isLocal ? metrics.follow : nil
+        let statuses = Set(statuses).union(admission.statuses)
+            .union(isRepeatable ? Self.repeatableStatuses : [])
+            .union(readsStore ? Self.readingStatuses : [])
+            .union(metrics.follow != nil && (follow != nil || readsStore) ? [421] : [])
+            .sorted()
         let series = metrics.series(
             method: method,
             route: pattern,
@@ -87,6 +101,7 @@ struct RouteTable {
                 let counts = checkHead != nil
                 guard
                     isOpen || admission.admits(&request, need, counts: counts, isShared: isShared),
+                    follow?.refuses(request) != true,
                     let checkHead
                 else { return }
                 Self.run(checkHead, request, match)
@@ -106,9 +121,9 @@ struct RouteTable {
                 guard admission.admits(&request, need, counts: counts, isShared: isShared)
                 else { return }
             }
-            if let repetition, repetition.handles(request, match, handle) {
-                return
-            }
+            if let follow, follow.refuses(request) { return }
+            if let repetition, repetition.handles(request, match, handle) { return }
+            if let reads, reads.handles(request, match, handle) { return }
             Self.run(handle, request, match)
         }
         routes.append(route)

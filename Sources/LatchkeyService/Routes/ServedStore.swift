@@ -143,6 +143,10 @@ struct ChangeAnswer: DecisionReceiver {
         }
     }
 
+    var author: [UInt8]? { request.caller.author }
+
+    var identity: RequestIdentity? { request.keeper?.identity }
+
     func note(for commit: Commit) -> CommitNote? {
         request.note { answer(commit, $0) }
     }
@@ -158,7 +162,7 @@ struct ChangeAnswer: DecisionReceiver {
             }
         case .value:
             if let property = commit.first?.property {
-                request.respond(value: property, audit: { $0.commit = commit })
+                request.respond(value: property, at: commit.time, audit: { $0.commit = commit })
             }
         case .deletion: request.respond(.noContent, audit: { $0.commit = commit })
         case .touch:
@@ -199,6 +203,24 @@ enum AnyAnswer: DecisionReceiver {
         case .recorded(let record, let answer):
             record(decision)
             answer.receive(decision)
+        }
+    }
+
+    var author: [UInt8]? {
+        switch self {
+        case .transaction(let answer): answer.author
+        case .waiting(let round): round.author
+        case .other(let other): other.author
+        case .recorded(_, let answer): answer.author
+        }
+    }
+
+    var identity: RequestIdentity? {
+        switch self {
+        case .transaction(let answer): answer.identity
+        case .waiting(let round): round.identity
+        case .other: nil
+        case .recorded(_, let answer): answer.identity
         }
     }
 

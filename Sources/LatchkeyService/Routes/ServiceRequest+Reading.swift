@@ -49,14 +49,10 @@ extension ServiceRequest {
             return [:]
         }
         let names = names()
-        let query: Query
-        do {
-            query = try Query(exchange.query)
-        } catch {
-            throw RequestFailure(.invalidQuery, "The query is not a list of name=value pairs.")
-        }
         var values: [String: String] = [:]
-        for parameter in query.parameters {
+        for parameter in try parameters().parameters {
+            // These were for the route, which all its handlers have in common.
+            if hasFreshness, Freshness.names.contains(parameter.name) { continue }
             guard names.contains(parameter.name) else {
                 throw RequestFailure(
                     .invalidQuery,
@@ -73,6 +69,14 @@ extension ServiceRequest {
             }
         }
         return values
+    }
+
+    func parameters() throws(RequestFailure) -> Query {
+        do {
+            return try Query(exchange.query)
+        } catch {
+            throw RequestFailure(.invalidQuery, "The query is not a list of name=value pairs.")
+        }
     }
 
     /// A prefix of names from a query; without one, that of all names.
@@ -150,10 +154,12 @@ extension ServiceRequest {
     /// When so many milliseconds of waiting are over, in nanoseconds of the monotonic clock.
     ///
     /// The server does not take the request away before. Up to a sixteenth earlier, so that many
-    /// waits do not end at once, as Consul does it.
+    /// waits do not end at once, as Consul does it. What has waited for its state before has less
+    /// of it left.
     func deadlineNanoseconds(_ wait: TimeToLive) -> UInt64 {
         exchange.awaitAnswer(for: .milliseconds(wait) + .seconds(30))
-        return latchkey_system_nanoseconds()
+        let start = hasFreshness ? exchange.startedNanoseconds : latchkey_system_nanoseconds()
+        return start
             + UInt64(wait - .random(in: 0...wait / 16)) * 1_000_000
     }
 

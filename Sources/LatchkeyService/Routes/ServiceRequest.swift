@@ -13,11 +13,16 @@ struct ServiceRequest: Sendable {
     var caller: Caller
     /// Nil unless repeats of the request get its answer.
     var keeper: AnswerKeeper?
+    /// Whether it says how new the state must be, and the state is.
+    var hasFreshness = false
+    /// From before anything was read: what is read can only be newer.
+    private(set) var level: StateAge.Level
 
     init(_ exchange: Exchange, _ series: RequestSeries, _ caller: Caller) {
         self.exchange = exchange
         self.caller = caller
         self.series = series
+        level = series.level
         timing = series.sendsServerTiming ? RequestTiming() : nil
     }
 
@@ -70,20 +75,43 @@ struct ServiceRequest: Sendable {
         let timing = timing?.field(startedNanoseconds: exchange.startedNanoseconds)
         var keptFields: [ResponseField]?
         exchange.respond(status, body: body, budget: budget) { answer in
-            if keeper == nil {
-                fields(&answer)
-            } else {
+            if let keeper {
                 keptFields = answer.record(fields)
+                if keeper.isRepeat { answer.add("Idempotency-Replayed", "true") }
+            } else {
+                fields(&answer)
             }
             if let timing {
                 answer.add("Server-Timing", text: timing)
             }
+            addAge(to: &answer)
             // Not among the kept fields, as above.
             if let identifier {
                 answer.add("Latchkey-Request-Id", text: identifier)
             }
         }
         keeper?.keep(status, fields: keptFields, body: keptBody)
+    }
+
+    /// Says how old the state can be, if it is that of a leader.
+    @inline(__always)
+    func addAge(to answer: inout ResponseFields) {
+        if level != .none {
+            answer.add("Latchkey-Age", text: level.ageText)
+        }
+    }
+
+    /// Says the revision of what was read, if the service is a replica: the body has it, too.
+    @inline(__always)
+    private func add(_ revision: Revision?, to answer: inout ResponseFields) {
+        if let revision, level != .none {
+            answer.add("Latchkey-Revision", revision)
+        }
+    }
+
+    /// Counts the age from now on: nothing was read before.
+    mutating func renewLevel() {
+        level = series.level
     }
 
     /// What is to be stored with a commit: who has made it; and the key of the request, with the
@@ -97,7 +125,15 @@ struct ServiceRequest: Sendable {
     /// A repeat of it runs.
     func giveUp() {
         answerInVain()
-        keeper?.keep(.unavailable, fields: nil, body: nil)
+        keeper?.free()
+    }
+
+    /// Refuses a request whose key is free afterwards: a repeat is decided anew.
+    func failFreeing(_ keeper: AnswerKeeper, _ failure: RequestFailure) {
+        var request = self
+        request.keeper = nil
+        request.fail(failure)
+        keeper.free()
     }
 
     /// Answers a request that was taken away: no client gets the answer, so it is not counted.
@@ -147,20 +183,23 @@ struct ServiceRequest: Sendable {
         }
     }
 
+    /// Answers with JSON; `revision` is that of the state, if the body is a state.
     func respond(
         json: JSONWriter,
+        revision: Revision? = nil,
         bound: AnswerBound = .refusesReads,
         audit: (inout AuditDetail) -> Void = { _ in }
     ) {
-        respond(json: json.body, bound: bound, audit: audit)
+        respond(json: json.body, revision, bound: bound, audit: audit)
     }
 
     func respond(json: [UInt8], audit: (inout AuditDetail) -> Void = { _ in }) {
-        respond(json: .bytes(json), bound: .refusesReads, audit: audit)
+        respond(json: .bytes(json), nil, bound: .refusesReads, audit: audit)
     }
 
     private func respond(
         json: consuming ResponseBody,
+        _ revision: Revision?,
         bound: AnswerBound,
         audit: (inout AuditDetail) -> Void
     ) {
@@ -171,6 +210,7 @@ struct ServiceRequest: Sendable {
             fields: { answer in
                 answer.add("Content-Type", "application/json")
                 answer.mustBeRevalidated()
+                add(revision, to: &answer)
             },
             audit: audit
         )
@@ -188,11 +228,17 @@ struct ServiceRequest: Sendable {
         _ problem: Problem,
         detail: String? = nil,
         extensions: KeyValuePairs<String, Int> = [:],
+        leader: String? = nil,
         retryAfterSeconds: Int? = nil,
         fields: (inout ResponseFields) -> Void = { _ in },
         audit: (inout AuditDetail) -> Void = { _ in }
     ) {
-        let text = ProblemText(problem: problem, detail: detail, extensions: extensions)
+        let text = ProblemText(
+            problem: problem,
+            detail: detail,
+            extensions: extensions,
+            leader: leader
+        )
         respond(
             HTTPStatus(rawValue: UInt16(problem.status)),
             body: .bytes(text.json()),
@@ -231,10 +277,11 @@ struct ProblemText {
     let problem: Problem
     let detail: String?
     let extensions: KeyValuePairs<String, Int>
+    let leader: String?
 
     /// The JSON, with the identifier of the request if it has one.
     func json(request: String? = nil) -> [UInt8] {
-        problem.json(detail: detail, extensions: extensions, request: request)
+        problem.json(detail: detail, extensions: extensions, leader: leader, request: request)
     }
 }
 

@@ -180,6 +180,10 @@ final class TransactionAnswer: Sendable {
         }
     }
 
+    var author: [UInt8]? { request.caller.author }
+
+    var identity: RequestIdentity? { request.keeper?.identity }
+
     func note(for commit: Commit) -> CommitNote? {
         request.note { answer(commit, $0) }
     }

@@ -163,6 +163,10 @@ final class TransactionWait: Sendable {
             wait.seen(decision, since, isWaiting: isWaiting)
         }
 
+        var author: [UInt8]? { wait.answer.author }
+
+        var identity: RequestIdentity? { wait.answer.identity }
+
         func note(for commit: Commit) -> CommitNote? { wait.answer.note(for: commit) }
     }
 }

@@ -18,14 +18,17 @@ struct ChangePage: Sendable {
 
     private let latest: Revision
     private let limit: Int
+    /// Whether effects that are no events are there, too, and all that a replica keeps.
+    private let isForReplica: Bool
     /// All commits up to this revision were looked at.
     private(set) var next: Revision
     /// Commits with an effect that matches, and those effects.
     private var changes: [(commit: Commit, effects: [Commit.Effect])] = []
     private var byteCount = 0
 
-    init(after: Revision, latest: Revision, limit: Int) {
+    init(after: Revision, latest: Revision, limit: Int, isForReplica: Bool = false) {
         self.latest = latest
+        self.isForReplica = isForReplica
         self.limit = limit
         next = after
     }
@@ -54,7 +57,7 @@ struct ChangePage: Sendable {
     private var isFull: Bool { changes.count >= limit || byteCount >= Self.byteCountMax }
 
     private mutating func add(_ commit: Commit, _ filter: WatchFilter) {
-        let effects = commit.effects.filter(filter.matches)
+        let effects = isForReplica ? commit.effects : commit.effects.filter(filter.matches)
         guard !effects.isEmpty else { return }
         byteCount += effects.reduce(0) {
             unsafe $0 + Self.effectByteCount + $1.nameBytes.count
@@ -69,7 +72,7 @@ struct ChangePage: Sendable {
             page.member("revision", latest)
             page.array("changes") { list in
                 for (commit, effects) in changes {
-                    Self.write(commit, effects, to: &list)
+                    write(commit, effects, to: &list)
                 }
             }
             page.member("next", next)
@@ -78,7 +81,7 @@ struct ChangePage: Sendable {
         return json
     }
 
-    private static func write(
+    private func write(
         _ commit: Commit,
         _ effects: [Commit.Effect],
         to json: inout JSONWriter
@@ -86,6 +89,9 @@ struct ChangePage: Sendable {
         json.object { change in
             change.member("revision", commit.revision)
             change.member("time", commit.time.calendarText)
+            if isForReplica {
+                change.member("milliseconds", UInt64(max(0, commit.time.milliseconds)))
+            }
             change.array("effects") { list in
                 for effect in effects {
                     list.object { write(effect, of: commit, to: &$0) }
@@ -94,18 +100,24 @@ struct ChangePage: Sendable {
         }
     }
 
-    private static func write(
+    private func write(
         _ effect: Commit.Effect,
         of commit: Commit,
         to json: inout JSONWriter
     ) {
-        json.member("type", effect.kind.rawValue)
+        let isTouch = isForReplica && effect.reason == .touched
+        json.member("type", isTouch ? "touch" : effect.kind.rawValue)
         unsafe json.member("name", utf8: effect.nameBytes)
         if let property = effect.property {
             json.member("created", property.created)
             json.member("value", valueOf: property)
             // What was left at the time of the commit, which stands beside it.
             json.ttl(until: property.expiry, at: commit.time)
+            guard isForReplica else { return }
+            json.member("revision", property.revision)
+            if property.isMortal {
+                json.member("expires", UInt64(max(0, property.expiry.milliseconds)))
+            }
         } else if effect.kind == .delete {
             json.member("reason", effect.reason.text)
         }

@@ -10,16 +10,32 @@ struct HistoryRoutes: Sendable {
     let hub: WatchHub
 
     func add(to table: inout RouteTable) {
-        table.add(.get, "/v1/changes", needs: .token, statuses: [200, 400, 410, 503]) {
-            request,
-            _ throws(RequestFailure) in
+        table.add(
+            .get,
+            "/v1/changes",
+            needs: .token,
+            statuses: [200, 400, 410, 503],
+            readsStore: true
+        ) { request, _ throws(RequestFailure) in
             try changes(request)
         }
     }
 
     /// Answers a `GET` of a property with a query: `?revision=` or `?after=`.
-    func read(_ request: ServiceRequest, _ match: RouteMatch) throws(RequestFailure) {
+    ///
+    /// - Returns: False, and nothing is done, if it has none of them.
+    func reads(_ request: ServiceRequest, _ match: RouteMatch) throws(RequestFailure) -> Bool {
         let query = try request.query(["revision", "after", "wait"])
+        guard !query.isEmpty else { return false }
+        try read(request, match, query)
+        return true
+    }
+
+    private func read(
+        _ request: ServiceRequest,
+        _ match: RouteMatch,
+        _ query: [String: String]
+    ) throws(RequestFailure) {
         let name = try request.name(match.capture, .read)
         let conditions = try request.conditions()
         if query["revision"] != nil {
@@ -75,7 +91,7 @@ struct HistoryRoutes: Sendable {
     ) {
         var search = search
         switch search.read(store.journal) {
-        case .found(let property): request.answer(property, conditions)
+        case .found(let property): request.answer(property, conditions, isPast: true)
         case .gone: request.fail(.gone)
         case .more:
             later(request, presence) { [search] in goOn(request, conditions, search, $0) }
@@ -97,14 +113,24 @@ struct HistoryRoutes: Sendable {
     }
 
     private func changes(_ request: ServiceRequest) throws(RequestFailure) {
-        let query = try request.query(["after", "limit", "prefix"])
+        let query = try request.query(["after", "limit", "prefix", "replica"])
+        let isForReplica = try Query.flag(query["replica"], name: "replica", default: false)
+        guard !isForReplica || query["prefix"] == nil else {
+            throw RequestFailure(.invalidQuery, "Give prefix or replica, not both.")
+        }
         let after = query["after"] == nil ? nil : try Self.revision(query["after"], "after")
         let limit = try ServiceRequest.limit(query["limit"], default: 100, max: Self.changesMax)
         let filter = WatchFilter.prefix(try request.prefix(query["prefix"], .read))
         store.whenCaughtUp { latest in
             let journal = store.journal
             let place = after.map(journal.named) ?? journal.oldest
-            goOn(request, ChangePage(after: place, latest: latest, limit: limit), filter)
+            let page = ChangePage(
+                after: place,
+                latest: latest,
+                limit: limit,
+                isForReplica: isForReplica
+            )
+            goOn(request, page, filter)
         }
     }
 
@@ -122,7 +148,7 @@ struct HistoryRoutes: Sendable {
         }
     }
 
-    private static func revision(
+    static func revision(
         _ text: String?,
         _ name: String
     ) throws(RequestFailure) -> Revision {

@@ -20,6 +20,9 @@ extension WatchPump {
             }
             deliver(commits, through: last.revision)
         }
+        for wait in revisions.reached(position) {
+            end(wait: wait, .changed)
+        }
         let arrived = ahead.filter { $0.place.latest <= position }
         ahead.removeAll { $0.place.latest <= position }
         for watcher in arrived {

@@ -34,6 +34,7 @@ final class WatchPump {
     private(set) var waits: [UInt64: WatchWait] = [:]
     var audience = WatchAudience()
     private var timers = WatchTimers()
+    var revisions = RevisionWaits()
     private var observers: [[UInt8]: Watcher] = [:]
     /// Streams that were over before the pump knew of them.
     private var goneEarly: Set<UInt64> = []
@@ -124,12 +125,14 @@ final class WatchPump {
             return
         }
         waits[id] = wait
+        revisions.add(id, wait.until)
         audience.addWait(id, for: wait.filter)
         timers.add(id, at: WatchTimers.tick(wait.deadlineNanoseconds))
     }
 
     /// Whether what the wait is for has come before the wait.
     private func isMissed(_ wait: WatchWait) -> Bool {
+        guard wait.until > position else { return true }
         var revision = wait.since
         while revision < position {
             let count = min(Int(position - revision), Self.commitCountMax)
@@ -267,6 +270,7 @@ extension WatchPump {
     func end(wait id: UInt64, _ reason: WatchWait.End) {
         guard let wait = waits.removeValue(forKey: id) else { return }
         audience.removeWait(id, for: wait.filter)
+        revisions.remove(id)
         timers.remove(id, at: WatchTimers.tick(wait.deadlineNanoseconds))
         wait.resume(reason)
     }

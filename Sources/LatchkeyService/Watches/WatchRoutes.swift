@@ -10,9 +10,13 @@ struct WatchRoutes: Sendable {
     let hub: WatchHub
 
     func add(to table: inout RouteTable) {
-        table.add(.get, "/v1/watch", needs: .token, statuses: [200, 400, 429, 503]) {
-            request,
-            _ throws(RequestFailure) in
+        table.add(
+            .get,
+            "/v1/watch",
+            needs: .token,
+            statuses: [200, 400, 429, 503],
+            readsStore: true
+        ) { request, _ throws(RequestFailure) in
             try watch(request)
         }
     }

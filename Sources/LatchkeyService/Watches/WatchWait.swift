@@ -17,6 +17,8 @@ struct WatchWait: Sendable {
     let filter: WatchFilter
     /// Commits up to this revision do not count.
     let since: Revision
+    /// It is over when all commits up to this revision are there, too, whatever they change.
+    var until: Revision = .max
     /// When the time is up, in nanoseconds of the monotonic clock.
     let deadlineNanoseconds: UInt64
     var caller = Caller.anybody

@@ -26,6 +26,32 @@ package enum ExportLine {
         append("}\n", &bytes)
     }
 
+    /// Appends the line of a property for a replica, which keeps the bytes of the value and the
+    /// time when it expires.
+    ///
+    /// A value with line ends has them, as a string that contains its text.
+    package static func append(exactly property: Property, to bytes: inout [UInt8]) {
+        append(#"{"name":"#, &bytes)
+        unsafe JSONText.append(string: property.nameBytes, to: &bytes)
+        let value = unsafe property.valueBytes
+        if unsafe value.contains(where: { $0 == 0x0A || $0 == 0x0D }) {
+            append(#","text":"#, &bytes)
+            unsafe JSONText.append(string: value, to: &bytes)
+        } else {
+            append(#","value":"#, &bytes)
+            unsafe bytes.append(contentsOf: value)
+        }
+        append(#","revision":"#, &bytes)
+        append(property.revision, &bytes)
+        append(#","created":"#, &bytes)
+        append(property.created, &bytes)
+        if property.isMortal {
+            append(#","expires":"#, &bytes)
+            append(UInt64(max(0, property.expiry.milliseconds)), &bytes)
+        }
+        append("}\n", &bytes)
+    }
+
     /// Appends the last line, behind so many others.
     package static func appendEnd(
         count: UInt64,

@@ -219,6 +219,7 @@ extension Rule {
         "curl/curl.h": "CCurl", "microhttpd.h": "CMicrohttpd", "sqlite3.h": "CSQLite",
         "gnutls/crypto.h": "CGnuTLS",
         "gnutls/gnutls.h": "CGnuTLS",
+        "nghttp2/nghttp2.h": "CNghttp2",
         "zlib.h": "CZlib",
     ]
 

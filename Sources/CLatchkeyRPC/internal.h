@@ -1,0 +1,122 @@
+#ifndef CLATCHKEYRPC_INTERNAL_H
+#define CLATCHKEYRPC_INTERNAL_H
+
+#include <gnutls/gnutls.h>
+#include <nghttp2/nghttp2.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "CLatchkeyRPC.h"
+
+enum {
+    REASON_BYTES = 256,
+    /* What is written to the socket at once. */
+    OUTPUT_BYTES = 256 * 1024,
+    INPUT_BYTES = 256 * 1024,
+    /* The length of a message's head: a flag and the length. */
+    PREFIX_BYTES = 5
+};
+
+/* A connection: a socket that never blocks, and perhaps a session over it. */
+struct transport {
+    int socket;
+    gnutls_session_t session;
+    gnutls_certificate_credentials_t credentials;
+};
+
+struct call {
+    struct call *next;
+    latchkey_rpc_channel *channel;
+    uint64_t number;
+    int32_t stream;
+    /* When it ends, in milliseconds of the monotonic clock; 0 for never. */
+    int64_t deadline;
+    bool is_ended;
+    bool needs_leader;
+    char *path;
+    void *context;
+    void (*take)(void *context, const uint8_t *bytes, size_t count);
+    void (*end)(void *context, int status, const char *reason);
+
+    /* The request, with its head. */
+    uint8_t *request;
+    size_t request_count;
+    size_t sent_count;
+
+    /* The message that is coming. */
+    uint8_t *message;
+    size_t message_capacity;
+    size_t received_count;
+    uint8_t prefix[PREFIX_BYTES];
+
+    int http_status;
+    /* Below 0 until the server has said it. */
+    int status;
+    char reason[REASON_BYTES];
+};
+
+struct latchkey_rpc_channel {
+    /* The owner and the thread. */
+    atomic_int reference_count;
+    struct latchkey_rpc_options options;
+    /* Becomes readable when something is in the lists. */
+    int wakeup;
+
+    pthread_mutex_t lock;
+    /* Under `lock`. */
+    bool is_closing;
+    bool has_ended;
+    uint64_t number;
+    struct call *submitted;
+    struct call **submitted_end;
+    uint64_t *cancelled;
+    size_t cancelled_count;
+    size_t cancelled_capacity;
+
+    /* Of the thread. */
+    struct transport transport;
+    nghttp2_session *session;
+    /* Whether it takes no more calls. */
+    bool is_gone;
+    struct call *calls;
+    int64_t heard;
+    int64_t pinged;
+    uint8_t *output;
+    size_t output_count;
+    size_t output_start;
+    uint8_t *input;
+    char reason[REASON_BYTES];
+};
+
+int64_t latchkey_rpc_now(void);
+
+/* Makes the connection. False, with a reason, if there is none by then, or `is_closing` came. */
+bool latchkey_rpc_connect(latchkey_rpc_channel *channel);
+
+void latchkey_rpc_disconnect(struct transport *transport);
+
+/* As send(2) and recv(2): 0 of the latter is the end, and -1 with EAGAIN asks to wait. */
+ssize_t latchkey_rpc_write(struct transport *transport, const uint8_t *bytes, size_t count);
+ssize_t latchkey_rpc_read(struct transport *transport, uint8_t *bytes, size_t count);
+
+/* Whether bytes were read from the socket that latchkey_rpc_read has not given yet. */
+bool latchkey_rpc_has_buffered(struct transport *transport);
+
+/* Waits until the socket can be used, something is submitted, or so many milliseconds are over.
+ * Returns whether the owner still wants the channel. */
+bool latchkey_rpc_wait(latchkey_rpc_channel *channel, short events, int64_t milliseconds);
+
+bool latchkey_rpc_is_wanted(latchkey_rpc_channel *channel);
+
+/* The session of nghttp2, whose callbacks end calls. False if there is no memory. */
+bool latchkey_rpc_begin(latchkey_rpc_channel *channel);
+
+/* Sends the request of a call, which is in the list. */
+void latchkey_rpc_submit(latchkey_rpc_channel *channel, struct call *call);
+
+/* Calls the callback, once. The call stays in the list until it is swept. */
+void latchkey_rpc_end(struct call *call, int status, const char *reason);
+
+void latchkey_rpc_free_call(struct call *call);
+
+#endif

@@ -1,0 +1,193 @@
+internal import Foundation
+
+/// What the replicas of a cluster tell each other beside the log, as keys of etcd.
+///
+/// The keys are `/latchkey/settings/NAME`, and `/latchkey/replicas/NAME/ID` for each replica. The
+/// log is the key `/latchkey/logs/NAME`.
+///
+/// **Design.** No state: each function is one or two calls. A record of a replica stays when the
+/// replica is gone, because the log must be kept for its return; ``bound(of:at:)`` says for how
+/// long.
+package struct ClusterDirectory: Sendable {
+    /// What a replica says of itself.
+    package struct Record: Codable, Sendable, Equatable {
+        /// Where other replicas can get its state; empty if they cannot.
+        package var url: String
+        /// The place in the log that its files have.
+        package var place: UInt64
+        package var revision: UInt64
+        package var state: String
+        /// When it has said so, by its own clock, in milliseconds since 1970.
+        package var time: Int64
+
+        package init(url: String, place: UInt64, revision: UInt64, state: String, time: Int64) {
+            self.url = url
+            self.place = place
+            self.revision = revision
+            self.state = state
+            self.time = time
+        }
+    }
+
+    /// Why there is no answer.
+    package struct Failure: Error, Equatable, Sendable {
+        package let reason: String
+    }
+
+    /// How long the log is kept for a replica that says nothing.
+    static let absenceMilliseconds: Int64 = 3_600_000
+
+    private static let put = "/etcdserverpb.KV/Put"
+    private static let range = "/etcdserverpb.KV/Range"
+    private static let transaction = "/etcdserverpb.KV/Txn"
+    private static let remove = "/etcdserverpb.KV/DeleteRange"
+    private static let compaction = "/etcdserverpb.KV/Compact"
+    private static let timeout = Duration.seconds(3)
+
+    private let client: EtcdClient
+    private let name: String
+
+    package init(_ client: EtcdClient, name: String) {
+        self.client = client
+        self.name = name
+    }
+
+    /// The key whose values are the log.
+    package var logKey: [UInt8] { Array("/latchkey/logs/\(name)".utf8) }
+
+    private static let replicas = "/latchkey/replicas/"
+
+    /// Says settings that all replicas must have, unless the cluster has some.
+    ///
+    /// - Parameters:
+    ///   - settings: Those of this replica.
+    ///   - completion: Given those that the cluster has.
+    package func agree(
+        on settings: [UInt8],
+        completion: @escaping @Sendable (Result<[UInt8], Failure>) -> Void
+    ) {
+        client.send(
+            Self.transaction,
+            EtcdRequest.putIfMissing(Array("/latchkey/settings/\(name)".utf8), settings),
+            .transaction,
+            timeout: Self.timeout
+        ) { result in
+            completion(
+                result.mapError { Failure(reason: $0.reason) }
+                    .map { $0.isSuccess ? settings : $0.values.first?.value ?? [] }
+            )
+        }
+    }
+
+    /// Says what a replica is doing.
+    package func say(
+        _ record: Record,
+        of identity: String,
+        completion: @escaping @Sendable (Failure?) -> Void
+    ) {
+        guard let json = try? JSONEncoder().encode(record) else {
+            preconditionFailure("Numbers and texts can be written as JSON.")
+        }
+        client.send(
+            Self.put,
+            EtcdRequest.put(Array("\(Self.replicas)\(name)/\(identity)".utf8), Array(json)),
+            .put,
+            timeout: Self.timeout
+        ) { result in
+            if case .failure(let failure) = result {
+                completion(Failure(reason: failure.reason))
+            } else {
+                completion(nil)
+            }
+        }
+    }
+
+    /// The records of all replicas, by their identities; also of other clusters, if they are
+    /// wanted, by their names before the identities.
+    package func records(
+        ofAll isAll: Bool = false,
+        completion: @escaping @Sendable (Result<[String: Record], Failure>) -> Void
+    ) {
+        let prefix = Array((isAll ? Self.replicas : "\(Self.replicas)\(name)/").utf8)
+        client.send(
+            Self.range,
+            EtcdRequest.range(prefix, isPrefix: true),
+            .range,
+            timeout: Self.timeout
+        ) { result in
+            completion(
+                result.mapError { Failure(reason: $0.reason) }.map { answer in
+                    var records: [String: Record] = [:]
+                    for value in answer.values {
+                        let rest = value.key.dropFirst(prefix.count)
+                        guard
+                            let record = try? JSONDecoder()
+                                .decode(Record.self, from: Data(value.value))
+                        else { continue }
+                        records[String(decoding: rest, as: UTF8.self)] = record
+                    }
+                    return records
+                }
+            )
+        }
+    }
+
+    /// Forgets a replica that does not come back.
+    package func forget(_ identity: String, completion: @escaping @Sendable (Failure?) -> Void) {
+        client.send(
+            Self.remove,
+            EtcdRequest.delete(Array("\(Self.replicas)\(name)/\(identity)".utf8)),
+            .put,
+            timeout: Self.timeout
+        ) { result in
+            if case .failure(let failure) = result {
+                completion(Failure(reason: failure.reason))
+            } else {
+                completion(nil)
+            }
+        }
+    }
+
+    /// Has etcd forget what no replica of any cluster needs.
+    ///
+    /// - Parameters:
+    ///   - now: The calendar's time, in milliseconds.
+    ///   - completion: Given the place from which on etcd keeps all; nil if nothing was done.
+    package func compact(
+        at now: Int64,
+        completion: @escaping @Sendable (LogPlace?) -> Void
+    ) {
+        let client = client
+        records(ofAll: true) { result in
+            guard case .success(let records) = result,
+                let bound = Self.bound(of: records, at: now)
+            else { return completion(nil) }
+            client.send(
+                Self.compaction,
+                EtcdRequest.compact(bound.number),
+                .put,
+                timeout: Self.timeout
+            ) { result in
+                if case .success = result { completion(bound) } else { completion(nil) }
+            }
+        }
+    }
+
+    /// The place up to which no replica needs the log: the lowest of those that were heard of in
+    /// the last hour; and of each cluster at least the highest one, whenever that was heard of.
+    ///
+    /// What a cluster has acknowledged last can be in the log alone. So one whose replicas are all
+    /// gone for long finds its log when they come back.
+    static func bound(of records: [String: Record], at now: Int64) -> LogPlace? {
+        var bounds: [LogPlace] = []
+        let clusters = Dictionary(grouping: records) { $0.key.prefix { $0 != "/" } }
+        for cluster in clusters.values {
+            let places = cluster.map { LogPlace($0.value.place) }
+            let recent = cluster.filter { now - $0.value.time < absenceMilliseconds }
+            bounds.append(
+                recent.map { LogPlace($0.value.place) }.min() ?? places.max() ?? .start
+            )
+        }
+        return bounds.min().flatMap { $0 == .start ? nil : $0 }
+    }
+}

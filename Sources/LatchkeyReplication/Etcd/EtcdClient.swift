@@ -1,0 +1,170 @@
+internal import Dispatch
+internal import LatchkeySync
+
+/// Calls of one etcd cluster: one connection at a time, to one of its members.
+///
+/// **Design.** `state` has the channel. When that ends, its owner is told, and the next call opens
+/// one to the next member. A call that finds no channel, because the last one has just failed,
+/// waits for the pause: so a cluster that is gone costs no processor. `state` is not held while
+/// anything is called.
+package final class EtcdClient: Sendable {
+    private struct State: Sendable {
+        var channel: RPCChannel?
+        /// Counts the channels, so that the end of a former one is known.
+        var generation: UInt64 = 0
+        /// The member of the next channel.
+        var next = 0
+        var failureCount = 0
+        var isClosed = false
+    }
+
+    private static let retryMillisecondsMin = 20
+    private static let retryMillisecondsMax = 500
+
+    private let servers: [EtcdServer]
+    private let trust: EtcdTrust
+    private let state = Guarded(State())
+    private let queue = DispatchQueue(label: "latchkey.etcd")
+
+    /// - Parameters:
+    ///   - servers: The members.
+    ///   - trust: What they are verified with.
+    ///   - first: The member to begin with.
+    package init(_ servers: [EtcdServer], _ trust: EtcdTrust, first: Int = 0) {
+        precondition(!servers.isEmpty, "A cluster has a member.")
+        self.servers = servers
+        self.trust = trust
+        state.write { $0.next = first % servers.count }
+    }
+
+    /// A call that has one answer.
+    ///
+    /// - Parameters:
+    ///   - path: The method.
+    ///   - request: The request's message.
+    ///   - kind: That of the answer.
+    ///   - timeout: The call ends after this time.
+    ///   - completion: Given the answer, or how the call has failed.
+    func send(
+        _ path: String,
+        _ request: [UInt8],
+        _ kind: EtcdAnswer.Kind,
+        timeout: Duration,
+        completion: @escaping @Sendable (Result<EtcdAnswer, EtcdFailure>) -> Void
+    ) {
+        let answer = Guarded<[UInt8]?>(nil)
+        let number = open()?.call(
+            path,
+            request,
+            timeout: timeout,
+            take: { message in answer.write { $0 = message } },
+            end: { status in
+                guard status.isSuccess, let bytes = answer.read({ $0 }) else {
+                    return completion(.failure(EtcdFailure(status)))
+                }
+                do throws(ProtobufReader.InvalidMessage) {
+                    completion(.success(try EtcdAnswer(bytes[...], kind)))
+                } catch {
+                    completion(.failure(.invalid))
+                }
+            }
+        )
+        if number == nil {
+            completion(.failure(.unconnected))
+        }
+    }
+
+    /// A call that has any number of answers until it ends.
+    ///
+    /// - Returns: What cancels it; nil, and nothing is called, if there is no connection.
+    func stream(
+        _ path: String,
+        _ request: [UInt8],
+        take: @escaping @Sendable ([UInt8]) -> Void,
+        end: @escaping @Sendable (EtcdFailure) -> Void
+    ) -> (@Sendable () -> Void)? {
+        guard let channel = open() else { return nil }
+        let number = channel.call(
+            path,
+            request,
+            needsLeader: true,
+            take: take,
+            end: { end(EtcdFailure($0)) }
+        )
+        guard let number else { return nil }
+        return { [weak channel] in channel?.cancel(number) }
+    }
+
+    /// Ends the connection, with all its calls; the next one is to another member.
+    func moveOn() {
+        let former = state.write { $0.channel.take() }
+        withExtendedLifetime(former) {}
+    }
+
+    func close() {
+        let former = state.write { state in
+            state.isClosed = true
+            return state.channel.take()
+        }
+        withExtendedLifetime(former) {}
+    }
+
+    /// How long to wait after a failure, before the next call.
+    var pause: Duration {
+        let count = state.read { $0.failureCount }
+        let most = min(Self.retryMillisecondsMax, Self.retryMillisecondsMin << min(count, 6))
+        return .milliseconds(Int.random(in: most / 2...most))
+    }
+
+    /// A server has answered.
+    func succeeds() {
+        state.write { $0.failureCount = 0 }
+    }
+
+    private func open() -> RPCChannel? {
+        state.write { state in
+            if let channel = state.channel { return channel }
+            guard !state.isClosed else { return nil }
+            state.generation += 1
+            let generation = state.generation
+            let server = servers[state.next]
+            state.next = (state.next + 1) % servers.count
+            state.channel = RPCChannel(server, trust) { [weak self] _ in self?.ends(generation) }
+            return state.channel
+        }
+    }
+
+    private func ends(_ generation: UInt64) {
+        let former = state.write { state -> RPCChannel? in
+            guard state.generation == generation else { return nil }
+            state.failureCount += 1
+            return state.channel.take()
+        }
+        // Its thread calls this, and frees what is left of it later.
+        queue.async { withExtendedLifetime(former) {} }
+    }
+}
+
+/// How a call of etcd has failed.
+enum EtcdFailure: Error, Equatable, Sendable {
+    /// There is no connection to any member: the call was not made.
+    case unconnected
+    /// The answer is none of etcd.
+    case invalid
+    /// gRPC's status.
+    case status(RPCChannel.Status)
+
+    init(_ status: RPCChannel.Status) {
+        self = .status(status)
+    }
+
+    /// For messages.
+    var reason: String {
+        switch self {
+        case .unconnected: "no connection"
+        case .invalid: "the answer is not one of etcd"
+        case .status(let status):
+            status.reason.isEmpty ? "gRPC status \(status.code)" : status.reason
+        }
+    }
+}

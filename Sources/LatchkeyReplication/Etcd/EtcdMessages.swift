@@ -1,0 +1,237 @@
+// The messages of etcd's API that a log needs (etcd 3.4, api/etcdserverpb/rpc.proto).
+
+/// A key with its value, as etcd keeps it.
+struct EtcdKeyValue: Equatable {
+    var key: [UInt8] = []
+    var value: [UInt8] = []
+    /// The revision of etcd at which the key was made.
+    var created: UInt64 = 0
+    /// The revision of etcd at which it was changed last.
+    var modified: UInt64 = 0
+
+    init() {}
+
+    init(_ bytes: ArraySlice<UInt8>) throws(ProtobufReader.InvalidMessage) {
+        try ProtobufReader.read(bytes) { field in
+            switch field.number {
+            case 1: key = Array(field.bytes)
+            case 2: created = field.value
+            case 3: modified = field.value
+            case 5: value = Array(field.bytes)
+            case _: break
+            }
+        }
+    }
+}
+
+/// What stands in front of each answer: which cluster, and its latest revision.
+struct EtcdHeader: Equatable {
+    var cluster: UInt64 = 0
+    var revision: UInt64 = 0
+
+    init() {}
+
+    init(_ bytes: ArraySlice<UInt8>) throws(ProtobufReader.InvalidMessage) {
+        try ProtobufReader.read(bytes) { field in
+            switch field.number {
+            case 1: cluster = field.value
+            case 3: revision = field.value
+            case _: break
+            }
+        }
+    }
+}
+
+/// Requests, encoded.
+enum EtcdRequest {
+    static func put(_ key: [UInt8], _ value: [UInt8], lease: UInt64 = 0) -> [UInt8] {
+        .message { $0.put(key, value, lease: lease) }
+    }
+
+    /// A range of one key, or of all that begin with it.
+    static func range(
+        _ key: [UInt8],
+        isPrefix: Bool = false,
+        isKeysOnly: Bool = false,
+        isLocal: Bool = false
+    ) -> [UInt8] {
+        .message { message in
+            message.add(1, key)
+            message.add(2, isPrefix ? end(ofPrefix: key) : [])
+            message.add(7, isLocal)
+            message.add(8, isKeysOnly)
+        }
+    }
+
+    /// Puts a key unless it is there, and says what is there.
+    static func putIfMissing(_ key: [UInt8], _ value: [UInt8]) -> [UInt8] {
+        .message { message in
+            message.add(
+                1,
+                message: { compare in
+                    // Equal (0, left out) to the revision 0 (left out, too) at which it was made.
+                    compare.add(2, 1)
+                    compare.add(3, key)
+                }
+            )
+            message.add(
+                2,
+                message: { operation in
+                    operation.add(2, message: { $0.put(key, value, lease: 0) })
+                }
+            )
+            message.add(
+                3,
+                message: { operation in
+                    operation.add(1, message: { $0.add(1, key) })
+                }
+            )
+        }
+    }
+
+    static func delete(_ key: [UInt8]) -> [UInt8] {
+        .message { $0.add(1, key) }
+    }
+
+    /// Follows one key from a revision on.
+    ///
+    /// Long answers come in parts.
+    static func watch(_ key: [UInt8], from revision: UInt64) -> [UInt8] {
+        .message { message in
+            message.add(
+                1,
+                message: { create in
+                    create.add(1, key)
+                    create.add(3, revision)
+                    create.add(8, true)
+                }
+            )
+        }
+    }
+
+    static func compact(_ revision: UInt64) -> [UInt8] {
+        .message { $0.add(1, revision) }
+    }
+
+    static func grantLease(seconds: UInt64) -> [UInt8] {
+        .message { $0.add(1, seconds) }
+    }
+
+    static func keepLease(_ lease: UInt64) -> [UInt8] {
+        .message { $0.add(1, lease) }
+    }
+
+    /// The first key behind all that begin with a prefix.
+    static func end(ofPrefix prefix: [UInt8]) -> [UInt8] {
+        var end = prefix
+        while let last = end.popLast() {
+            if last < 0xFF { return end + [last + 1] }
+        }
+        // All keys.
+        return [0]
+    }
+}
+
+extension [UInt8] {
+    fileprivate static func message(_ body: (inout ProtobufWriter) -> Void) -> Self {
+        ProtobufWriter.message(body)
+    }
+}
+
+extension ProtobufWriter {
+    fileprivate mutating func put(_ key: [UInt8], _ value: [UInt8], lease: UInt64) {
+        add(1, key)
+        add(2, value)
+        add(3, lease)
+    }
+}
+
+/// Answers, decoded.
+struct EtcdAnswer {
+    var header = EtcdHeader()
+    var values: [EtcdKeyValue] = []
+    /// Whether the condition of a transaction held.
+    var isSuccess = false
+    /// The number of a lease.
+    var lease: UInt64 = 0
+    /// The seconds that a lease has.
+    var seconds: UInt64 = 0
+
+    enum Kind {
+        case put
+        case range
+        case transaction
+        case lease
+    }
+
+    init(_ bytes: ArraySlice<UInt8>, _ kind: Kind) throws(ProtobufReader.InvalidMessage) {
+        try ProtobufReader.read(bytes) { (field) throws(ProtobufReader.InvalidMessage) in
+            switch (kind, field.number) {
+            case (_, 1): header = try EtcdHeader(field.bytes)
+            case (.range, 2): values.append(try EtcdKeyValue(field.bytes))
+            case (.transaction, 2): isSuccess = field.value != 0
+            case (.transaction, 3): try add(response: field.bytes)
+            case (.lease, 2): lease = field.value
+            case (.lease, 3): seconds = field.value
+            case _: break
+            }
+        }
+    }
+
+    /// Adds what a range inside a transaction has found.
+    private mutating func add(
+        response bytes: ArraySlice<UInt8>
+    ) throws(ProtobufReader.InvalidMessage) {
+        try ProtobufReader.read(bytes) { (field) throws(ProtobufReader.InvalidMessage) in
+            if field.number == 1 {
+                values += try Self(field.bytes, .range).values
+            }
+        }
+    }
+}
+
+/// A part of what a watch has to say.
+struct EtcdWatchAnswer {
+    var header = EtcdHeader()
+    var isCreated = false
+    var isCancelled = false
+    /// The first revision that is still there, if the one asked for is not.
+    var compacted: UInt64 = 0
+    var reason = ""
+    /// The values that were put, in the order of their revisions.
+    var values: [EtcdKeyValue] = []
+    /// Whether a key was deleted.
+    var isDeleted = false
+
+    init(_ bytes: ArraySlice<UInt8>) throws(ProtobufReader.InvalidMessage) {
+        try ProtobufReader.read(bytes) { (field) throws(ProtobufReader.InvalidMessage) in
+            switch field.number {
+            case 1: header = try EtcdHeader(field.bytes)
+            case 3: isCreated = field.value != 0
+            case 4: isCancelled = field.value != 0
+            case 5: compacted = field.value
+            case 6: reason = String(decoding: field.bytes, as: UTF8.self)
+            case 11: try add(event: field.bytes)
+            case _: break
+            }
+        }
+    }
+
+    private mutating func add(event bytes: ArraySlice<UInt8>) throws(ProtobufReader.InvalidMessage)
+    {
+        var isPut = true
+        var value = EtcdKeyValue()
+        try ProtobufReader.read(bytes) { (field) throws(ProtobufReader.InvalidMessage) in
+            switch field.number {
+            case 1: isPut = field.value == 0
+            case 2: value = try EtcdKeyValue(field.bytes)
+            case _: break
+            }
+        }
+        if isPut {
+            values.append(value)
+        } else {
+            isDeleted = true
+        }
+    }
+}

@@ -1,0 +1,204 @@
+package import LatchkeyStore
+
+/// The requests that were decided lately, and their first decisions: all replicas have the same.
+///
+/// What is kept decides whether a change is made. So it follows from the log alone: time is that of
+/// the entries, bounds are those of the cluster, and a restart brings back exactly what was there.
+/// For that, what the table gets is stored: with a commit in its note, and a decision without
+/// effect in the note of the next commit, or, until there is one, beside the position in the log.
+///
+/// No key is dropped before its time: at a bound, new keys are refused. Room for a short answer is
+/// asked for before a change is made. A longer one that has no room is not kept, but its key is.
+package struct IdentityTable: Sendable {
+    /// What all replicas have in common.
+    package struct Limits: Sendable {
+        package var lifetimeMilliseconds: Int64
+        package var keyCountMax: Int
+        package var byteCountMax: Int
+
+        package init(lifetimeMilliseconds: Int64, keyCountMax: Int, byteCountMax: Int) {
+            self.lifetimeMilliseconds = lifetimeMilliseconds
+            self.keyCountMax = keyCountMax
+            self.byteCountMax = byteCountMax
+        }
+    }
+
+    /// Longer answers are not kept.
+    package static let answerByteCountMax = 64 * 1024
+    /// The room for an answer that each new key needs.
+    static let shortByteCount = 1024
+    /// What a key takes beside its bytes and its answer.
+    static let entryByteCount = 320
+    /// Decisions without effect that wait for a commit have so many bytes at most.
+    ///
+    /// Beyond that they are not kept: nothing was done, so a repeat may run.
+    static let pendingByteCountMax = 64 * 1024
+
+    private struct Entry: Sendable {
+        let fingerprint: [UInt8]
+        let answer: KeptDecision?
+    }
+
+    private let limits: Limits
+    private var entries: [[UInt8]: Entry] = [:]
+    /// In the order of their times.
+    private var expiring = RingBuffer<(key: [UInt8], end: Int64)>()
+    /// Decisions without effect that no commit has stored yet.
+    private var pending = RingBuffer<(bytes: [UInt8], end: Int64)>()
+    private var pendingByteCount = 0
+    package private(set) var byteCount = 0
+    /// What answers take beyond the room that each has.
+    private var longByteCount = 0
+
+    package init(_ limits: Limits) {
+        self.limits = limits
+    }
+
+    package var count: Int { entries.count }
+
+    // MARK: Deciding
+
+    /// The decision of a request that was decided before, or cannot be; nil if it is to run.
+    package mutating func decision(
+        of identity: RequestIdentity,
+        at time: Timestamp
+    ) -> Decision? {
+        expire(at: time)
+        guard let entry = entries[identity.key] else {
+            let isFull =
+                entries.count >= limits.keyCountMax
+                || byteCount + Self.byteCount(identity.key) + Self.shortByteCount
+                    > limits.byteCountMax
+            return isFull ? .failure(.tooManyIdentities) : nil
+        }
+        guard entry.fingerprint == identity.fingerprint else { return .failure(.identityReused) }
+        return entry.answer?.decision ?? .failure(.repeated(.answerNotKept))
+    }
+
+    /// What is to be stored with the commit of a change; nil for nothing.
+    package func note(
+        for commit: Commit,
+        of proposal: LogEntry.Proposal,
+        at time: Timestamp
+    ) -> [UInt8]? {
+        let record = record(.success(commit), of: proposal, at: time)
+        guard record != nil || pending.count > 0 else { return nil }
+        return note(adding: record?.encoded ?? [])
+    }
+
+    /// Keeps the decision of a change that has run, if it is one to keep.
+    package mutating func keep(
+        _ decision: Decision,
+        of proposal: LogEntry.Proposal,
+        at time: Timestamp
+    ) {
+        let record = record(decision, of: proposal, at: time)
+        if decision.hasEffect {
+            // They are in the note of the commit.
+            pending = RingBuffer()
+            pendingByteCount = 0
+            if let record { add(record) }
+        } else if let record, record.answer != nil {
+            let bytes = record.encoded
+            guard pendingByteCount + bytes.count <= Self.pendingByteCountMax else { return }
+            pend(bytes, at: time)
+            add(record)
+        }
+    }
+
+    private func record(
+        _ decision: Decision,
+        of proposal: LogEntry.Proposal,
+        at time: Timestamp
+    ) -> IdentityRecord? {
+        guard let identity = proposal.identity,
+            let answer = KeptDecision(decision, of: proposal.change)
+        else { return nil }
+        return IdentityRecord(
+            identity: identity,
+            time: time,
+            answer: hasRoom(answer.bytes.count, identity.key) ? answer : nil
+        )
+    }
+
+    /// Long answers take at most half of the bytes, so that they keep out no new keys.
+    private func hasRoom(_ answerByteCount: Int, _ key: [UInt8]) -> Bool {
+        let long = answerByteCount - Self.shortByteCount
+        guard long > 0 else { return true }
+        return answerByteCount <= Self.answerByteCountMax
+            && byteCount + Self.byteCount(key) + answerByteCount <= limits.byteCountMax
+            && longByteCount + long <= limits.byteCountMax / 2
+    }
+
+    private static func byteCount(_ key: [UInt8]) -> Int { entryByteCount + key.count }
+
+    // MARK: Entries
+
+    private mutating func add(_ record: IdentityRecord) {
+        let end = record.time.milliseconds + limits.lifetimeMilliseconds
+        let key = record.identity.key
+        let entry = Entry(fingerprint: record.identity.fingerprint, answer: record.answer)
+        count(entry, key, 1)
+        entries[key] = entry
+        expiring.append((key, end))
+    }
+
+    private mutating func count(_ entry: Entry, _ key: [UInt8], _ sign: Int) {
+        let answer = entry.answer?.bytes.count ?? 0
+        byteCount += sign * (Self.byteCount(key) + answer)
+        longByteCount += sign * max(0, answer - Self.shortByteCount)
+    }
+
+    private mutating func pend(_ bytes: [UInt8], at time: Timestamp) {
+        pending.append((bytes, time.milliseconds + limits.lifetimeMilliseconds))
+        pendingByteCount += bytes.count
+    }
+
+    /// Drops what is over at a time.
+    package mutating func expire(at time: Timestamp) {
+        while let first = expiring.first, first.end <= time.milliseconds {
+            _ = expiring.popFirst()
+            if let entry = entries.removeValue(forKey: first.key) { count(entry, first.key, -1) }
+        }
+        while let first = pending.first, first.end <= time.milliseconds {
+            _ = pending.popFirst()
+            pendingByteCount -= first.bytes.count
+        }
+    }
+
+    // MARK: Storing
+
+    /// What is to be stored beside the position: empty for nothing.
+    package var unstored: [UInt8] { pending.count == 0 ? [] : note(adding: []) }
+
+    private func note(adding record: [UInt8]) -> [UInt8] {
+        var bytes = [IdentityRecord.version]
+        bytes.reserveCapacity(1 + pendingByteCount + record.count)
+        for index in 0..<pending.count { bytes += pending[index].bytes }
+        bytes += record
+        return bytes
+    }
+
+    /// Takes what was stored, in the order in which it was.
+    ///
+    /// - Parameters:
+    ///   - note: Of a commit, or what was stored beside the position.
+    ///   - isStored: Whether a commit has it.
+    /// - Returns: False if it cannot be read.
+    package mutating func restore(_ note: [UInt8], isStored: Bool = true) -> Bool {
+        guard let records = IdentityRecord.records(note) else { return false }
+        for record in records {
+            // A key can come again behind its time.
+            expire(at: record.time)
+            if !isStored { pend(record.encoded, at: record.time) }
+            add(record)
+        }
+        return true
+    }
+}
+
+extension Decision {
+    fileprivate var hasEffect: Bool {
+        if case .success(let commit) = self { !commit.isEmpty } else { false }
+    }
+}

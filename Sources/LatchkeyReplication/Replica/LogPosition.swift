@@ -1,0 +1,96 @@
+package import LatchkeyStore
+
+/// How far a replica has executed the log, and what it needs to go on.
+package struct LogPosition: Sendable, Equatable {
+    /// How many writers are remembered; the one that was heard of the longest time ago is forgotten
+    /// first.
+    ///
+    /// A writer is a process, and an entry of a process that is gone comes again at most seconds
+    /// later.
+    static let writerCountMax = 256
+
+    /// The last entry that was executed.
+    package var place: LogPlace
+    /// The store's revision behind it.
+    package var revision: Revision
+    /// The latest time of an entry: later ones count as of this time at least.
+    package var time: Timestamp
+    /// What an ``IdentityTable`` has that is in no note of a commit.
+    ///
+    /// Only where a position is stored.
+    package var unstoredKeys: [UInt8] = []
+    /// The last entry of each writer; who was heard of last stands last.
+    package private(set) var writers: [Writer] = []
+
+    package struct Writer: Sendable, Equatable {
+        package let incarnation: UInt64
+        package var sequence: UInt64
+    }
+
+    package init(
+        place: LogPlace = .start,
+        revision: Revision = 0,
+        time: Timestamp = Timestamp(milliseconds: 0)
+    ) {
+        self.place = place
+        self.revision = revision
+        self.time = time
+    }
+
+    /// Notes an entry of a writer.
+    ///
+    /// - Returns: False if it was executed before: it was sent again.
+    mutating func enters(writer: UInt64, sequence: UInt64) -> Bool {
+        guard let index = writers.lastIndex(where: { $0.incarnation == writer }) else {
+            if writers.count == Self.writerCountMax { writers.removeFirst() }
+            writers.append(Writer(incarnation: writer, sequence: sequence))
+            return true
+        }
+        guard sequence > writers[index].sequence else { return false }
+        var found = writers.remove(at: index)
+        found.sequence = sequence
+        writers.append(found)
+        return true
+    }
+}
+
+extension LogPosition {
+    private static let version: UInt8 = 1
+
+    /// The position in its binary form.
+    package var encoded: [UInt8] {
+        var writer = BinaryWriter()
+        writer.bytes.append(Self.version)
+        writer.add(place.number)
+        writer.add(revision)
+        writer.add(UInt64(max(0, time.milliseconds)))
+        writer.add(UInt64(writers.count))
+        for known in writers {
+            writer.add(known.incarnation)
+            writer.add(known.sequence)
+        }
+        writer.add(unstoredKeys)
+        return writer.bytes
+    }
+
+    /// Nil if the bytes are not a position.
+    package init?(decoding bytes: [UInt8]) {
+        var reader = BinaryReader(OwnedBytes(bytes))
+        do throws(InvalidChange) {
+            guard try reader.byte() == Self.version else { return nil }
+            place = LogPlace(try reader.number())
+            revision = try reader.number()
+            time = Timestamp(milliseconds: Int64(clamping: try reader.number()))
+            let count = try reader.count()
+            guard count <= Self.writerCountMax else { return nil }
+            for _ in 0..<count {
+                let incarnation = try reader.number()
+                writers.append(Writer(incarnation: incarnation, sequence: try reader.number()))
+            }
+            unstoredKeys = unsafe Array(try reader.bytes())
+            guard reader.isAtEnd else { return nil }
+        } catch {
+            return nil
+        }
+    }
+}

@@ -1,0 +1,157 @@
+internal import Dispatch
+internal import LatchkeyStore
+internal import LatchkeySync
+
+// What the log delivers. All of it is called on the log's thread, one call after the other.
+
+extension Replica {
+    func receive(_ event: LogEvent) {
+        switch event {
+        case .entry(let place, let bytes): execute(bytes, at: place)
+        case .compacted: enter(.tooLate)
+        case .wentBack(let end):
+            enter(
+                .diverged(
+                    "The log ends at \(end.number), before place \(position.place.number) of this "
+                        + "replica: it is another log, or one from an earlier backup."
+                )
+            )
+        case .disconnected(let reason): enter(.connecting(reason))
+        case .connected:
+            if phase != .serving { enter(.catchingUp) }
+            ask()
+        }
+    }
+
+    /// Changes the phase, unless the replica has stopped.
+    func enter(_ phase: Phase) {
+        let isChanged = state.write { state in
+            switch state.phase {
+            case phase, .diverged, .tooLate, .draining: return false
+            case .serving:
+                // Without a connection it goes on: changes wait, and are refused when they have
+                // waited too long, and reads say their age.
+                switch phase {
+                case .connecting, .catchingUp: return false
+                case _: break
+                }
+            case _: break
+            }
+            state.phase = phase
+            return true
+        }
+        if isChanged { callbacks.changed(phase) }
+    }
+
+    private func execute(_ bytes: [UInt8], at place: LogPlace) {
+        guard isRunning else { return }
+        let entry: LogEntry
+        do throws(LogEntry.Failure) {
+            entry = try LogEntry(decoding: bytes)
+        } catch {
+            return stop(at: place, error)
+        }
+        let (position, isNew) = state.write { state -> (LogPosition, Bool) in
+            let isNew = state.position.enters(writer: entry.writer, sequence: entry.sequence)
+            if isNew, entry.time.milliseconds > state.position.time.milliseconds {
+                state.position.time = entry.time
+            }
+            // Not for others before it is executed: they compare it with the end of the log.
+            var position = state.position
+            position.place = place
+            return (position, isNew)
+        }
+        var reached = position
+        if isNew {
+            callbacks.advanced(position.time)
+            let decisions = entry.proposals.map { store.execute($0, at: position.time) }
+            reached.revision = store.revision
+            state.write { $0.position = reached }
+            store.reaches(reached)
+            answer(entry, decisions)
+            compare(entry, at: place, reached.revision)
+        } else {
+            state.write { $0.position = reached }
+            store.reaches(reached)
+        }
+        reaches(place)
+    }
+
+    /// Whether it executes what comes.
+    var isRunning: Bool {
+        switch phase {
+        case .diverged, .tooLate: false
+        case _: true
+        }
+    }
+
+    private func stop(at place: LogPlace, _ failure: LogEntry.Failure) {
+        switch failure {
+        case .version(let version):
+            enter(
+                .diverged(
+                    "The entry at place \(place.number) has format \(version), which a later "
+                        + "version has written: update this replica."
+                )
+            )
+        case .damaged:
+            enter(.diverged("The entry at place \(place.number) is damaged."))
+        }
+    }
+
+    /// Gives the decisions to those who wait for them.
+    private func answer(_ entry: LogEntry, _ decisions: [Decision]) {
+        guard entry.writer == settings.incarnation else { return }
+        let (own, sends) = state.write { state -> (InFlight?, Bool) in
+            guard let own = state.inFlight, own.sequence == entry.sequence else {
+                return (nil, false)
+            }
+            state.inFlight = nil
+            return (own, state.beginsSending)
+        }
+        guard let own else { return }
+        // It was put into the log behind its first sending, and all before it is executed.
+        callbacks.isLevel(own.since)
+        if sends { queue.async { [self] in send() } }
+        answers.async {
+            for (completion, decision) in zip(own.completions, decisions) { completion(decision) }
+        }
+    }
+
+    // MARK: Marks
+
+    private func compare(_ entry: LogEntry, at place: LogPlace, _ revision: Revision) {
+        let now = clocks.nanoseconds()
+        if let earlier = entry.earlier, entry.writer != settings.incarnation {
+            state.write { $0.marks.heard(earlier, of: entry.writer, at: now) }
+        }
+        guard entry.asksForMark else { return }
+        state.write { state in
+            state.marks.begin(place)
+            state.lastMark = now
+        }
+        store.hash { [self] hash in
+            let mark = LogEntry.Mark(place: place, revision: revision, hash: hash)
+            state.write { $0.marks.computed(mark, at: clocks.nanoseconds()) }
+        }
+    }
+
+    /// Says this replica's mark if others differ, and stops if they are right.
+    func checkMarks() {
+        let now = clocks.nanoseconds()
+        let (place, sends) = state.write { state -> (LogPlace?, Bool) in
+            let sends = state.marks.isAsked && state.inFlight == nil && !state.isSending
+            if sends { state.isSending = true }
+            return (state.marks.divergence(at: now), sends)
+        }
+        if sends { send() }
+        if let place {
+            enter(
+                .diverged(
+                    "The state behind place \(place.number) of the log is not that of the other "
+                        + "replicas. Delete this replica's data, and start it again."
+                )
+            )
+        }
+    }
+}

@@ -1,0 +1,374 @@
+internal import Dispatch
+package import LatchkeyStore
+package import LatchkeySync
+
+/// One replica of a cluster.
+///
+/// It appends the changes of its clients to a log, and executes the entries of the log, those of
+/// all replicas, in their order.
+///
+/// A client gets its answer when the log has delivered the entry with its change. So a change means
+/// the same on one machine and on many, and nothing is in memory before it is ordered.
+///
+/// **Design.** The log calls ``receive(_:)`` on its own thread, one event after the other: that
+/// thread executes. `queue` makes entries and sends them again, and `answers` calls clients back,
+/// so that execution waits for none of that. What they share is in `state`, which is not held while
+/// anything is called or executed.
+///
+/// One entry is in flight. The others' changes wait meanwhile, and make the next one: so entries
+/// grow with the load. Sent again, an entry has the same sequence number, and whoever has executed
+/// it skips it. An entry that was sent is never given up, because it can be in the log: those who
+/// wait for it are told that its outcome is unknown.
+package final class Replica: Sendable {
+    package typealias Completion = @Sendable (Decision) -> Void
+
+    /// What is needed to run.
+    package struct Settings: Sendable {
+        /// A random number, which no other process of the cluster has.
+        package var incarnation: UInt64
+        /// How many changes and bytes of them wait at most.
+        package var waitingCountMax = 100_000
+        package var waitingByteCountMax = 64 << 20
+        /// A change that was not sent for this time is refused.
+        package var refusalNanoseconds: UInt64 = 1_800_000_000
+        /// An entry that did not come for this time is sent again, to another server.
+        package var repetitionNanoseconds: UInt64 = 1_500_000_000
+        /// Those who wait for an entry are told after this time that its outcome is unknown.
+        package var unknownNanoseconds: UInt64 = 5_000_000_000
+        /// The time between two questions where the log ends, if nothing else says so.
+        package var questionNanoseconds: UInt64 = 200_000_000
+        /// The time between two marks.
+        package var markNanoseconds: UInt64 = 10_000_000_000
+
+        package init(incarnation: UInt64) {
+            self.incarnation = incarnation
+        }
+    }
+
+    /// The clocks.
+    package struct Clocks: Sendable {
+        /// Never goes back, and counts while the machine sleeps.
+        package let nanoseconds: @Sendable () -> UInt64
+        package let calendar: @Sendable () -> Timestamp
+
+        package init(
+            nanoseconds: @escaping @Sendable () -> UInt64,
+            calendar: @escaping @Sendable () -> Timestamp
+        ) {
+            self.nanoseconds = nanoseconds
+            self.calendar = calendar
+        }
+    }
+
+    /// What the owner is told; called on threads of the replica, which it must not block.
+    package struct Callbacks: Sendable {
+        /// The state has all that was acknowledged anywhere before this time, of the clock.
+        package let isLevel: @Sendable (_ nanoseconds: UInt64) -> Void
+        /// What the replica is doing has changed.
+        package let changed: @Sendable (Phase) -> Void
+        /// The clock of the log has advanced: what expires before has expired.
+        package let advanced: @Sendable (Timestamp) -> Void
+
+        package init(
+            isLevel: @escaping @Sendable (UInt64) -> Void,
+            changed: @escaping @Sendable (Phase) -> Void,
+            advanced: @escaping @Sendable (Timestamp) -> Void
+        ) {
+            self.isLevel = isLevel
+            self.changed = changed
+            self.advanced = advanced
+        }
+    }
+
+    /// What a replica is doing.
+    package enum Phase: Sendable, Equatable {
+        /// It has no connection to the log yet, or none any more.
+        case connecting(String)
+        /// It executes what it has missed.
+        case catchingUp
+        /// It takes changes.
+        case serving
+        /// The log has forgotten what the replica needs: it needs the state of another one.
+        case tooLate
+        /// It has stopped for good: what it has is not what the others have, or it cannot be known.
+        case diverged(String)
+        case draining
+    }
+
+    struct Waiting: Sendable {
+        let encoded: [UInt8]
+        let since: UInt64
+        let completion: Completion
+    }
+
+    struct InFlight: Sendable {
+        let bytes: [UInt8]
+        let sequence: UInt64
+        /// When it was sent first, and last.
+        let since: UInt64
+        var sent: UInt64
+        var attemptCount = 1
+        /// Those who wait; empty once they were told that the outcome is unknown.
+        var completions: [Completion]
+    }
+
+    struct State: Sendable {
+        var phase = Phase.connecting("")
+        var position: LogPosition
+        var sequence: UInt64 = 0
+        var waiting: [Waiting] = []
+        var waitingByteCount = 0
+        var inFlight: InFlight?
+        /// Whether ``send()`` is due on the queue.
+        var isSending = false
+        var marks = Marks()
+        var lastMark: UInt64
+        var questions = Questions()
+    }
+
+    let settings: Settings
+    let log: any ReplicatedLog
+    let store: any ReplicatedState
+    let clocks: Clocks
+    let callbacks: Callbacks
+    let state: Guarded<State>
+    let queue = DispatchQueue(label: "latchkey.replica", qos: .userInitiated)
+    /// Calls clients back, who write their answers.
+    let answers = DispatchQueue(label: "latchkey.replica.answers", qos: .userInitiated)
+
+    package init(
+        _ settings: Settings,
+        log: any ReplicatedLog,
+        store: any ReplicatedState,
+        at position: LogPosition,
+        _ clocks: Clocks,
+        _ callbacks: Callbacks
+    ) {
+        self.settings = settings
+        self.log = log
+        self.store = store
+        self.clocks = clocks
+        self.callbacks = callbacks
+        state = Guarded(State(position: position, lastMark: clocks.nanoseconds()))
+    }
+
+    /// Begins to follow the log.
+    package func start() {
+        let place = state.read { $0.position.place }
+        log.follow(after: place) { [weak self] in self?.receive($0) }
+    }
+
+    package var phase: Phase { state.read { $0.phase } }
+    package var position: LogPosition { state.read { $0.position } }
+
+    /// Takes no more changes; those that were sent get their answers.
+    package func drain() {
+        let waiting = state.write { state in
+            state.phase = .draining
+            state.waitingByteCount = 0
+            defer { state.waiting = [] }
+            return state.waiting
+        }
+        refuse(waiting)
+    }
+
+    // MARK: Proposing
+
+    /// Has a change decided and made at all replicas.
+    ///
+    /// - Parameters:
+    ///   - change: It is copied before the call returns.
+    ///   - author: Who makes it; empty if that is not known.
+    ///   - identity: What the request is known by when it is sent again; nil for nothing.
+    ///   - completion: Given the decision, once; ``Refusal/withdrawn(_:)`` if it was not ordered,
+    ///     or that is not known.
+    /// - Throws: ``BacklogFull`` if too many wait.
+    package func propose(
+        _ change: Change,
+        author: [UInt8],
+        identity: RequestIdentity? = nil,
+        completion: @escaping Completion
+    ) throws(BacklogFull) {
+        let encoded = LogEntryWriter.encoded(change, author: author, identity: identity)
+        guard encoded.count + LogEntryWriter.headByteCountMax <= LogBounds.changeByteCountMax
+        else { return completion(.failure(.transactionTooLarge)) }
+        let now = clocks.nanoseconds()
+        let (isAccepted, isFull, sends) = state.write { state -> (Bool, Bool, Bool) in
+            guard state.phase == .serving else { return (false, false, false) }
+            guard state.waiting.count < settings.waitingCountMax,
+                state.waitingByteCount + encoded.count <= settings.waitingByteCountMax
+            else { return (false, true, false) }
+            state.waiting.append(Waiting(encoded: encoded, since: now, completion: completion))
+            state.waitingByteCount += encoded.count
+            return (true, false, state.beginsSending)
+        }
+        if isFull { throw BacklogFull() }
+        guard isAccepted else { return completion(.failure(.withdrawn(.unavailable))) }
+        if sends { queue.async { [self] in send() } }
+    }
+
+    /// Sends the next entry, if there is something to send and none is in flight.
+    func send() {
+        let now = clocks.nanoseconds()
+        let time = clocks.calendar()
+        let entry = state.write { state -> InFlight? in
+            state.isSending = false
+            return state.nextEntry(settings, at: now, time)
+        }
+        if let entry { append(entry) }
+    }
+
+    private func append(_ entry: InFlight) {
+        log.append(entry.bytes) { [self] outcome in
+            queue.async { [self] in appended(entry, outcome) }
+        }
+    }
+
+    private func appended(_ entry: InFlight, _ outcome: LogAppend) {
+        // What was sent more than once can be in the log in spite of a refusal.
+        let isOut = entry.attemptCount == 1
+        switch outcome {
+        case .appended, .unknown:
+            // It comes, or is sent again when it is due.
+            break
+        case .full where isOut:
+            // etcd says so, too, of an entry that it has put into the log, if the log became full
+            // meanwhile (`quotaApplierV3.Put`). Such a one is before the end, and comes.
+            whenLevel { [self] isLevel in
+                guard isLevel else { return }
+                queue.async { [self] in giveUp(entry, .withdrawn(.full)) }
+            }
+        case .tooLarge where isOut:
+            giveUp(entry, .transactionTooLarge)
+        case .full, .tooLarge:
+            break
+        }
+    }
+
+    /// The log has refused the entry, and all up to its end was executed: it is not in the log,
+    /// and never will be.
+    private func giveUp(_ entry: InFlight, _ refusal: Refusal) {
+        let (completions, sends) = state.write { state -> ([Completion], Bool) in
+            guard let current = state.inFlight, current.sequence == entry.sequence,
+                current.attemptCount == 1
+            else { return ([], false) }
+            state.inFlight = nil
+            return (current.completions, state.beginsSending)
+        }
+        for completion in completions { completion(.failure(refusal)) }
+        if sends { queue.async { [self] in send() } }
+    }
+
+    /// Does what is due: called many times a second.
+    package func tick() {
+        queue.async { [self] in
+            repeatEntry()
+            refuseLate()
+            askIfDue()
+            checkMarks()
+        }
+    }
+
+    /// Sends the entry again that did not come in time, and tells those who wait for too long.
+    private func repeatEntry() {
+        let now = clocks.nanoseconds()
+        let (entry, late) = state.write { state -> (InFlight?, [Completion]) in
+            guard var entry = state.inFlight else { return (nil, []) }
+            var late: [Completion] = []
+            if now.elapsed(since: entry.since) > settings.unknownNanoseconds {
+                late = entry.completions
+                entry.completions = []
+            }
+            let isDue = now.elapsed(since: entry.sent) > settings.repetitionNanoseconds
+            if isDue {
+                entry.sent = now
+                entry.attemptCount += 1
+            }
+            state.inFlight = entry
+            return (isDue ? entry : nil, late)
+        }
+        for completion in late { completion(.failure(.withdrawn(.unknown))) }
+        if let entry {
+            log.moveOn()
+            append(entry)
+        }
+    }
+
+    /// Refuses changes that were not sent in time: they never will be.
+    private func refuseLate() {
+        let now = clocks.nanoseconds()
+        let late = state.write { state -> ArraySlice<Waiting> in
+            let count =
+                state.waiting.firstIndex {
+                    now.elapsed(since: $0.since) <= settings.refusalNanoseconds
+                } ?? state.waiting.count
+            guard count > 0 else { return [] }
+            let late = state.waiting[..<count]
+            state.waiting.removeFirst(count)
+            state.waitingByteCount -= late.reduce(0) { $0 + $1.encoded.count }
+            return late
+        }
+        refuse(late)
+    }
+
+    private func refuse(_ waiting: some Sequence<Waiting>) {
+        for change in waiting { change.completion(.failure(.withdrawn(.unavailable))) }
+    }
+}
+
+extension Replica.State {
+    /// Whether the caller is to have an entry sent.
+    var beginsSending: Bool {
+        mutating get {
+            guard inFlight == nil, !isSending, !waiting.isEmpty else { return false }
+            isSending = true
+            return true
+        }
+    }
+
+    /// Takes what fits an entry, and puts it in flight.
+    mutating func nextEntry(
+        _ settings: Replica.Settings,
+        at now: UInt64,
+        _ time: Timestamp
+    ) -> Replica.InFlight? {
+        guard inFlight == nil, phase == .serving || phase == .draining,
+            !waiting.isEmpty || marks.isAsked
+        else { return nil }
+        var writer = LogEntryWriter()
+        var count = 0
+        while count < waiting.count, writer.fits(waiting[count].encoded.count) {
+            writer.add(waiting[count].encoded)
+            count += 1
+        }
+        let completions = waiting[..<count].map(\.completion)
+        waiting.removeFirst(count)
+        waitingByteCount -= writer.byteCount
+        sequence += 1
+        let asksForMark = now.elapsed(since: lastMark) > settings.markNanoseconds
+        if asksForMark { lastMark = now }
+        let entry = Replica.InFlight(
+            bytes: writer.bytes(
+                writer: settings.incarnation,
+                sequence: sequence,
+                time: time,
+                asksForMark: asksForMark,
+                earlier: marks.next()
+            ),
+            sequence: sequence,
+            since: now,
+            sent: now,
+            completions: completions
+        )
+        inFlight = entry
+        return entry
+    }
+}
+
+extension UInt64 {
+    /// The nanoseconds from a time to this one; 0 if that one is later.
+    ///
+    /// It can be: a thread asks the clock before it holds the state, and another one that asks
+    /// afterwards can hold it first.
+    func elapsed(since earlier: UInt64) -> UInt64 { self > earlier ? self - earlier : 0 }
+}

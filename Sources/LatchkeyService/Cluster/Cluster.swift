@@ -1,0 +1,270 @@
+internal import Dispatch
+internal import Foundation
+internal import LatchkeyMachine
+internal import LatchkeyMetrics
+internal import LatchkeyPersistence
+internal import LatchkeyReplication
+internal import LatchkeyStore
+internal import LatchkeyStrategies
+
+/// What makes a service a replica: its log, and what it knows of itself and the others.
+///
+/// First ``prepare(_:)``, then ``start(_:_:_:_:)``. Both block the main thread, before the service
+/// serves.
+///
+/// **Design.** `started` is set once. A timer drives the replica, and says now and then what the
+/// replica is doing.
+final class Cluster: Sendable {
+    private static let tickMilliseconds = 50
+    /// How often the replica says what it is doing, in ticks.
+    private static let recordTicks = 100
+    /// How often it has etcd forget, on average.
+    private static let compactionTicks = 1200
+
+    let state: ClusterState
+    private let settings: ClusterSettings
+    private let log: Log
+    private let client: EtcdClient
+    private let directory: ClusterDirectory
+    /// `start` is the place that the files had when the replica started.
+    private let started = Guarded<
+        (replica: Replica, persistence: Persistence, start: LogPlace)?
+    >(nil)
+    private let tickCount = Guarded(0)
+    // SAFETY: it is not changed after `init`.
+    nonisolated(unsafe) private let timer: any DispatchSourceTimer
+
+    /// Reads the files of the certificates.
+    init(_ settings: ClusterSettings, _ log: Log) throws(StartFailure) {
+        self.settings = settings
+        self.log = log
+        state = ClusterState(name: settings.name)
+        let trust = EtcdTrust(
+            authorities: try Self.text(settings.authorities, "cluster-ca"),
+            certificate: try Self.text(settings.certificate, "cluster-certificate"),
+            key: try Self.text(settings.key, "cluster-key")
+        )
+        client = EtcdClient(settings.servers, trust, first: Int.random(in: 0..<1000))
+        directory = ClusterDirectory(client, name: settings.name)
+        unsafe timer = DispatchSource.makeTimerSource(
+            queue: DispatchQueue(label: "latchkey.cluster")
+        )
+        unsafe timer.schedule(deadline: .now(), repeating: .milliseconds(Self.tickMilliseconds))
+        unsafe timer.setEventHandler { [weak self] in self?.tick() }
+        unsafe timer.activate()
+    }
+
+    deinit { unsafe timer.cancel() }
+
+    private static func text(_ path: String, _ flag: String) throws(StartFailure) -> String? {
+        guard !path.isEmpty else { return nil }
+        guard let text = try? String(contentsOfFile: path, encoding: .utf8) else {
+            throw StartFailure(reason: "--\(flag): \(path) cannot be read.")
+        }
+        return text
+    }
+
+    // MARK: Before the data is opened
+
+    /// Compares the settings with those of the cluster, and gives an empty folder the state of
+    /// another replica.
+    ///
+    /// - Returns: The revision before the first one of the cluster.
+    /// - Throws: If the settings differ; and once a signal has come that ends the service.
+    func prepare(_ configuration: ServiceConfiguration) throws(StartFailure) -> Revision {
+        let own = ClusterAgreement(configuration)
+        let common = try ask { self.directory.agree(on: own.encoded, completion: $0) }
+        guard let agreement = ClusterAgreement(decoding: common) else {
+            throw StartFailure(reason: "The settings of the cluster cannot be read.")
+        }
+        if let objection = agreement.objection(to: own) { throw StartFailure(reason: objection) }
+        if !Persistence.hasData(configuration.persistence.path) {
+            try seed(configuration.persistence.path)
+        }
+        return agreement.start
+    }
+
+    /// Takes the state of any other replica that has some.
+    ///
+    /// The log can have forgotten its start, however little has happened. Without such a replica
+    /// the log is executed from there.
+    private func seed(_ folder: String) throws(StartFailure) {
+        let records = try ask { self.directory.records(completion: $0) }
+        let peers = records.values.filter { $0.place > 0 && !$0.url.isEmpty }
+        let seed = ClusterSeed(
+            settings: settings,
+            log: log,
+            isCancelled: { EndingSignals.isPending }
+        )
+        state.isSeeding(true)
+        defer { state.isSeeding(false) }
+        for peer in peers.sorted(by: { $0.place > $1.place }) {
+            try endIfAsked()
+            guard let reason = seed.take(from: peer.url, into: folder) else { return }
+            log.write(.warning, "not seeded", ["from": peer.url, "reason": reason])
+        }
+    }
+
+    /// Asks etcd until it answers.
+    private func ask<Answer: Sendable>(
+        _ question: (
+            @escaping @Sendable (Result<Answer, ClusterDirectory.Failure>) -> Void
+        ) -> Void
+    ) throws(StartFailure) -> Answer {
+        var logged: String?
+        while true {
+            let outcome = Guarded<Result<Answer, ClusterDirectory.Failure>?>(nil)
+            let isDone = DispatchSemaphore(value: 0)
+            question { answer in
+                outcome.write { $0 = answer }
+                isDone.signal()
+            }
+            isDone.wait()
+            switch outcome.read({ $0 }) {
+            case .success(let answer): return answer
+            case .failure(let failure):
+                state.enters(.connecting(failure.reason))
+                if logged != failure.reason {
+                    log.write(.warning, "etcd does not answer", ["reason": failure.reason])
+                    logged = failure.reason
+                }
+            case nil: preconditionFailure("A question is answered.")
+            }
+            try pause(seconds: 0.2)
+        }
+    }
+
+    private func endIfAsked() throws(StartFailure) {
+        guard !EndingSignals.isPending else {
+            throw StartFailure(
+                reason: "A signal ended the replica before it was level with the others.",
+                isAsked: true
+            )
+        }
+    }
+
+    private func pause(seconds: Double) throws(StartFailure) {
+        try endIfAsked()
+        Thread.sleep(forTimeInterval: seconds)
+    }
+
+    // MARK: With the data
+
+    /// Begins to execute the log behind the stored position, and waits until the state is level.
+    ///
+    /// - Throws: Once a signal has come that ends the service; and if it cannot go on.
+    func start(
+        _ box: any ErasedStore,
+        _ data: DurableData,
+        _ journal: Journal,
+        _ expiries: ExpiryQueue,
+        _ keys: IdentityTable?
+    ) throws(StartFailure) -> Replica {
+        let position = try position(data.persistence)
+        state.age.reaches(position.revision)
+        var keys = keys
+        guard
+            position.unstoredKeys.isEmpty
+                || keys?.restore(position.unstoredKeys, isStored: false) == true
+        else { throw StartFailure(reason: Self.unreadablePosition) }
+        keys?.expire(at: position.time)
+        let replica = Replica(
+            Replica.Settings(incarnation: UInt64.random(in: 1 ... .max)),
+            log: EtcdLog(client, key: directory.logKey),
+            store: ExecutedStore(box, journal, expiries, data.persistence, state.age, keys),
+            at: position,
+            Replica.Clocks(
+                nanoseconds: { StateAge.now() },
+                calendar: { StoreClock.system.now() }
+            ),
+            Replica.Callbacks(
+                isLevel: { [state] in state.age.isLevel(since: $0) },
+                changed: { [state, log] phase in
+                    state.enters(phase)
+                    log.write(.info, "cluster", state.logFields)
+                },
+                advanced: { StoreClock.advance(to: $0) }
+            )
+        )
+        started.write { $0 = (replica, data.persistence, position.place) }
+        replica.start()
+        while replica.phase != .serving {
+            if let reason = state.endReason { throw StartFailure(reason: reason) }
+            try pause(seconds: 0.01)
+        }
+        return replica
+    }
+
+    private static let unreadablePosition =
+        "The position in the log, in --data, is damaged or of a later version."
+
+    private func position(_ persistence: Persistence) throws(StartFailure) -> LogPosition {
+        let stored: [UInt8]?
+        do throws(PersistenceFailure) {
+            stored = try persistence.readPosition()
+        } catch {
+            throw StartFailure(reason: error.message)
+        }
+        guard let stored else {
+            guard persistence.lastRevision == persistence.startRevision else {
+                throw StartFailure(
+                    reason: "--data has the properties of a service without a cluster. Start with "
+                        + "an empty folder, and import them."
+                )
+            }
+            return LogPosition(revision: persistence.startRevision)
+        }
+        guard let position = LogPosition(decoding: stored),
+            position.revision == persistence.lastRevision
+        else {
+            throw StartFailure(reason: Self.unreadablePosition)
+        }
+        return position
+    }
+
+    private func tick() {
+        guard let (replica, persistence, start) = started.read({ $0 }) else { return }
+        replica.tick()
+        let count = tickCount.write { count in
+            count += 1
+            return count
+        }
+        if count % Self.recordTicks == 1 { say(replica, persistence, start) }
+        if Int.random(in: 0..<Self.compactionTicks) == 0 {
+            directory.compact(at: StoreClock.system.now().milliseconds) { _ in }
+        }
+    }
+
+    private func say(_ replica: Replica, _ persistence: Persistence, _ start: LogPlace) {
+        let stored = persistence.status.position.flatMap { LogPosition(decoding: $0) }
+        let position = replica.position
+        // What is executed and not stored is needed again after a restart.
+        let record = ClusterDirectory.Record(
+            url: settings.url,
+            place: (stored?.place ?? start).number,
+            revision: position.revision,
+            state: state.word,
+            time: StoreClock.system.now().milliseconds
+        )
+        directory.say(record, of: persistence.identity) { _ in }
+        directory.records { [state] result in
+            if case .success(let records) = result { state.hears(of: records) }
+        }
+    }
+
+    func register(in registry: MetricRegistry) {
+        if let replica = started.read({ $0 })?.replica { state.register(replica, in: registry) }
+    }
+
+    /// Calls back when the state has all that was acknowledged anywhere before the call; with false
+    /// if that cannot be known in time.
+    func whenLevel(_ answer: @escaping @Sendable (Bool) -> Void) {
+        guard let replica = started.read({ $0 })?.replica else { return answer(false) }
+        replica.whenLevel(answer)
+    }
+
+    /// Takes no more changes.
+    func drain() {
+        started.read { $0 }?.replica.drain()
+    }
+}

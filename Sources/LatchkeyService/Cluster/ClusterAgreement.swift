@@ -1,0 +1,68 @@
+internal import Foundation
+internal import LatchkeyHTTP
+internal import LatchkeySettings
+internal import LatchkeyStore
+
+/// What all replicas of a cluster must have in common, because it decides about changes.
+///
+/// The first replica's settings hold for all: they are a key of etcd.
+struct ClusterAgreement: Codable, Equatable {
+    /// Another number is another meaning of changes, or of these settings.
+    private static let currentFormat = 1
+    private static let names: Set<String> = Set(
+        StoreLimits.settings.map(\.name) + ["max-body-bytes"]
+            + IdempotencyLimits.settings.map(\.name)
+    )
+
+    let format: Int
+    /// The values of the settings, as text, by their names.
+    let settings: [String: String]
+    /// The revision before the first one.
+    let start: Revision
+
+    init(_ configuration: ServiceConfiguration) {
+        format = Self.currentFormat
+        var settings: [String: String] = [:]
+        for setting in ServiceConfiguration.settings where Self.names.contains(setting.name) {
+            settings[setting.name] = setting.text(in: configuration)
+        }
+        self.settings = settings
+        start = configuration.chosenStart
+    }
+
+    /// Nil if the bytes are not those of an agreement.
+    init?(decoding bytes: [UInt8]) {
+        guard let agreement = try? JSONDecoder().decode(Self.self, from: Data(bytes)) else {
+            return nil
+        }
+        self = agreement
+    }
+
+    var encoded: [UInt8] {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = .sortedKeys
+        guard let json = try? encoder.encode(self) else {
+            preconditionFailure("Numbers and texts can be written as JSON.")
+        }
+        return Array(json)
+    }
+
+    /// Why a replica with these settings cannot join, in a sentence; nil if it can.
+    func objection(to own: Self) -> String? {
+        guard format == own.format else {
+            return
+                "The cluster has format \(format) of its settings, and this program \(own.format)."
+        }
+        let differing = Set(settings.keys).union(own.settings.keys).sorted()
+            .filter { settings[$0] != own.settings[$0] }
+        guard let name = differing.first else { return nil }
+        let all =
+            differing.count == 1
+            ? ""
+            : " Others that differ: "
+                + differing.dropFirst().map { "--\($0)" }.joined(separator: ", ") + "."
+        return
+            "All replicas need the same --\(name): it is \(settings[name] ?? "not known") in the "
+            + "cluster, and \(own.settings[name] ?? "not known") here.\(all)"
+    }
+}

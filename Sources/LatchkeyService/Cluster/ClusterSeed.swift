@@ -1,0 +1,72 @@
+internal import Foundation
+internal import LatchkeyClient
+internal import LatchkeyPersistence
+
+/// Takes the state of another replica, for one that has none.
+struct ClusterSeed {
+    private static let path = "/v1/backup"
+
+    let settings: ClusterSettings
+    let log: Log
+    let isCancelled: () -> Bool
+
+    /// Downloads a backup and makes it the data of a folder.
+    ///
+    /// - Returns: Why that was not done; nil if it was.
+    func take(from url: String, into folder: String) -> String? {
+        let file = folder + "/seed.db"
+        try? FileManager.default.createDirectory(
+            atPath: folder,
+            withIntermediateDirectories: true,
+            attributes: [.posixPermissions: 0o700]
+        )
+        // An earlier attempt can have left it.
+        try? FileManager.default.removeItem(atPath: file)
+        defer { try? FileManager.default.removeItem(atPath: file) }
+        log.write(.info, "seeding", ["from": url])
+        if let reason = download(url, to: file) { return reason }
+        do throws(PersistenceFailure) {
+            try Persistence.seed(file, into: folder)
+        } catch {
+            return error.message
+        }
+        return nil
+    }
+
+    private func download(_ url: String, to file: String) -> String? {
+        var client = ClientSettings()
+        client.url = url
+        client.tokenFile = settings.tokenFile.isEmpty ? ClientSettings.none : settings.tokenFile
+        client.authorities =
+            settings.peerAuthorities.isEmpty ? ClientSettings.none : settings.peerAuthorities
+        guard FileManager.default.createFile(atPath: file, contents: nil),
+            let handle = FileHandle(forWritingAtPath: file)
+        else { return "\(file) cannot be written." }
+        var request = ClientRequest(.get, Self.path)
+        request.isStream = true
+        var failure: String?
+        do throws(ClientFailure) {
+            let connection = try client.connection()
+            let answer: ClientAnswer
+            do throws(ConnectionFailure) {
+                answer = try unsafe connection.stream(request, isCancelled: isCancelled) { bytes in
+                    do {
+                        try unsafe handle.write(contentsOf: Data(bytes))
+                        return true
+                    } catch {
+                        failure = "\(file) cannot be written: \(error.localizedDescription)."
+                        return false
+                    }
+                }
+            } catch {
+                return failure ?? "\(url): \(error.message)."
+            }
+            guard answer.isSuccess else {
+                return "\(url) answers \(Self.path) with \(answer.status)."
+            }
+            return nil
+        } catch {
+            return error.message
+        }
+    }
+}

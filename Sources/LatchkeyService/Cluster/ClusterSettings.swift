@@ -1,0 +1,108 @@
+internal import LatchkeyClient
+package import LatchkeyReplication
+package import LatchkeySettings
+
+/// The choices of a service that is a replica of a cluster.
+package struct ClusterSettings: Sendable, Equatable {
+    /// The members of etcd; empty for none.
+    package var servers: [EtcdServer] = []
+    package var name = "latchkey"
+    package var authorities = ""
+    package var certificate = ""
+    package var key = ""
+    /// Where the other replicas reach this one; empty if they cannot.
+    package var url = ""
+    package var tokenFile = ""
+    package var peerAuthorities = ""
+
+    package init() {}
+
+    /// Whether the service is a replica of a cluster.
+    package var isOn: Bool { !servers.isEmpty }
+}
+
+extension ClusterSettings: Configurable {
+    package static let standard = Self()
+
+    package static let settings: [Setting<Self>] = [
+        Setting(
+            "cluster",
+            .spelling(
+                placeholder: "URL,...",
+                help: "none, or the addresses of etcd, such as "
+                    + "http://a:2379,http://b:2379,http://c:2379",
+                isRight: { $0 == "none" || servers($0) != nil }
+            ),
+            \.servers,
+            "The members of an etcd cluster that orders the changes of all replicas, or none. A "
+                + "replica takes changes, and has the state and the revisions of the others. It "
+                + "needs --data.",
+            text: { $0.isEmpty ? "none" : $0.map(\.text).joined(separator: ",") },
+            value: { $0 == "none" ? [] : servers($0) }
+        ),
+        Setting(
+            "cluster-name",
+            .spelling(
+                placeholder: "NAME",
+                help: "1 to 64 letters, digits, hyphens and underscores",
+                isRight: isName
+            ),
+            \.name,
+            "The name of the cluster: one etcd can have several.",
+            text: { $0 },
+            value: { $0 }
+        ),
+        .file(
+            "cluster-ca",
+            \.authorities,
+            "A file with certificates, in PEM, that those of etcd are verified with, or none for "
+                + "those of the system."
+        ),
+        .file(
+            "cluster-certificate",
+            \.certificate,
+            "A file with the certificate, in PEM, that etcd is shown, or none."
+        ),
+        .file("cluster-key", \.key, "A file with the key of that certificate, in PEM, or none."),
+        Setting(
+            "cluster-url",
+            .spelling(
+                placeholder: "URL",
+                help: "none, or the address of this replica, such as http://10.0.0.1:8080",
+                isRight: { $0 == "none" || ServiceAddress($0) != nil }
+            ),
+            \.url,
+            "Where the other replicas reach this one, to take its state when they are new, or "
+                + "none.",
+            text: { $0.isEmpty ? "none" : $0 },
+            value: { $0 == "none" ? "" : ServiceAddress($0)?.origin }
+        ),
+        .file(
+            "cluster-token-from",
+            \.tokenFile,
+            "A file whose first line is the token for other replicas, with the right backup, or "
+                + "none."
+        ),
+        .file(
+            "cluster-peer-ca",
+            \.peerAuthorities,
+            "A file with certificates, in PEM, that those of other replicas are verified with, or "
+                + "none for those of the system."
+        ),
+    ]
+
+    private static func servers(_ text: String) -> [EtcdServer]? {
+        let parts = text.split(separator: ",", omittingEmptySubsequences: false)
+        let servers = parts.compactMap { EtcdServer(String($0)) }
+        return servers.count == parts.count ? servers : nil
+    }
+
+    private static func isName(_ text: String) -> Bool {
+        (1...64).contains(text.utf8.count)
+            && text.utf8.allSatisfy { byte in
+                (UInt8(ascii: "a")...UInt8(ascii: "z")).contains(byte | 0x20)
+                    || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
+                    || byte == UInt8(ascii: "-") || byte == UInt8(ascii: "_")
+            }
+    }
+}

@@ -1,0 +1,115 @@
+internal import LatchkeyMetrics
+internal import LatchkeyReplication
+internal import LatchkeyStrategies
+
+/// What a replica of a cluster knows of itself, for answers, probes and metrics.
+final class ClusterState: Sendable {
+    let name: String
+    let age = StateAge()
+    private let phase = Guarded(Replica.Phase.connecting(""))
+    private let seeding = Guarded(false)
+    private let others = Guarded<[String: ClusterDirectory.Record]>([:])
+
+    init(name: String) {
+        self.name = name
+    }
+
+    func enters(_ phase: Replica.Phase) {
+        self.phase.write { $0 = phase }
+    }
+
+    func isSeeding(_ isSeeding: Bool) {
+        seeding.write { $0 = isSeeding }
+    }
+
+    /// What all replicas have said last, this one among them.
+    func hears(of records: [String: ClusterDirectory.Record]) {
+        others.write { $0 = records }
+    }
+
+    var records: [String: ClusterDirectory.Record] { others.read { $0 } }
+
+    var word: String { description.word }
+
+    var logFields: [(String, String)] {
+        let (_, word, detail) = description
+        return [("state", word), ("detail", detail)]
+    }
+
+    /// Why the replica cannot go on; nil if it can.
+    var endReason: String? {
+        switch phase.read({ $0 }) {
+        case .diverged, .tooLate: description.detail
+        case _: nil
+        }
+    }
+
+    /// The word for the state, and what else is to be said.
+    private var description: (isPassed: Bool, word: String, detail: String) {
+        if seeding.read({ $0 }) {
+            return (false, "seeding", "It takes the state of another replica.")
+        }
+        switch phase.read({ $0 }) {
+        case .connecting(let reason):
+            return (false, "connecting", reason.isEmpty ? "etcd has not answered yet." : reason)
+        case .catchingUp: return (false, "catching-up", "It executes what it has missed.")
+        case .serving where age.isStale:
+            return (true, "stale", "It was level with the others \(age.level.ageText) s ago.")
+        case .serving: return (true, "serving", "level \(age.level.ageText) s ago.")
+        case .tooLate:
+            return (
+                false, "too-late",
+                "The log has forgotten what this replica needs. Delete its data, and start it "
+                    + "again: it takes the state of another one."
+            )
+        case .diverged(let reason): return (false, "diverged", reason)
+        case .draining: return (false, "draining", "It takes no changes any more.")
+        }
+    }
+
+    var check: Readiness.Check {
+        let (isPassed, word, detail) = description
+        return Readiness.Check(
+            name: "cluster",
+            isPassed: isPassed,
+            detail: "\(name): \(word). \(detail)"
+        )
+    }
+}
+
+extension ClusterState {
+    private static let states = [
+        "connecting", "seeding", "catching-up", "serving", "stale", "too-late", "diverged",
+        "draining",
+    ]
+    private static let stateFamily = MetricFamily(
+        "latchkey_cluster_state",
+        .gauge,
+        help: "1 for the state that this replica is in, 0 for the others."
+    )
+    private static let ageFamily = MetricFamily(
+        "latchkey_cluster_age_seconds",
+        .gauge,
+        help: "Seconds since the state was known to have all that was acknowledged anywhere.",
+        unit: "seconds"
+    )
+    private static let placeFamily = MetricFamily(
+        "latchkey_cluster_log_place",
+        .gauge,
+        help: "The place in the log up to which this replica has executed it."
+    )
+
+    func register(_ replica: Replica, in registry: MetricRegistry) {
+        registry.collect([Self.stateFamily, Self.ageFamily, Self.placeFamily]) { writer in
+            let word = self.description.word
+            writer.begin(Self.stateFamily)
+            for state in Self.states {
+                writer.sample(Labels([("state", state)]), UInt64(state == word ? 1 : 0))
+            }
+            writer.begin(Self.ageFamily)
+            writer.sample(.none, Double(self.age.level.ageNanoseconds) / 1e9)
+            writer.begin(Self.placeFamily)
+            writer.sample(.none, replica.position.place.number)
+        }
+    }
+}

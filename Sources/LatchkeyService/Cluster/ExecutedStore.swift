@@ -1,0 +1,110 @@
+internal import Dispatch
+internal import LatchkeyPersistence
+internal import LatchkeyReplication
+internal import LatchkeyStore
+internal import LatchkeyStrategies
+
+/// What a replica executes the log on: a store, whatever its strategy, its history, and its files.
+///
+/// **Design.** One thread calls ``execute(_:at:)`` and ``reaches(_:)``, so that one change waits
+/// for the one before. `keys` is guarded because a strategy asks for the note on a thread of its
+/// own; it does not change meanwhile.
+final class ExecutedStore: ReplicatedState {
+    private let box: any ErasedStore
+    private let journal: Journal
+    private let expiries: ExpiryQueue
+    private let persistence: Persistence
+    private let age: StateAge
+    /// Nil if `Idempotency-Key` is switched off.
+    private let keys: Guarded<IdentityTable?>
+    private let decision = Guarded<Decision?>(nil)
+    private let isDecided = DispatchSemaphore(value: 0)
+    private let queue = DispatchQueue(label: "latchkey.cluster.hash", qos: .utility)
+
+    init(
+        _ box: any ErasedStore,
+        _ journal: Journal,
+        _ expiries: ExpiryQueue,
+        _ persistence: Persistence,
+        _ age: StateAge,
+        _ keys: IdentityTable?
+    ) {
+        self.box = box
+        self.journal = journal
+        self.expiries = expiries
+        self.persistence = persistence
+        self.age = age
+        self.keys = Guarded(keys)
+    }
+
+    /// Takes the decision of the change that is executed.
+    private struct Receiver: DecisionReceiver {
+        let store: ExecutedStore
+        let proposal: LogEntry.Proposal
+        let time: Timestamp
+
+        func receive(_ decision: Decision) {
+            store.decision.write { $0 = decision }
+            store.isDecided.signal()
+        }
+
+        func note(for commit: Commit) -> CommitNote? {
+            CommitNote(
+                author: proposal.author.isEmpty ? nil : proposal.author,
+                bytes: store.keys.read { $0?.note(for: commit, of: proposal, at: time) }
+            )
+        }
+    }
+
+    func execute(_ proposal: LogEntry.Proposal, at time: Timestamp) -> Decision {
+        if let identity = proposal.identity,
+            let decision = keys.write({ $0?.decision(of: identity, at: time) })
+        {
+            return decision
+        }
+        let receiver = AnyReceiver(
+            base: Receiver(store: self, proposal: proposal, time: time)
+        )
+        let observer = TimingObserver(timing: nil, site: CallSite())
+        while true {
+            do throws(BacklogFull) {
+                try box.execute(proposal.change, at: time, observer: observer, receiver: receiver)
+                break
+            } catch {
+                // Its backlog is of reads: one change is made at a time.
+                _ = isDecided.wait(timeout: .now() + .milliseconds(1))
+            }
+        }
+        isDecided.wait()
+        guard let decision = decision.write({ $0.take() }) else {
+            preconditionFailure("A change is decided once.")
+        }
+        keys.write { $0?.keep(decision, of: proposal, at: time) }
+        if case .success(let commit) = decision, !commit.isEmpty {
+            expiries.note(commit)
+            journal.append(commit)
+        }
+        return decision
+    }
+
+    func reaches(_ position: LogPosition) {
+        var position = position
+        position.unstoredKeys = keys.write { keys in
+            keys?.expire(at: position.time)
+            return keys?.unstored ?? []
+        }
+        persistence.seal(through: position.revision, position.encoded)
+        age.reaches(position.revision)
+    }
+
+    var revision: Revision { box.usage.revision }
+
+    func hash(completion: @escaping @Sendable (UInt64) -> Void) {
+        // The next change waits for the snapshot, and not for the hash.
+        box.snapshot { [queue, isDecided] snapshot in
+            queue.async { completion(snapshot.digest) }
+            isDecided.signal()
+        }
+        isDecided.wait()
+    }
+}

@@ -1,0 +1,15 @@
+internal import LatchkeyReplication
+
+extension IdentityTable {
+    /// Nil if `Idempotency-Key` is switched off.
+    init?(_ limits: IdempotencyLimits) {
+        guard limits.time > .zero else { return nil }
+        self.init(
+            Limits(
+                lifetimeMilliseconds: Int64(limits.time / .milliseconds(1)),
+                keyCountMax: limits.keyCountMax,
+                byteCountMax: limits.byteCountMax
+            )
+        )
+    }
+}

@@ -1,0 +1,150 @@
+internal import LatchkeyHTTP
+internal import LatchkeyMetrics
+internal import LatchkeyStore
+internal import LatchkeyStrategies
+
+/// What a replica knows of its leader, for answers, probes and metrics.
+///
+/// **Design.** The follower's thread writes, all others read. `age` is beside `state` because each
+/// request reads it.
+final class FollowState: Sendable {
+    enum Phase: Sendable {
+        case connecting
+        case seeding
+        case following
+        case diverged
+        case promoted
+    }
+
+    private struct State {
+        var phase = Phase.connecting
+        var isConnected = false
+        var reason: String?
+        var revision: Revision = 0
+        var leaderRevision: Revision = 0
+        var restartCount: UInt64 = 0
+    }
+
+    let leader: String
+    private let state = Guarded(State())
+    let age = StateAge()
+
+    init(leader: String) {
+        self.leader = leader
+    }
+
+    /// Whether changes belong to the leader.
+    var isFollowing: Bool { age.level != .none }
+
+    func enters(_ phase: Phase) {
+        state.write { $0.phase = phase }
+    }
+
+    /// The leader has answered with its latest revision.
+    func hears(of revision: Revision) {
+        state.write { state in
+            state.isConnected = true
+            state.reason = nil
+            state.leaderRevision = revision
+        }
+    }
+
+    func fails(_ reason: String) {
+        state.write { state in
+            state.isConnected = false
+            state.reason = reason
+        }
+    }
+
+    /// The state is that of a revision now.
+    func reaches(_ revision: Revision) {
+        state.write { $0.revision = revision }
+        age.reaches(revision)
+    }
+
+    /// The state has all that the leader had at a time, or later.
+    func isLevel(since nanoseconds: UInt64) {
+        state.write { $0.phase = .following }
+        age.isLevel(since: nanoseconds)
+    }
+
+    func restarts() {
+        state.write { $0.restartCount += 1 }
+    }
+
+    /// The service leads from now on.
+    func promote() {
+        state.write { state in
+            state.phase = .promoted
+            state.isConnected = false
+        }
+        age.endsFollowing()
+    }
+
+    /// Answers a request, if that is the leader's to do.
+    func refuses(_ request: ServiceRequest, detail: String? = nil) -> Bool {
+        guard isFollowing else { return false }
+        request.fail(.notLeader, detail: detail, leader: leader) {
+            $0.add("Latchkey-Leader", text: self.leader)
+        }
+        return true
+    }
+
+    var check: Readiness.Check {
+        let now = state.read { $0 }
+        let (level, isStale) = (age.level, age.isStale)
+        let reason = now.reason.map { " \($0)" } ?? ""
+        let (isPassed, text) =
+            switch now.phase {
+            case .connecting: (false, "connecting to \(leader).\(reason)")
+            case .seeding: (false, "seeding from \(leader).\(reason)")
+            case .following where isStale:
+                (true, "stale: level with \(leader) \(level.ageText) s ago.\(reason)")
+            case .following:
+                (true, "following \(leader), level \(level.ageText) s ago.\(reason)")
+            case .diverged: (false, "diverged from \(leader).\(reason)")
+            case .promoted: (true, "promoted: it follows no other service any more.")
+            }
+        return Readiness.Check(name: "following", isPassed: isPassed, detail: text)
+    }
+}
+
+extension FollowState {
+    private static let ageFamily = MetricFamily(
+        "latchkey_follow_age_seconds",
+        .gauge,
+        help: "Seconds since the state was known to be level with the leader's.",
+        unit: "seconds"
+    )
+    private static let lag = MetricFamily(
+        "latchkey_follow_lag_revisions",
+        .gauge,
+        help: "Revisions between this replica and the latest one that the leader told."
+    )
+    private static let connected = MetricFamily(
+        "latchkey_follow_connected",
+        .gauge,
+        help: "Whether the leader has answered the last request."
+    )
+    private static let restarts = MetricFamily(
+        "latchkey_follow_restarts_total",
+        .counter,
+        help: "Exports that replaced the state, because the leader's changes were lost."
+    )
+
+    func register(in registry: MetricRegistry) {
+        registry.collect([Self.ageFamily, Self.lag, Self.connected, Self.restarts]) { writer in
+            let now = self.state.read { $0 }
+            let level = self.age.level
+            writer.begin(Self.ageFamily)
+            writer.sample(.none, Double(level.ageNanoseconds) / 1e9)
+            writer.begin(Self.lag)
+            let isBehind = level != .none && now.leaderRevision > now.revision
+            writer.sample(.none, isBehind ? now.leaderRevision - now.revision : 0)
+            writer.begin(Self.connected)
+            writer.sample(.none, UInt64(now.isConnected ? 1 : 0))
+            writer.begin(Self.restarts)
+            writer.sample(.none, now.restartCount)
+        }
+    }
+}

@@ -1,0 +1,101 @@
+internal import Dispatch
+internal import LatchkeyStore
+internal import LatchkeyStrategies
+
+/// The store of a replica, as its follower changes it, whatever the strategy.
+///
+/// **Design.** One thread calls all of it, one call after the other, and nothing else changes the
+/// store. Each call blocks until readers see the change.
+struct FollowedStore: Sendable {
+    private let journal: Journal
+    private let look: @Sendable (PropertyName) -> Property?
+    private let applying: @Sendable (Commit) -> Void
+    private let replacing: @Sendable ([Property], Revision) -> Void
+    private let jumping: @Sendable (Revision) -> Void
+
+    init(_ store: PropertyStore<some Strategy>, _ journal: Journal) {
+        self.journal = journal
+        look = { name in
+            Self.insist { answer throws(BacklogFull) in
+                try store.look(name, in: .stored, observer: NoObserver(), completion: answer)
+            }
+        }
+        applying = { commit in
+            Self.insist { answer throws(BacklogFull) in
+                try store.apply(commit) { answer(()) }
+            }
+        }
+        replacing = { properties, revision in
+            Self.insist { answer in
+                store.replace(with: properties, at: revision) { answer(()) }
+            }
+        }
+        jumping = { revision in
+            Self.insist { answer in store.jump(to: revision) { answer(()) } }
+        }
+    }
+
+    /// Makes the changes of the leader's next commit.
+    ///
+    /// - Returns: False, and nothing is done, if the commit does not fit what is there.
+    func apply(_ stored: StoredCommit) -> Bool {
+        guard stored.revision == journal.last + 1 else { return false }
+        var effects: [Commit.Effect] = []
+        for effect in stored.effects {
+            let made = Commit.Effect(
+                from: look(effect.name),
+                to: effect.property,
+                effect.reason
+            )
+            guard let made else { return false }
+            effects.append(made)
+        }
+        guard !effects.isEmpty else { return false }
+        let commit = Commit(
+            revision: stored.revision,
+            time: stored.time,
+            first: effects[0],
+            others: Array(effects.dropFirst())
+        )
+        applying(commit)
+        journal.append(commit)
+        return true
+    }
+
+    /// Takes the leader's whole state, of a later revision than that of the store, or the same.
+    func replace(with properties: [Property], at revision: Revision) {
+        replacing(properties, revision)
+        journal.restart(after: revision)
+    }
+
+    /// Lets the next commit follow a later revision, and forgets the history.
+    func jump(to revision: Revision) {
+        jumping(revision)
+        journal.restart(after: revision)
+    }
+
+    /// The revision of the last commit, or of the last whole state.
+    var revision: Revision { journal.last }
+
+    /// Calls the store until its strategy takes the call, and waits for the answer.
+    private static func insist<Answer: Sendable>(
+        _ call: (@escaping @Sendable (Answer) -> Void) throws(BacklogFull) -> Void
+    ) -> Answer {
+        let answer = Guarded<Answer?>(nil)
+        let isDone = DispatchSemaphore(value: 0)
+        while true {
+            do throws(BacklogFull) {
+                try call { value in
+                    answer.write { $0 = value }
+                    isDone.signal()
+                }
+                isDone.wait()
+                if let answer = answer.read({ $0 }) { return answer }
+                preconditionFailure("The store has answered.")
+            } catch {
+                // Its backlog is of reads: no change but those of this thread is made.
+                _ = isDone.wait(timeout: .now() + .milliseconds(1))
+            }
+        }
+    }
+}

@@ -1,0 +1,282 @@
+internal import Dispatch
+internal import LatchkeyClient
+internal import LatchkeyMachine
+internal import LatchkeyStore
+internal import LatchkeyStrategies
+internal import Synchronization
+
+/// Follows a leader: takes its whole state, then its changes, one request after the other.
+///
+/// **Design.** A serial queue does all of it: the loop until it is asked to stop, and then the
+/// promotion. `seed()` runs before, on the main thread. A request that has an answer with all
+/// changes says that the state is level with that of the leader at some time after the request was
+/// sent; so the time before it is what the age counts from. No clock of the leader is used.
+final class Follower: Sendable {
+    /// How long the next question waits when there was nothing new.
+    private static let pauseMilliseconds = 50
+    private static let retryMillisecondsMin = 100
+    private static let retryMillisecondsMax = 5000
+    private static let commitCountMax = 1000
+    /// How far a promotion jumps: more commits than the old leader can have made unseen.
+    private static let jump: Revision = 1 << 32
+
+    let state: FollowState
+    private let settings: FollowSettings
+    private let log: Log
+    private let queue = DispatchQueue(label: "latchkey.follow", qos: .userInitiated)
+    private let isStopping = Atomic<Bool>(false)
+    private let isAsked = Atomic<Bool>(false)
+    private let wakeUp = DispatchSemaphore(value: 0)
+    /// Nil until the service follows.
+    private let store = Guarded<FollowedStore?>(nil)
+
+    init(_ settings: FollowSettings, _ state: FollowState, _ log: Log) {
+        self.settings = settings
+        self.state = state
+        self.log = log
+    }
+
+    /// What keeps a step from being made.
+    private struct Failure: Error {
+        let reason: String
+        /// The leader has not all changes behind the revision, or they do not fit.
+        var isGap = false
+
+        init(_ reason: String, isGap: Bool = false) {
+            self.reason = reason
+            self.isGap = isGap
+        }
+    }
+
+    /// A whole state, and the time before it was asked for.
+    struct Seed: Sendable {
+        let properties: [Property]
+        let revision: Revision
+        let nanoseconds: UInt64
+    }
+
+    /// Waits for the first whole state.
+    ///
+    /// - Throws: Once a signal has come that ends the service: no thread waits for one yet.
+    func seed() throws(StartFailure) -> Seed {
+        var pause = Self.retryMillisecondsMin
+        while true {
+            do throws(Failure) {
+                return try export(connection()) { EndingSignals.isPending }
+            } catch {
+                fail(error)
+            }
+            let end = ContinuousClock.now + Self.jittered(pause)
+            while ContinuousClock.now < end {
+                guard !EndingSignals.isPending else {
+                    throw StartFailure(
+                        reason: "A signal ended the replica before its leader answered.",
+                        isAsked: true
+                    )
+                }
+                _ = wakeUp.wait(timeout: .now() + .milliseconds(20))
+            }
+            pause = min(2 * pause, Self.retryMillisecondsMax)
+        }
+    }
+
+    /// This follower, with the first whole state.
+    func seeded() throws(StartFailure) -> (follower: Follower, seed: Seed) {
+        (self, try seed())
+    }
+
+    /// Begins to follow, behind a state that the store has.
+    func start(_ store: FollowedStore, _ seed: Seed) {
+        self.store.write { $0 = store }
+        state.reaches(seed.revision)
+        state.isLevel(since: seed.nanoseconds)
+        log.write(
+            .info,
+            "following",
+            ["leader": settings.leader, "properties": "\(seed.properties.count)"]
+        )
+        queue.async { [self] in run(store) }
+    }
+
+    /// Ends the loop; does not wait.
+    func stop() {
+        isStopping.store(true, ordering: .releasing)
+        wakeUp.signal()
+    }
+
+    /// Stops following, and makes this service a leader.
+    ///
+    /// - Parameter completion: Given the revision behind which its own commits begin; nil if it
+    ///   leads already, or is about to.
+    func promote(completion: @escaping @Sendable (Revision?) -> Void) {
+        guard let store = store.read({ $0 }), !isAsked.exchange(true, ordering: .relaxed)
+        else { return completion(nil) }
+        stop()
+        // Behind the loop, which is one block of the queue.
+        queue.async { [self] in
+            let revision = store.revision + Self.jump
+            store.jump(to: revision)
+            state.promote()
+            log.write(.warning, "promoted", ["revision": "\(revision)"])
+            completion(revision)
+        }
+    }
+
+    private func run(_ store: FollowedStore) {
+        var connection: ServiceConnection?
+        var pause = Self.retryMillisecondsMin
+        var isSeeding = false
+        while !isStopping.load(ordering: .acquiring) {
+            do throws(Failure) {
+                let open = if let connection { connection } else { try self.connection() }
+                connection = open
+                if isSeeding {
+                    try reseed(store, open)
+                    isSeeding = false
+                }
+                let hasMore = try step(store, open)
+                pause = Self.retryMillisecondsMin
+                if !hasMore { wait(.milliseconds(Self.pauseMilliseconds)) }
+            } catch {
+                guard !isStopping.load(ordering: .acquiring) else { return }
+                if error.isGap, !isSeeding {
+                    isSeeding = true
+                    continue
+                }
+                fail(error)
+                // A file with another token may be there by now.
+                connection = nil
+                wait(Self.jittered(pause))
+                pause = min(2 * pause, Self.retryMillisecondsMax)
+            }
+        }
+    }
+
+    /// Takes the next changes.
+    ///
+    /// - Returns: Whether there are more.
+    private func step(
+        _ store: FollowedStore,
+        _ connection: ServiceConnection
+    ) throws(Failure) -> Bool {
+        let before = StateAge.now()
+        var request = ClientRequest(.get, "/v1/changes")
+        request.add("replica", "true")
+        request.add("after", "\(store.revision)")
+        request.add("limit", "\(Self.commitCountMax)")
+        let answer = try send(request, connection)
+        guard answer.status != 410 else {
+            throw Failure("The leader has not all changes of before.", isGap: true)
+        }
+        try check(answer)
+        guard let changes = LeaderText.changes(answer.body) else {
+            throw Failure("The answer of the leader to /v1/changes cannot be read.")
+        }
+        state.hears(of: changes.latest)
+        for commit in changes.commits {
+            guard store.apply(commit) else {
+                throw Failure("The leader's changes do not fit.", isGap: true)
+            }
+            state.reaches(commit.revision)
+        }
+        guard store.revision == changes.next else {
+            throw Failure("The leader's changes have a gap.", isGap: true)
+        }
+        guard changes.next == changes.latest else { return true }
+        state.isLevel(since: before)
+        return false
+    }
+
+    /// Takes the whole state anew, unless it is of an earlier revision.
+    private func reseed(
+        _ store: FollowedStore,
+        _ connection: ServiceConnection
+    ) throws(Failure) {
+        state.enters(.seeding)
+        let seed = try export(connection) { isStopping.load(ordering: .acquiring) }
+        guard seed.revision >= store.revision else {
+            state.enters(.diverged)
+            throw Failure(
+                "The leader has gone back to revision \(seed.revision), before "
+                    + "\(store.revision) of this replica. Start the replica again, or promote it."
+            )
+        }
+        store.replace(with: seed.properties, at: seed.revision)
+        state.restarts()
+        state.reaches(seed.revision)
+        state.isLevel(since: seed.nanoseconds)
+        log.write(.warning, "exported again", ["revision": "\(seed.revision)"])
+    }
+
+    private func export(
+        _ connection: ServiceConnection,
+        isCancelled: () -> Bool
+    ) throws(Failure) -> Seed {
+        let before = StateAge.now()
+        var request = ClientRequest(.get, "/v1/export")
+        request.add("replica", "true")
+        request.isStream = true
+        var text = LeaderText.State()
+        let answer: ClientAnswer
+        do throws(ConnectionFailure) {
+            answer = try unsafe connection.stream(request, isCancelled: isCancelled) { bytes in
+                unsafe text.feed(bytes)
+                return !text.isBroken
+            }
+        } catch {
+            throw Failure("The export is cut off: \(error.message).")
+        }
+        try check(answer)
+        guard let revision = text.revision, !text.isBroken else {
+            throw Failure("The export of the leader cannot be read, or is cut off.")
+        }
+        state.hears(of: revision)
+        return Seed(properties: text.properties, revision: revision, nanoseconds: before)
+    }
+
+    private func connection() throws(Failure) -> ServiceConnection {
+        do throws(ClientFailure) {
+            return try settings.connection()
+        } catch {
+            throw Failure(error.message)
+        }
+    }
+
+    private func send(
+        _ request: ClientRequest,
+        _ connection: ServiceConnection
+    ) throws(Failure) -> ClientAnswer {
+        do throws(ConnectionFailure) {
+            return try connection.send(request) { isStopping.load(ordering: .acquiring) }
+        } catch {
+            throw Failure("No answer: \(error.message).")
+        }
+    }
+
+    private func check(_ answer: ClientAnswer) throws(Failure) {
+        guard answer.isSuccess else {
+            throw Failure("The leader answers \(answer.status).")
+        }
+    }
+
+    private func fail(_ failure: Failure) {
+        state.fails(failure.reason)
+        log.write(
+            .warning,
+            "leader not followed",
+            ["leader": settings.leader, "reason": failure.reason]
+        )
+    }
+
+    private func wait(_ time: Duration) {
+        let milliseconds =
+            time.components.seconds * 1000
+            + time.components.attoseconds / 1_000_000_000_000_000
+        _ = wakeUp.wait(timeout: .now() + .milliseconds(Int(milliseconds)))
+    }
+
+    /// Half of the time to all of it, so that replicas of one leader do not come together.
+    private static func jittered(_ milliseconds: Int) -> Duration {
+        .milliseconds(Int.random(in: milliseconds / 2...milliseconds))
+    }
+}

@@ -1,0 +1,206 @@
+internal import Dispatch
+internal import LatchkeyHTTP
+internal import LatchkeyStore
+internal import LatchkeyStrategies
+
+/// Has reads wait until the state is as new as they ask for, on all routes that read the store.
+///
+/// **Design.** A read that need not wait goes on where it is. Each other one takes a place among
+/// the watches and long polls, and waits as they do: without a thread, until its time is up, its
+/// client goes or the service drains. The handlers of those that have waited run on `queue`, one
+/// after the other: no read may hold up the threads that end the waits, those of the log and of the
+/// watches.
+final class FreshReads: Sendable {
+    fileprivate let hub: WatchHub
+    fileprivate let journal: Journal
+    /// Nil unless the service was started to follow another one.
+    private let follow: FollowState?
+    /// Nil if nothing is acknowledged anywhere else.
+    fileprivate let cluster: Cluster?
+    fileprivate let queue = DispatchQueue(label: "latchkey.reads", qos: .userInitiated)
+
+    init(hub: WatchHub, journal: Journal, follow: FollowState?, cluster: Cluster?) {
+        self.hub = hub
+        self.journal = journal
+        self.follow = follow
+        self.cluster = cluster
+    }
+
+    /// Handles a request that says how new the state must be; false if it does not.
+    ///
+    /// At a replica of a cluster, one that goes on behind a revision which the state has not says
+    /// so, too: another replica can have shown it. Once the state has all that was acknowledged
+    /// anywhere, it is known whether the revision is one of another store.
+    func handles(
+        _ request: ServiceRequest,
+        _ match: RouteMatch,
+        _ handle: @escaping RouteTable.Handler
+    ) -> Bool {
+        let isAhead = cluster != nil && Freshness.isAhead(request, of: journal.last)
+        guard isAhead || Freshness.isAsked(in: request.exchange.query) else { return false }
+        do throws(RequestFailure) {
+            try take(request, match, handle, isAhead: isAhead)
+        } catch {
+            request.fail(error)
+        }
+        return true
+    }
+
+    private func take(
+        _ request: ServiceRequest,
+        _ match: RouteMatch,
+        _ handle: @escaping RouteTable.Handler,
+        isAhead: Bool
+    ) throws(RequestFailure) {
+        var request = request
+        var freshness = try request.freshness()
+        if isAhead { freshness.isLinearizable = true }
+        request.hasFreshness = true
+        if freshness.isLinearizable, follow?.refusesLinearizable(request) == true { return }
+        let asks = freshness.isLinearizable && cluster != nil
+        guard asks || journal.last < freshness.revision else {
+            return RouteTable.run(handle, request, match)
+        }
+        let read = FreshRead(self, request, freshness, match, handle)
+        try read.begin(asks: asks)
+    }
+}
+
+/// A read that waits.
+///
+/// **Design.** It waits in rounds, one after the other and each of ``WatchHub``, until all that it
+/// waits for has come. `isLevel` is guarded by a lock; the rest does not change. Whoever learns
+/// that the state is level ends the round, which may not be added yet: so the answer is looked at
+/// again behind that, as `presence` is.
+private final class FreshRead: Sendable {
+    private let reads: FreshReads
+    private let request: ServiceRequest
+    private let client: ClientKey
+    private let revision: Revision
+    private let match: RouteMatch
+    private let handle: RouteTable.Handler
+    private let deadlineNanoseconds: UInt64
+    private let id: UInt64
+    private let visitor: WatchVisitor
+    private let presence = Presence()
+    /// Nil until that is known.
+    private let isLevel = Guarded<Bool?>(nil)
+
+    init(
+        _ reads: FreshReads,
+        _ request: ServiceRequest,
+        _ freshness: Freshness,
+        _ match: RouteMatch,
+        _ handle: @escaping RouteTable.Handler
+    ) {
+        self.reads = reads
+        self.request = request
+        client = request.client
+        revision = freshness.revision
+        self.match = match
+        self.handle = handle
+        deadlineNanoseconds = request.deadlineNanoseconds(freshness.wait)
+        id = reads.hub.nextIdentifier()
+        visitor = WatchVisitor(request)
+    }
+
+    func begin(asks: Bool) throws(RequestFailure) {
+        try reads.hub.enter(request, id, presence)
+        guard asks, let cluster = reads.cluster else {
+            isLevel.write { $0 = true }
+            return goOn()
+        }
+        // Not kept by the question, which can be answered long after the time is up.
+        cluster.whenLevel { [weak self] in self?.learns(isLevel: $0) }
+        goOn()
+    }
+
+    private func learns(isLevel: Bool) {
+        self.isLevel.write { $0 = isLevel }
+        reads.hub.giveUp(id)
+    }
+
+    /// Reads, or begins the next round unless that was the last one.
+    private func goOn(orFail last: Problem? = nil) {
+        let isLevel = isLevel.read { $0 }
+        let isReached = revision <= reads.journal.last
+        if isLevel == true, isReached {
+            reads.queue.async { [self] in proceed() }
+        } else if isLevel == false {
+            fail(RequestFailure(.notLevel))
+        } else if let last {
+            fail(RequestFailure(last))
+        } else {
+            wait(isAsking: isLevel == nil, isReached: isReached)
+        }
+    }
+
+    private func wait(isAsking: Bool, isReached: Bool) {
+        reads.hub.add(
+            WatchWait(
+                filter: WatchFilter([]),
+                since: .max,
+                until: isReached ? .max : revision,
+                deadlineNanoseconds: deadlineNanoseconds,
+                caller: request.caller,
+                isAllowed: { [request] in !request.caller.isRevoked },
+                visitor: visitor
+            ) { [self] in end($0) },
+            id
+        )
+        if presence.isOver || isAsking && isLevel.read({ $0 != nil }) {
+            reads.hub.giveUp(id)
+        }
+    }
+
+    /// A round is over.
+    private func end(_ reason: WatchWait.End) {
+        if presence.isOver {
+            leave()
+            return request.answerInVain()
+        }
+        switch reason {
+        // It is given up when the answer has come, too.
+        case .changed, .gone: goOn()
+        case .timeUp: goOn(orFail: .notLevel)
+        case .draining: goOn(orFail: .draining)
+        case .revoked: fail(.revoked)
+        }
+    }
+
+    private func leave() {
+        reads.hub.leave(client)
+    }
+
+    private func fail(_ failure: RequestFailure) {
+        leave()
+        request.fail(failure)
+    }
+
+    private func proceed() {
+        leave()
+        guard !presence.isOver else { return request.answerInVain() }
+        // It was known at the begin who asks, and that can be over.
+        guard !request.caller.isRevoked else { return request.fail(.revoked) }
+        var request = request
+        request.renewLevel()
+        RouteTable.run(handle, request, match)
+    }
+}
+
+extension FollowState {
+    /// Answers a read of what was acknowledged anywhere before, if the service follows another one.
+    fileprivate func refusesLinearizable(_ request: ServiceRequest) -> Bool {
+        refuses(
+            request,
+            detail: "A replica cannot know what its leader has acknowledged. Send the request to "
+                + "the address in leader, or ask for a min-revision."
+        )
+    }
+}
+
+extension ServiceRequest {
+    fileprivate func freshness() throws(RequestFailure) -> Freshness {
+        try Freshness(parameters())
+    }
+}

@@ -1,0 +1,84 @@
+internal import LatchkeyHTTP
+internal import LatchkeyStore
+
+/// How new the state must be that a request reads.
+struct Freshness: Sendable, Equatable {
+    /// The parameters that say so, on all routes that read the store.
+    static let names = ["consistency", "min-revision"]
+
+    /// The parameters that name a revision which the client was shown, maybe by another replica.
+    private static let cursors = ["after", "revision"]
+
+    private static let waitMilliseconds: TimeToLive = 5000
+
+    /// Whether it has everything that was acknowledged anywhere before the request.
+    var isLinearizable = false
+    /// It has all changes up to this revision.
+    var revision: Revision = 0
+    /// How long the request waits for that, in milliseconds.
+    var wait = Self.waitMilliseconds
+
+    /// Whether a query has one of the parameters, as far as can be seen without reading it.
+    ///
+    /// One whose name has an escape is not seen. It is refused then as an unknown one.
+    static func isAsked(in query: Bytes) -> Bool {
+        has(names, in: query)
+    }
+
+    private static func has(_ names: [String], in query: Bytes) -> Bool {
+        var start = 0
+        while start < query.count {
+            let rest = query.count - start
+            for name in names where rest > name.utf8.count {
+                let end = start + name.utf8.count
+                if query[end] == UInt8(ascii: "="), query.range(start, end).elementsEqual(name.utf8)
+                {
+                    return true
+                }
+            }
+            while start < query.count, query[start] != UInt8(ascii: "&") { start += 1 }
+            start += 1
+        }
+        return false
+    }
+
+    /// Whether a request goes on behind a revision that the state has not reached.
+    ///
+    /// The name in a list's cursor can look like one: such a list waits for nothing that is wrong.
+    static func isAhead(_ request: ServiceRequest, of last: Revision) -> Bool {
+        if let id = request.exchange.headers(named: "last-event-id"),
+            let place = WatchPlace(String(decoding: id, as: UTF8.self))
+        {
+            return place.latest > last
+        }
+        guard has(cursors, in: request.exchange.query),
+            let query = try? request.parameters()
+        else { return false }
+        return query.parameters.contains { parameter in
+            cursors.contains(parameter.name)
+                && WatchPlace(parameter.value).map { $0.latest > last } == true
+        }
+    }
+
+    init() {}
+
+    init(_ query: Query) throws(RequestFailure) {
+        var values: [String: String] = [:]
+        for parameter in query.parameters
+        where Self.names.contains(parameter.name) || parameter.name == "wait" {
+            guard values.updateValue(parameter.value, forKey: parameter.name) == nil else {
+                throw RequestFailure(.invalidQuery, "\(parameter.name) is given twice.")
+            }
+        }
+        switch values["consistency"] {
+        case nil, "local": break
+        case "linearizable": isLinearizable = true
+        default:
+            throw RequestFailure(.invalidQuery, "consistency must be local or linearizable.")
+        }
+        if let text = values["min-revision"] {
+            revision = try HistoryRoutes.revision(text, "min-revision")
+        }
+        wait = max(wait, try ServiceRequest.wait(values["wait"]))
+    }
+}

@@ -1,0 +1,88 @@
+internal import Dispatch
+internal import Glibc
+internal import LatchkeyHTTP
+internal import LatchkeyMachine
+internal import LatchkeyPersistence
+internal import LatchkeyStrategies
+
+/// The route of backups: the database of the service as of one revision, as a file of SQLite.
+///
+/// **Design.** The copy is made on a queue of its own, one after the other, because it takes
+/// seconds. Its file has no name any more when it is sent, so that it goes with its descriptor.
+struct BackupRoutes: Sendable {
+    /// The folder with the data; empty if the service keeps none.
+    private let folder: String
+    private let exports: ExportQueue
+    private let queue = DispatchQueue(label: "latchkey.backups", qos: .utility)
+
+    init(folder: String, exports: ExportQueue) {
+        self.folder = folder
+        self.exports = exports
+    }
+
+    func add(to table: inout RouteTable) {
+        table.add(
+            .get,
+            "/v1/backup",
+            needs: .right(.backup),
+            statuses: [200, 400, 404, 429, 500, 503]
+        ) { request, _ throws(RequestFailure) in
+            try request.noQuery()
+            guard !folder.isEmpty else { throw RequestFailure(.noBackup) }
+            let permit = try exports.enter(request.client)
+            let presence = request.exchange.presence()
+            queue.async { send(request, permit, presence) }
+        }
+    }
+
+    private func send(
+        _ request: ServiceRequest,
+        _ permit: ExportQueue.Permit,
+        _ presence: Presence
+    ) {
+        guard !presence.isOver else { return request.answerInVain() }
+        let file = "\(folder)/backup-\(UInt64.random(in: 0 ... .max)).db"
+        let reason: String
+        do throws(PersistenceFailure) {
+            let report = try Persistence.backup(of: folder, into: file)
+            defer { unsafe unlink(file) }
+            guard let source = FileSource(file) else { throw .call("open", file) }
+            return exports.start(permit, source, for: request) { answer in
+                answer.add("Content-Type", "application/vnd.sqlite3")
+                answer.add("Latchkey-Revision", report.lastRevision)
+            }
+        } catch {
+            reason = error.message
+        }
+        request.fail(.backupFailed, detail: reason)
+    }
+}
+
+/// The bytes of a file.
+private final class FileSource: PieceSource {
+    private let descriptor: Int32
+
+    init?(_ path: String) {
+        descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+        if descriptor < 0 { return nil }
+    }
+
+    deinit { close(descriptor) }
+
+    func append(to piece: inout [UInt8], atLeast byteCount: Int) -> Bool {
+        let start = piece.count
+        piece.append(contentsOf: repeatElement(0, count: byteCount))
+        var end = start
+        while end < piece.count {
+            let count = unsafe piece.withUnsafeMutableBytes { bytes in
+                unsafe read(descriptor, bytes.baseAddress?.advanced(by: end), bytes.count - end)
+            }
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { break }
+            end += count
+        }
+        let isWhole = end < piece.count
+        piece.removeLast(piece.count - end)
+        return !isWhole
+    }
+}

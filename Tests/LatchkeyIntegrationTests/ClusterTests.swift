@@ -1,0 +1,290 @@
+import Foundation
+import LatchkeyStrategies
+import LatchkeySyncTesting
+import LatchkeyTestSupport
+import Testing
+
+/// `--cluster`: three replicas are as one service, whatever happens to one of them or to etcd.
+@Suite(.timeLimit(.minutes(5)), .serialized)
+struct ClusterTests {
+    /// Clients that write at all replicas; returns how many changes each has got through.
+    private static func load(_ replicas: ReplicaSet, count: Int) -> [Int] {
+        let sites = replicas.sites
+        let done = Guarded<[Int]>(Array(repeating: 0, count: 6))
+        let threads = (0..<6).map { client in
+            TestThread {
+                let site = sites[client % sites.count]
+                var random = SeededGenerator(UInt64(client))
+                guard let connection = try? site.client() else { return }
+                for number in 0..<count {
+                    let name = "p\(Int.random(in: 0..<20, using: &random))"
+                    let (method, target, body): (String, String, String?) =
+                        switch Int.random(in: 0..<6, using: &random) {
+                        case 0: ("DELETE", "/v1/properties/\(name)", nil)
+                        case 1: ("PUT", "/v1/properties/\(name)?ttl=0.2", "\(number)")
+                        case 2: ("POST", "/v1/properties/sum/increment", nil)
+                        case 3:
+                            (
+                                "POST", "/v1/transactions",
+                                #"{"then":[{"put":"\#(name)","value":1},{"get":"p1"},"#
+                                    + #"{"put":"last","value":\#(number)}]}"#
+                            )
+                        default: ("PUT", "/v1/properties/\(name)", "{\"n\": \(number)}")
+                        }
+                    let headers = body == nil ? [] : ["Content-Type: application/json"]
+                    let answer = try? connection.request(
+                        method,
+                        target,
+                        headers: headers,
+                        body: body.map { Array($0.utf8) }
+                    )
+                    if let status = answer?.status, status < 300 || status == 404 {
+                        done.write { $0[client] += 1 }
+                    }
+                }
+            }
+        }
+        for thread in threads { _ = thread.join() }
+        return done.read { $0 }
+    }
+
+    @Test func `three replicas have the same properties, revisions, tags and events`()
+        async throws
+    {
+        try await offPool {
+            let replicas = try ReplicaSet()
+            #expect(Self.load(replicas, count: 60).allSatisfy { $0 == 60 })
+            // All that expires is removed by a commit.
+            try ReplicaSet.eventually("nothing is left to expire") {
+                try !replicas.awaitSame().contains("\"expires\"")
+            }
+            let events = try replicas.sites.map {
+                try $0.ask("GET", "/v1/changes?limit=1000").text
+            }
+            #expect(Set(events).count == 1)
+            for name in (0..<20).map({ "p\($0)" }) + ["sum", "last"] {
+                let answers = try replicas.sites.map { try $0.ask("GET", "/v1/properties/\(name)") }
+                #expect(Set(answers.map(\.status)).count == 1)
+                #expect(Set(answers.map { $0.headers["etag"] }).count == 1)
+                #expect(Set(answers.map(\.text)).count == 1)
+                #expect(answers.allSatisfy { $0.headers["latchkey-age"] != nil })
+            }
+            #expect(replicas.endAll())
+        }
+    }
+
+    @Test func `conditions mean the same on all replicas`() async throws {
+        try await offPool {
+            let replicas = try ReplicaSet()
+            let (one, two) = (replicas.sites[0], replicas.sites[1])
+            let created = try one.ask("PUT", "/v1/properties/a", "1")
+            let tag = try #require(created.headers["etag"])
+            let if1 = ["If-Match: \(tag)", "Content-Type: application/json"]
+            #expect(try two.ask("PUT", "/v1/properties/a", "2", headers: if1).status == 204)
+            #expect(try one.ask("PUT", "/v1/properties/a", "3", headers: if1).status == 412)
+            let new = ["If-None-Match: *", "Content-Type: application/json"]
+            let outcomes = try replicas.sites.map {
+                try $0.ask("PUT", "/v1/properties/b", "1", headers: new).status
+            }
+            #expect(outcomes == [201, 412, 412])
+            #expect(replicas.endAll())
+        }
+    }
+
+    @Test func `what one replica has shown is known to the others`() async throws {
+        try await offPool {
+            let replicas = try ReplicaSet()
+            for number in 0..<150 {
+                let (one, other) = (replicas.sites[number % 3], replicas.sites[(number + 1) % 3])
+                let written = try one.ask("PUT", "/v1/properties/a", "\(number)")
+                let revision = try #require(written.headers["etag"]).filter { $0 != "\"" }
+                // The other one can be behind: it waits, and does not say that it is another store.
+                let answer = try other.ask("GET", "/v1/changes?after=\(revision)")
+                #expect(answer.status == 200)
+                let value = try other.ask("GET", "/v1/properties/a?revision=\(revision)")
+                #expect(value.text == "\(number)")
+            }
+            let unknown = try replicas.sites[0].ask("GET", "/v1/changes?after=9007199254740991")
+            #expect(unknown.status == 410)
+            #expect(replicas.endAll())
+        }
+    }
+
+    @Test func `a replica that is killed finds its place, also without its data`() async throws {
+        try await offPool {
+            let replicas = try ReplicaSet()
+            #expect(Self.load(replicas, count: 20).allSatisfy { $0 == 20 })
+            try replicas.awaitSame()
+            try replicas.copyData(2)
+            replicas.end(2)
+            #expect(try replicas.sites[0].ask("PUT", "/v1/properties/x", "1").status == 201)
+            try replicas.start(2)
+            try replicas.awaitSame()
+            // Its data of some time ago, and then none.
+            replicas.end(2)
+            #expect(try replicas.sites[0].ask("PUT", "/v1/properties/y", "1").status == 201)
+            try replicas.copyData(2, back: true)
+            try replicas.start(2)
+            try replicas.awaitSame()
+            replicas.end(2)
+            try replicas.removeData(2)
+            try replicas.start(2)
+            try replicas.awaitSame()
+            // All at once.
+            for index in 0..<3 { replicas.end(index) }
+            for index in 0..<3 { try replicas.start(index) }
+            #expect(try replicas.awaitSame().contains(#"{"name":"y","value":1"#))
+            #expect(replicas.endAll())
+        }
+    }
+
+    @Test func `a leader of etcd that is lost costs no write, and no quorum costs no read`()
+        async throws
+    {
+        try await offPool {
+            let replicas = try ReplicaSet(members: 3)
+            let site = replicas.sites[0]
+            #expect(try site.ask("PUT", "/v1/properties/a", "0").status == 201)
+            for member in 0..<3 {
+                // In turn, so that the leader is among them.
+                replicas.etcd.signal(member, SIGKILL)
+                try ReplicaSet.eventually("writes go on", seconds: 10) {
+                    try site.ask("PUT", "/v1/properties/a", "\(member)").status == 204
+                }
+                try replicas.etcd.start(member)
+                try replicas.etcd.awaitHealth(member)
+            }
+            try replicas.awaitSame()
+            replicas.etcd.signal(0, SIGSTOP)
+            replicas.etcd.signal(1, SIGSTOP)
+            // One of them is sent, and can be in the log; those behind it are not.
+            let refused = Guarded<[String]>([])
+            let writers = (0..<4).map { number in
+                TestThread {
+                    let start = ContinuousClock.now
+                    let answer = try? site.ask("PUT", "/v1/properties/late\(number)", "1")
+                    guard answer?.status == 503 else { return }
+                    #expect(start.duration(to: .now) < .seconds(3))
+                    refused.write { $0.append("late\(number)") }
+                }
+            }
+            for other in replicas.sites {
+                #expect(try other.ask("GET", "/v1/properties/a").text == "2")
+            }
+            try ReplicaSet.eventually("writes are refused") { refused.read { !$0.isEmpty } }
+            replicas.etcd.signal(0, SIGCONT)
+            replicas.etcd.signal(1, SIGCONT)
+            for writer in writers { #expect(writer.join()) }
+            #expect(refused.read { !$0.isEmpty })
+            try ReplicaSet.eventually("writes go on") {
+                try site.ask("PUT", "/v1/properties/a", "9").status == 204
+            }
+            let state = try replicas.awaitSame()
+            for name in refused.read({ $0 }) { #expect(!state.contains("\"\(name)\"")) }
+            #expect(replicas.endAll())
+        }
+    }
+
+    @Test func `settings that decide about changes are the same, or the start is refused`()
+        async throws
+    {
+        try await offPool {
+            let replicas = try ReplicaSet(strategies: ["lock"])
+            let result = try replicas.refused(7, ["--max-bytes", "77777", "--eviction", "lru"])
+            #expect(result.status != 0)
+            #expect(result.errors.contains("All replicas need the same --eviction"))
+            #expect(result.errors.contains("--max-bytes"))
+            #expect(replicas.endAll())
+        }
+    }
+
+    @Test func `two clusters of one etcd do not see each other`() async throws {
+        try await offPool {
+            let one = try ReplicaSet(strategies: ["lock"], name: "one")
+            let other = try ReplicaSet(one.etcd, strategies: ["lock", "lock"], name: "other")
+            #expect(try one.sites[0].ask("PUT", "/v1/properties/a", "1").status == 201)
+            #expect(try other.sites[0].ask("PUT", "/v1/properties/b", "1").status == 201)
+            try other.awaitSame()
+            #expect(try other.sites[1].ask("GET", "/v1/properties/a").status == 404)
+            #expect(try one.sites[0].ask("GET", "/v1/properties/b").status == 404)
+            #expect(one.endAll() && other.endAll())
+        }
+    }
+
+    @Test func `a new replica takes the state of another one`() async throws {
+        try await offPool {
+            let replicas = try ReplicaSet(strategies: ["lock"])
+            let steps = (0..<50).map { #"{"put":"n\#($0)","value":1}"# }.joined(separator: ",")
+            for _ in 0..<30 {
+                let answer = try replicas.sites[0].ask(
+                    "POST",
+                    "/v1/transactions",
+                    "{\"then\":[\(steps)]}",
+                    headers: ["Content-Type: application/json"]
+                )
+                #expect(answer.status == 200)
+            }
+            for number in 0..<1000 {
+                let path = "/v1/properties/m\(number % 7)"
+                #expect(try replicas.sites[0].ask("PUT", path, "\(number)").status < 300)
+            }
+            let backup = try replicas.sites[0].ask("GET", "/v1/backup")
+            #expect(backup.status == 200 && backup.body.starts(with: Array("SQLite format 3".utf8)))
+            try replicas.add()
+            try replicas.awaitSame()
+            #expect(replicas.endAll())
+        }
+    }
+
+    /// What etcd's JSON gateway answers.
+    private struct Records: Decodable {
+        struct Record: Decodable {
+            let value: Data
+        }
+
+        let kvs: [Record]?
+    }
+
+    @Test func `a new replica needs no log that is forgotten, however little happened`()
+        async throws
+    {
+        try await offPool {
+            let replicas = try ReplicaSet(strategies: ["lock"])
+            let site = replicas.sites[0]
+            #expect(try site.ask("PUT", "/v1/properties/a", "1").status == 201)
+            // Its address is known now, and its files have the change.
+            replicas.end(0, SIGTERM)
+            try replicas.start(0, ["--cluster-url", "http://127.0.0.1:\(site.port)"])
+            let metrics = try site.ask("GET", "/metrics").text
+            let sample = metrics.split(separator: "\n")
+                .first { $0.hasPrefix("latchkey_cluster_log_place ") }
+            let place = try #require(sample?.split(separator: " ").last)
+            let port = try #require(UInt16(replicas.etcd.addresses[0].split(separator: ":")[2]))
+            try ReplicaSet.eventually("the replica has said where it is") {
+                let key = Data("/latchkey/replicas/".utf8).base64EncodedString()
+                let end = Data("/latchkey/replicas0".utf8).base64EncodedString()
+                let question = #"{"key":"\#(key)","range_end":"\#(end)"}"#
+                let answer = try Site(port: port).ask("POST", "/v3/kv/range", question).body
+                let kvs = try JSONDecoder().decode(Records.self, from: Data(answer)).kvs ?? []
+                return kvs.contains {
+                    String(decoding: $0.value, as: UTF8.self).contains("\"place\":\(place)")
+                }
+            }
+            let body = "{\"revision\":\(place)}"
+            #expect(try Site(port: port).ask("POST", "/v3/kv/compaction", body).status == 200)
+            try replicas.add()
+            try replicas.awaitSame()
+            #expect(try replicas.sites[1].ask("GET", "/v1/properties/a").text == "1")
+            #expect(replicas.endAll())
+        }
+    }
+
+    @Test func `a cluster needs a folder, and other flags need a cluster`() async throws {
+        let alone = try await Program.result(of: ["serve", "--cluster", "http://127.0.0.1:1"])
+        #expect(alone.status == 2 && alone.errors.contains("--cluster needs --data"))
+        let flag = try await Program.result(of: ["serve", "--cluster-name", "a"])
+        #expect(flag.status == 2 && flag.errors.contains("no meaning without --cluster"))
+        let wrong = try await Program.result(of: ["serve", "--cluster", "ftp://a"])
+        #expect(wrong.status == 2 && wrong.errors.contains("--cluster takes"))
+    }
+}

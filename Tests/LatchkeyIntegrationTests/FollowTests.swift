@@ -1,0 +1,348 @@
+import Foundation
+import LatchkeyTestSupport
+import Testing
+
+/// A leader and a replica, as processes.
+///
+/// SAFETY: `@unchecked Sendable` because one test uses it, one call after the other.
+final class Replication: @unchecked Sendable {
+    private(set) var leader: Program
+    private(set) var source: Site
+    private(set) var replica: Program
+    private(set) var copy: Site
+
+    static let quiet = ["serve", "--log-level", "error", "--port"]
+
+    init(leader flags: [String] = [], replica replicaFlags: [String] = []) throws {
+        leader = try Program(Self.quiet + ["0"] + flags)
+        source = Site(port: try leader.awaitPort())
+        replica = try Program(
+            Self.quiet + ["0", "--follow", "http://127.0.0.1:\(source.port)"] + replicaFlags
+        )
+        copy = Site(port: try replica.awaitPort())
+    }
+
+    /// Kills the leader, and starts it again on its port.
+    func restartLeader(_ flags: [String] = []) throws {
+        leader.signal(SIGKILL)
+        _ = leader.wait()
+        leader = try Program(Self.quiet + ["\(source.port)"] + flags)
+        _ = try leader.awaitPort()
+    }
+
+    /// Kills the replica, and starts it again.
+    func restartReplica() throws {
+        replica.signal(SIGKILL)
+        _ = replica.wait()
+        replica = try Program(
+            Self.quiet + ["0", "--follow", "http://127.0.0.1:\(source.port)"]
+        )
+        copy = Site(port: try replica.awaitPort())
+    }
+
+    /// The state, with all that a replica keeps of each property.
+    static func state(_ site: Site) throws -> [String] {
+        let lines = try site.ask("GET", "/v1/export?replica=true").text.split(separator: "\n")
+        return lines.map(String.init)
+    }
+
+    /// Waits until the replica has what the leader has.
+    func awaitLevel() throws {
+        try Self.eventually("the replica is level") {
+            try Self.state(source) == Self.state(copy)
+        }
+    }
+
+    /// Waits until nothing is left that expires within a minute, and the replica is level.
+    ///
+    /// Then the answers of both to one request after the other can be compared.
+    func awaitQuiet() throws {
+        try Self.eventually("nothing is left that expires soon") {
+            let soon = Date.now.timeIntervalSince1970 * 1000 + 60_000
+            return try Self.state(source).allSatisfy { line in
+                let json = try JSONSerialization.jsonObject(with: Data(line.utf8))
+                let expires = (json as? [String: Any])?["expires"] as? Double
+                return expires.map { $0 > soon } ?? true
+            }
+        }
+        try awaitLevel()
+    }
+
+    static func eventually(_ what: String, _ isTrue: () throws -> Bool) throws {
+        let end = ContinuousClock.now + .seconds(20)
+        while try !isTrue() {
+            guard ContinuousClock.now < end else {
+                throw ProgramError(description: "it never came: \(what)")
+            }
+            // Sleeps because nothing tells when a replica is level.
+            usleep(20_000)
+        }
+    }
+}
+
+/// `--follow`: a replica has what its leader has, and says how old that is.
+@Suite(.timeLimit(.minutes(3)))
+struct FollowTests {
+    @Test(arguments: ["adaptive", "snapshot", "serial-queue", "actor"])
+    func `a replica has the leader's properties, revisions, times and changes`(
+        strategy: String
+    ) async throws {
+        try await offPool {
+            let pair = try Replication(replica: ["--strategy", strategy])
+            var random = SeededGenerator(23)
+            try write(300, to: pair.source, &random)
+            try pair.awaitQuiet()
+            #expect(try Replication.state(pair.copy).count > 3)
+            for path in ["/v1/changes?limit=1000", "/v1/properties?limit=50"] {
+                let (one, other) = (
+                    try pair.source.ask("GET", path), try pair.copy.ask("GET", path)
+                )
+                #expect(other.status == 200)
+                // The history of a replica begins with its first export.
+                guard path.hasPrefix("/v1/properties") else { continue }
+                // The time that is left goes on between the two requests. The states, which are
+                // the same, have the time when it ends.
+                let left = /,"ttl":[0-9.]+/
+                #expect(other.text.replacing(left, with: "") == one.text.replacing(left, with: ""))
+            }
+            try pair.restartReplica()
+            try pair.awaitLevel()
+            try write(100, to: pair.source, &random)
+            try pair.awaitQuiet()
+            for name in 0..<10 {
+                let path = "/v1/properties/p\(name)"
+                let one = try pair.source.ask("GET", path)
+                let other = try pair.copy.ask("GET", path)
+                #expect(one.status == other.status && one.body == other.body)
+                #expect(one.headers["etag"] == other.headers["etag"])
+                #expect(one.headers["latchkey-created"] == other.headers["latchkey-created"])
+            }
+            #expect(pair.replica.end() == 0 && pair.leader.end() == 0)
+        }
+    }
+
+    /// Writes of all kinds, of ten names.
+    private func write(_ count: Int, to site: Site, _ random: inout SeededGenerator) throws {
+        let client = try site.client()
+        for number in 0..<count {
+            let name = "p\(Int.random(in: 0..<10, using: &random))"
+            let path = "/v1/properties/\(name)"
+            let (method, target, body): (String, String, String?) =
+                switch Int.random(in: 0..<9, using: &random) {
+                case 0: ("DELETE", path, nil)
+                case 1: ("PUT", path + "?ttl=0.05", "\(number)")
+                case 2: ("POST", path + "/touch?ttl=1000", nil)
+                case 3: ("DELETE", "/v1/properties?prefix=p1", nil)
+                case 4: ("POST", "/v1/pop?prefix=p2", nil)
+                case 5:
+                    (
+                        "POST", "/v1/transactions",
+                        #"{"then":[{"put":"p3","value":1},{"put":"\#(name)","value":[2]},"#
+                            + #"{"delete":"p4"}]}"#
+                    )
+                case 6: ("PUT", path, "{\"lines\":\n [\(number),\r\n 1.50]}")
+                default: ("PUT", path, "{\"a\": \(number)}")
+                }
+            let headers = body == nil ? [] : ["Content-Type: application/json"]
+            let answer = try client.request(
+                method,
+                target,
+                headers: headers,
+                body: body.map { Array($0.utf8) }
+            )
+            #expect(answer.status < 300 || answer.status == 404, "\(method) \(target)")
+        }
+    }
+
+    @Test func `a leader that is killed is followed on, and one that began anew is read again`()
+        async throws
+    {
+        try await offPool {
+            let folder = try TemporaryFolder()
+            let data = ["--data", folder.path + "/data"]
+            let pair = try Replication(leader: data)
+            #expect(try pair.source.ask("PUT", "/v1/properties/a", "1").status == 201)
+            try pair.awaitLevel()
+            try pair.restartLeader(data)
+            #expect(try pair.copy.ask("GET", "/v1/properties/a").text == "1")
+            #expect(try pair.source.ask("PUT", "/v1/properties/a", "2").status == 204)
+            try pair.awaitLevel()
+            let metrics = try pair.copy.ask("GET", "/metrics").text
+            #expect(metrics.contains("\nlatchkey_follow_restarts_total 0\n"))
+            // A store in memory begins at a later revision, and is empty.
+            try pair.restartLeader()
+            #expect(try pair.source.ask("PUT", "/v1/properties/b", "3").status == 201)
+            try pair.awaitLevel()
+            #expect(try pair.copy.ask("GET", "/v1/properties/a").status == 404)
+            try pair.copy.awaitMetric("latchkey_follow_restarts_total", 1)
+            // A store that begins before the replica's revision does not take it back.
+            try pair.restartLeader(["--start-revision", "7"])
+            try Replication.eventually("the replica is not ready") {
+                try pair.copy.ask("GET", "/readyz").status == 503
+            }
+            let ready = try pair.copy.ask("GET", "/readyz?verbose").text
+            #expect(ready.contains("diverged") && ready.contains("gone back to revision 7"))
+            #expect(try pair.copy.ask("GET", "/v1/properties/b").text == "3")
+        }
+    }
+
+    @Test func `a history that is too short costs another export, and watches begin anew`()
+        async throws
+    {
+        try await offPool {
+            let pair = try Replication(leader: ["--history", "2"])
+            #expect(try pair.source.ask("PUT", "/v1/properties/a", "0").status == 201)
+            try pair.awaitLevel()
+            let watch = try EventStreamClient(port: pair.copy.port, "/v1/watch")
+            pair.replica.signal(SIGSTOP)
+            for number in 1...10 {
+                _ = try pair.source.ask("PUT", "/v1/properties/a", "\(number)")
+            }
+            pair.replica.signal(SIGCONT)
+            try pair.awaitLevel()
+            try pair.copy.awaitMetric("latchkey_follow_restarts_total", 1)
+            // The watch has not got the changes: it ends, and the next one begins with a gap.
+            #expect(try watch.next() == nil)
+            let next = try EventStreamClient(
+                port: pair.copy.port,
+                "/v1/watch",
+                lastID: watch.lastID
+            )
+            #expect(try next.next()?.type == "gap")
+        }
+    }
+
+    @Test func `an answer is never older than its age, and reads go on without the leader`()
+        async throws
+    {
+        try await offPool {
+            let pair = try Replication()
+            #expect(try pair.source.ask("PUT", "/v1/properties/a?ttl=1", "1").status == 201)
+            #expect(try pair.source.ask("PUT", "/v1/properties/b", "1").status == 201)
+            try pair.awaitLevel()
+            #expect(try pair.source.ask("GET", "/v1/properties/b").headers["latchkey-age"] == nil)
+            pair.leader.signal(SIGSTOP)
+            let stopped = ContinuousClock.now
+            var ages: [Double] = []
+            while ContinuousClock.now < stopped + .seconds(2) {
+                let least = stopped.duration(to: .now)
+                let answer = try pair.copy.ask("GET", "/v1/properties/b")
+                #expect(answer.status == 200)
+                let age = try #require(answer.headers["latchkey-age"].flatMap { Double($0) })
+                #expect(.milliseconds(Int(age * 1000)) >= least - .milliseconds(1))
+                ages.append(age)
+            }
+            #expect(ages == ages.sorted())
+            // Its time is over, and the leader's commit has not come.
+            #expect(try pair.copy.ask("GET", "/v1/properties/a").status == 404)
+            let list = try pair.copy.ask("GET", "/v1/properties")
+            #expect(list.text.contains(#""name":"b""#) && !list.text.contains(#""name":"a""#))
+            #expect(list.headers["latchkey-age"] != nil)
+            pair.leader.signal(SIGCONT)
+            try pair.awaitLevel()
+            try Replication.eventually("the replica is young again") {
+                let age = try pair.copy.ask("GET", "/v1/properties/b").headers["latchkey-age"]
+                return try #require(age.flatMap { Double($0) }) < 1
+            }
+        }
+    }
+
+    @Test func `every route that changes state names the leader`() async throws {
+        try await offPool {
+            let pair = try Replication()
+            let contract = try pair.source.ask("GET", "/openapi.yaml").text
+            // They change nothing that a replica has from its leader.
+            let local = ["/v1/session", "/v1/contention/reset", "/v1/promote"]
+            var path = ""
+            var count = 0
+            for line in contract.split(separator: "\n") {
+                if line.hasPrefix("  /"), line.hasSuffix(":") {
+                    path = String(line.dropFirst(2).dropLast())
+                        .replacing(/\{[a-z]+\}/, with: "a")
+                }
+                guard let match = line.wholeMatch(of: /\ {4}(post|put|patch|delete):/),
+                    path.hasPrefix("/v1/"), !local.contains(path)
+                else { continue }
+                count += 1
+                let body = match.1 == "delete" ? nil : "1"
+                let answer = try pair.copy.ask(match.1.uppercased(), path, body)
+                #expect(answer.status == 421 && answer.problem == "not-leader", "\(path)")
+                let leader = "http://127.0.0.1:\(pair.source.port)"
+                #expect(answer.headers["latchkey-leader"] == leader)
+                #expect((answer.json as? [String: Any])?["leader"] as? String == leader)
+            }
+            #expect(count >= 11)
+            #expect(try pair.copy.ask("GET", "/v1/properties").text.contains(#""properties":[]"#))
+            #expect(try pair.source.ask("POST", "/v1/promote").status == 409)
+        }
+    }
+
+    @Test func `a promoted replica leads, behind all revisions that the old leader can have given`()
+        async throws
+    {
+        try await offPool {
+            let pair = try Replication()
+            #expect(try pair.source.ask("PUT", "/v1/properties/a", "1").status == 201)
+            #expect(try pair.source.ask("PUT", "/v1/properties/t?ttl=1", "1").status == 201)
+            try pair.awaitLevel()
+            // The watch on a replica goes on behind a revision of the leader.
+            let tag = try pair.source.ask("GET", "/v1/properties/a").headers["etag"] ?? ""
+            let first = try #require(UInt64(tag.filter(\.isNumber)))
+            let watch = try EventStreamClient(port: pair.copy.port, "/v1/watch?after=\(first)")
+            #expect(try watch.next()?.id == "\(first + 1)")
+            pair.leader.signal(SIGSTOP)
+            let url = "http://127.0.0.1:\(pair.copy.port)"
+            let command = try Program(["promote", "--url", url]).finish()
+            #expect(command.status == 0, "\(command.errors)")
+            #expect(command.output == "{\"revision\":\(first + 1 + 4_294_967_296)}\n")
+            #expect(try pair.copy.ask("POST", "/v1/promote").status == 409)
+            let put = try pair.copy.ask("PUT", "/v1/properties/a", "2")
+            #expect(put.status == 204 && put.headers["latchkey-age"] == nil)
+            #expect(put.headers["etag"] == "\"\(first + 2 + 4_294_967_296)\"")
+            // A revision that the old leader gave, and that never came here.
+            let lost = try EventStreamClient(
+                port: pair.copy.port,
+                "/v1/watch",
+                lastID: "\(first + 9)"
+            )
+            #expect(try lost.next()?.type == "gap")
+            // Expiry runs: the removal is a commit.
+            try Replication.eventually("the property is removed") {
+                try pair.copy.ask("GET", "/v1/changes").text.contains(#""type":"expire""#)
+            }
+            #expect(pair.replica.end() == 0)
+        }
+    }
+
+    @Test func `a replica needs a token, and trusts an authority`() async throws {
+        let tokens = try Tokens(["replica": ["read", "export"], "all": ["read", "write"]])
+        try await offPool {
+            let folder = try TemporaryFolder()
+            let certificate = TestCertificate()
+            let leader = try Program(
+                Replication.quiet + ["0", "--token-file", tokens.path]
+                    + folder.tlsFlags(certificate)
+            )
+            let source = Site(port: try leader.awaitPort())
+            let write = tokens.headers("all")
+            #expect(try source.ask("PUT", "/v1/properties/a", "1", headers: write).status == 201)
+            try folder.write("token", tokens["replica"] + "\n")
+            let flags = [
+                "--follow", "https://localhost:\(source.port)",
+                "--follow-token-from", folder.path + "/token",
+                "--follow-ca", folder.path + "/certificate.pem",
+            ]
+            let replica = try Program(Replication.quiet + ["0"] + flags)
+            let copy = Site(port: try replica.awaitPort())
+            #expect(try copy.ask("GET", "/v1/properties/a").text == "1")
+            #expect(replica.end() == 0 && leader.end() == 0)
+        }
+    }
+
+    @Test func `a replica takes no data`() async throws {
+        let result = try await Program.result(
+            of: ["serve", "--follow", "http://127.0.0.1:1", "--data", "/nowhere"]
+        )
+        #expect(result.status == 2 && result.errors.contains("--data has no meaning"))
+    }
+}

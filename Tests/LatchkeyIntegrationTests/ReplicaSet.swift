@@ -1,0 +1,130 @@
+import Foundation
+import LatchkeyTestSupport
+
+/// Replicas of one cluster over processes of etcd.
+///
+/// SAFETY: `@unchecked Sendable` because one test uses it, one call after the other.
+final class ReplicaSet: @unchecked Sendable {
+    let etcd: EtcdProcesses
+    private(set) var programs: [Program] = []
+    private(set) var sites: [Site] = []
+    private let folder: TemporaryFolder
+    private let name: String
+    private let flags: [String]
+
+    /// - Parameters:
+    ///   - etcd: Its members; new ones if there are none.
+    ///   - members: How many new ones.
+    ///   - strategies: That of each replica.
+    ///   - name: That of the cluster.
+    ///   - flags: Further ones, of all replicas.
+    /// - Throws: If a process does not start, or does not become ready.
+    init(
+        _ etcd: EtcdProcesses? = nil,
+        members: Int = 1,
+        strategies: [String] = ["lock", "snapshot", "adaptive"],
+        name: String = "test",
+        flags: [String] = []
+    ) throws {
+        self.etcd = try etcd ?? EtcdProcesses(members: members)
+        self.name = name
+        self.flags = flags
+        folder = try TemporaryFolder()
+        programs = try strategies.indices.map { index in
+            try Program(arguments(index, port: 0) + ["--strategy", strategies[index]])
+        }
+        sites = try programs.map { Site(port: try $0.awaitPort()) }
+        for site in sites { try Self.awaitReady(site) }
+    }
+
+    private func arguments(_ index: Int, port: UInt16) -> [String] {
+        [
+            "serve", "--log-level", "error", "--port", "\(port)", "--data",
+            "\(folder.path)/\(index)", "--cluster", etcd.addresses.joined(separator: ","),
+            "--cluster-name", name,
+        ] + flags
+    }
+
+    /// Waits until a replica is level with the others.
+    static func awaitReady(_ site: Site) throws {
+        try eventually("\(site.port) is ready") {
+            (try? site.ask("GET", "/readyz").status) == 200
+        }
+    }
+
+    static func eventually(
+        _ what: String,
+        seconds: Int = 30,
+        _ isTrue: () throws -> Bool
+    ) throws {
+        let end = ContinuousClock.now + .seconds(seconds)
+        while try !isTrue() {
+            guard ContinuousClock.now < end else {
+                throw ProgramError(description: "it never came: \(what)")
+            }
+            // Sleeps because nothing tells when a replica has what the others have.
+            usleep(20_000)
+        }
+    }
+
+    /// Kills a replica, or ends it.
+    func end(_ index: Int, _ signal: Int32 = SIGKILL) {
+        programs[index].signal(signal)
+        _ = programs[index].wait()
+    }
+
+    /// Starts a replica again, on its port and with its data.
+    func start(_ index: Int, _ more: [String] = []) throws {
+        programs[index] = try Program(arguments(index, port: sites[index].port) + more)
+        _ = try programs[index].awaitPort()
+        try Self.awaitReady(sites[index])
+    }
+
+    /// Starts one more replica, without data; it is given its own address.
+    func add(_ more: [String] = []) throws {
+        let index = programs.count
+        programs.append(try Program(arguments(index, port: 0) + more))
+        sites.append(Site(port: try programs[index].awaitPort()))
+        try Self.awaitReady(sites[index])
+    }
+
+    /// The result of a start that is expected to fail.
+    func refused(_ index: Int, _ more: [String]) throws -> (status: Int32, errors: String) {
+        let result = try Program(arguments(index, port: 0) + more).finish()
+        return (result.status, result.errors)
+    }
+
+    /// Removes what a replica has on its disk.
+    func removeData(_ index: Int) throws {
+        try FileManager.default.removeItem(atPath: "\(folder.path)/\(index)")
+    }
+
+    /// Puts a copy of a replica's data aside, or back in its place.
+    func copyData(_ index: Int, back: Bool = false) throws {
+        let (data, copy) = ("\(folder.path)/\(index)", "\(folder.path)/copy-\(index)")
+        if back { try FileManager.default.removeItem(atPath: data) }
+        try FileManager.default.copyItem(atPath: back ? copy : data, toPath: back ? data : copy)
+    }
+
+    /// The state, with all that a replica keeps of each property.
+    static func state(_ site: Site) throws -> String {
+        try site.ask("GET", "/v1/export?replica=true").text
+    }
+
+    /// Waits until all replicas have the same state, and returns it.
+    @discardableResult
+    func awaitSame() throws -> String {
+        var last = ""
+        try Self.eventually("all replicas have the same state") {
+            let states = try sites.map(Self.state)
+            last = states[0]
+            return Set(states).count == 1
+        }
+        return last
+    }
+
+    /// Ends all replicas; whether all have ended well.
+    func endAll() -> Bool {
+        programs.map { $0.end() }.allSatisfy { $0 == 0 }
+    }
+}

@@ -1,0 +1,213 @@
+import Dispatch
+import Glibc
+import LatchkeySync
+import LatchkeyTestSupport
+import Testing
+
+@testable import LatchkeyReplication
+
+/// The log over real processes of etcd.
+@Suite(.timeLimit(.minutes(3)))
+struct EtcdLogTests {
+    /// What came to one who follows.
+    final class Followed: Sendable {
+        private let events = Guarded<[LogEvent]>([])
+
+        func add(_ event: LogEvent) { events.write { $0.append(event) } }
+
+        var entries: [[UInt8]] {
+            events.read { $0 }.compactMap {
+                if case .entry(_, let bytes) = $0 { bytes } else { nil }
+            }
+        }
+
+        var places: [LogPlace] {
+            events.read { $0 }.compactMap {
+                if case .entry(let place, _) = $0 { place } else { nil }
+            }
+        }
+
+        var all: [LogEvent] { events.read { $0 } }
+
+        /// Waits until a condition holds.
+        func wait(_ isTrue: (Followed) -> Bool) -> Bool {
+            let end = ContinuousClock.now + .seconds(30)
+            while ContinuousClock.now < end {
+                if isTrue(self) { return true }
+                // Sleeps because events come on a thread that tells no other thread.
+                usleep(2_000)
+            }
+            return false
+        }
+    }
+
+    private static func log(_ etcd: EtcdProcesses, key: String = "log", first: Int = 0) -> EtcdLog {
+        let client = EtcdClient(
+            etcd.addresses.compactMap { EtcdServer($0) },
+            EtcdTrust(),
+            first: first
+        )
+        return EtcdLog(client, key: Array(key.utf8))
+    }
+
+    private static func append(_ log: EtcdLog, _ entry: [UInt8]) -> LogAppend {
+        let outcome = Guarded<LogAppend?>(nil)
+        let isDone = DispatchSemaphore(value: 0)
+        log.append(entry) { made in
+            outcome.write { $0 = made }
+            isDone.signal()
+        }
+        isDone.wait()
+        return outcome.read { $0 } ?? .unknown("")
+    }
+
+    private static func end(_ log: EtcdLog) -> LogPlace? {
+        let place = Guarded<LogPlace?>(nil)
+        let isDone = DispatchSemaphore(value: 0)
+        log.end { made in
+            place.write { $0 = made }
+            isDone.signal()
+        }
+        isDone.wait()
+        return place.read { $0 }
+    }
+
+    @Test func `entries come in their order, to those who follow from any place`() async throws {
+        try await offPool {
+            let etcd = try EtcdProcesses()
+            let log = Self.log(etcd)
+            let (followed, later) = (Followed(), Followed())
+            log.follow(after: .start) { followed.add($0) }
+            let other = Self.log(etcd, key: "logs")
+            for number in UInt8(0)..<100 {
+                #expect(Self.append(log, [number]) == .appended)
+                #expect(Self.append(other, [number, 1]) == .appended)
+            }
+            #expect(followed.wait { $0.entries.count == 100 })
+            #expect(followed.entries == (UInt8(0)..<100).map { [$0] })
+            #expect(followed.places == followed.places.sorted())
+            #expect(Self.end(log) == followed.places.last)
+            log.follow(after: followed.places[49]) { later.add($0) }
+            #expect(later.wait { $0.entries.count == 50 })
+            #expect(later.entries == (UInt8(50)..<100).map { [$0] })
+            // The former one has gone on with nothing.
+            #expect(followed.entries.count == 100)
+        }
+    }
+
+    @Test func `an entry of the greatest length goes in, and a longer one is refused`()
+        async throws
+    {
+        try await offPool {
+            let etcd = try EtcdProcesses()
+            let log = Self.log(etcd)
+            let followed = Followed()
+            log.follow(after: .start) { followed.add($0) }
+            let entry = [UInt8](repeating: 7, count: LogBounds.changeByteCountMax)
+            #expect(Self.append(log, entry) == .appended)
+            #expect(followed.wait { $0.entries.count == 1 })
+            #expect(followed.entries == [entry])
+            guard case .tooLarge = Self.append(log, entry + entry) else {
+                Issue.record("it is not refused")
+                return
+            }
+            #expect(Self.append(log, [1]) == .appended)
+            #expect(followed.wait { $0.entries.count == 2 })
+        }
+    }
+
+    @Test func `a log goes on with another member, without a gap and without repeats`()
+        async throws
+    {
+        try await offPool {
+            let etcd = try EtcdProcesses(members: 3)
+            let log = Self.log(etcd)
+            let followed = Followed()
+            log.follow(after: .start) { followed.add($0) }
+            #expect(Self.append(log, [0]) == .appended)
+            let writer = Self.log(etcd, first: 1)
+            for member in 0..<3 {
+                // In turn each member is killed, that of the follower among them.
+                etcd.signal(member, SIGKILL)
+                var number = 0
+                let end = ContinuousClock.now + .seconds(20)
+                while number < 20, ContinuousClock.now < end {
+                    if Self.append(writer, [UInt8(member), UInt8(number)]) == .appended {
+                        number += 1
+                    }
+                }
+                #expect(number == 20)
+                try etcd.start(member)
+                try etcd.awaitHealth(member)
+            }
+            let last = Self.end(writer)
+            #expect(followed.wait { $0.places.last == last })
+            #expect(Set(followed.places).count == followed.places.count)
+            #expect(followed.places == followed.places.sorted())
+            #expect(Set(followed.entries).count >= 61)
+        }
+    }
+
+    @Test func `what is compacted is told, and so is a log that went back`() async throws {
+        try await offPool {
+            let etcd = try EtcdProcesses()
+            let log = Self.log(etcd)
+            for number in UInt8(0)..<10 { #expect(Self.append(log, [number]) == .appended) }
+            let end = try #require(Self.end(log))
+            let client = EtcdClient(etcd.addresses.compactMap { EtcdServer($0) }, EtcdTrust())
+            let isDone = DispatchSemaphore(value: 0)
+            client.send(
+                "/etcdserverpb.KV/Compact",
+                EtcdRequest.compact(end.number - 2),
+                .put,
+                timeout: .seconds(5)
+            ) { _ in isDone.signal() }
+            isDone.wait()
+            let (compacted, enough, ahead) = (Followed(), Followed(), Followed())
+            log.follow(after: .start) { compacted.add($0) }
+            #expect(
+                compacted.wait {
+                    $0.all.contains { if case .compacted = $0 { true } else { false } }
+                }
+            )
+            log.follow(after: LogPlace(end.number - 3)) { enough.add($0) }
+            #expect(enough.wait { $0.entries.count == 3 })
+            log.follow(after: LogPlace(end.number + 5)) { ahead.add($0) }
+            #expect(
+                ahead.wait {
+                    $0.all.contains {
+                        if case .wentBack(let place) = $0 { place == end } else { false }
+                    }
+                }
+            )
+        }
+    }
+
+    @Test func `without a quorum it says so, and goes on behind it`() async throws {
+        try await offPool {
+            let etcd = try EtcdProcesses(members: 3)
+            let log = Self.log(etcd)
+            let followed = Followed()
+            log.follow(after: .start) { followed.add($0) }
+            #expect(Self.append(log, [0]) == .appended)
+            etcd.signal(1, SIGKILL)
+            etcd.signal(2, SIGKILL)
+            #expect(Self.end(log) == nil)
+            guard case .unknown = Self.append(log, [1]) else {
+                Issue.record("it has an outcome")
+                return
+            }
+            #expect(
+                followed.wait {
+                    $0.all.contains { if case .disconnected = $0 { true } else { false } }
+                }
+            )
+            try etcd.start(1)
+            try etcd.start(2)
+            try etcd.awaitHealth(0)
+            let end = ContinuousClock.now + .seconds(20)
+            while Self.append(log, [2]) != .appended, ContinuousClock.now < end {}
+            #expect(followed.wait { $0.entries.last == [2] })
+        }
+    }
+}

@@ -1,0 +1,138 @@
+import LatchkeyStore
+import LatchkeyTestSupport
+import Testing
+
+@testable import LatchkeyReplication
+
+/// Entries of the log, and positions in it.
+struct LogEntryTests {
+    static func entry(
+        _ changes: [Change],
+        mark: LogEntry.Mark? = nil,
+        identity: RequestIdentity? = nil
+    ) -> [UInt8] {
+        var writer = LogEntryWriter()
+        for change in changes {
+            writer.add(
+                LogEntryWriter.encoded(change, author: Array("me".utf8), identity: identity)
+            )
+        }
+        return writer.bytes(
+            writer: 0x0102_0304_0506_0708,
+            sequence: 300,
+            time: Timestamp(milliseconds: 1_700_000_000_000),
+            asksForMark: mark != nil,
+            earlier: mark
+        )
+    }
+
+    @Test func `an entry comes back as it was`() throws {
+        let mark = LogEntry.Mark(place: LogPlace(9), revision: 8, hash: .max)
+        let changes = [ReplicaTests.put("1"), ReplicaTests.put("2")]
+        let entry = try LogEntry(decoding: Self.entry(changes, mark: mark))
+        #expect(entry.writer == 0x0102_0304_0506_0708 && entry.sequence == 300)
+        #expect(entry.time.milliseconds == 1_700_000_000_000)
+        #expect(entry.asksForMark && entry.earlier == mark)
+        #expect(entry.proposals.map { $0.change.encoded() } == changes.map { $0.encoded() })
+        #expect(entry.proposals.allSatisfy { $0.author == Array("me".utf8) })
+        #expect(entry.proposals.allSatisfy { $0.identity == nil })
+        #expect(try LogEntry(decoding: Self.entry([])).earlier == nil)
+        let identity = RequestIdentity(key: [0, 7], fingerprint: [1, 2, 3])
+        let keyed = try LogEntry(decoding: Self.entry(changes, identity: identity))
+        #expect(keyed.proposals.map(\.identity) == [identity, identity])
+        #expect(keyed.proposals.map { $0.change.encoded() } == changes.map { $0.encoded() })
+    }
+
+    @Test func `damage is found, and a later version is told from it`() throws {
+        let bytes = Self.entry(
+            [ReplicaTests.put("1")],
+            identity: RequestIdentity(key: [7], fingerprint: [8])
+        )
+        for count in 0..<bytes.count {
+            #expect(throws: LogEntry.Failure.damaged) {
+                try LogEntry(decoding: Array(bytes[..<count]))
+            }
+        }
+        #expect(throws: LogEntry.Failure.damaged) { try LogEntry(decoding: bytes + [0]) }
+        #expect(throws: LogEntry.Failure.version(2)) {
+            try LogEntry(decoding: [2] + bytes.dropFirst())
+        }
+        var random = SeededGenerator(5)
+        for _ in 0..<2000 {
+            var broken = bytes
+            broken[Int.random(in: 1..<bytes.count, using: &random)] ^=
+                1
+                << UInt8.random(
+                    in: 0..<8,
+                    using: &random
+                )
+            // It is read as another entry or as none, but never further than its end.
+            _ = try? LogEntry(decoding: broken)
+        }
+    }
+
+    @Test func `an entry is bounded by changes and bytes`() {
+        var writer = LogEntryWriter()
+        #expect(writer.fits(LogBounds.changeByteCountMax))
+        for _ in 0..<LogEntryWriter.changeCountMax { writer.add([0]) }
+        #expect(!writer.fits(1))
+        var long = LogEntryWriter()
+        long.add(Array(repeating: 0, count: LogEntryWriter.byteCountMax - 1))
+        #expect(long.fits(1) && !long.fits(2))
+    }
+
+    @Test func `a position knows what each writer has sent, and comes back as it was`() throws {
+        var position = LogPosition(
+            place: LogPlace(70),
+            revision: 5,
+            time: Timestamp(milliseconds: 9)
+        )
+        position.unstoredKeys = [1, 2]
+        let entered = [(1, 1), (2, 1), (1, 1), (1, 2)].map { (writer: UInt64, sequence: UInt64) in
+            position.enters(writer: writer, sequence: sequence)
+        }
+        #expect(entered == [true, true, false, true])
+        #expect(position.writers.map(\.incarnation) == [2, 1])
+        #expect(LogPosition(decoding: position.encoded) == position)
+        for count in 0..<position.encoded.count {
+            #expect(LogPosition(decoding: Array(position.encoded[..<count])) == nil)
+        }
+        for writer in 3..<UInt64(3 + LogPosition.writerCountMax) {
+            let isNew = position.enters(writer: writer, sequence: 1)
+            #expect(isNew)
+        }
+        #expect(position.writers.count == LogPosition.writerCountMax)
+        let isNew = position.enters(writer: 2, sequence: 1)
+        #expect(isNew, "it was forgotten")
+    }
+
+    @Test func `who differs from the others stops, and who is alone with one waits`() {
+        func marks(_ others: [UInt64], at now: UInt64 = 0) -> Marks {
+            var marks = Marks()
+            marks.begin(LogPlace(1))
+            for (index, hash) in others.enumerated() {
+                marks.heard(
+                    LogEntry.Mark(place: LogPlace(1), revision: 1, hash: hash),
+                    of: UInt64(index),
+                    at: 0
+                )
+            }
+            marks.computed(LogEntry.Mark(place: LogPlace(1), revision: 1, hash: 7), at: now)
+            return marks
+        }
+        let grace = Marks.graceNanoseconds
+        #expect(marks([]).divergence(at: grace + 1) == nil && !marks([]).isAsked)
+        #expect(marks([7, 7]).divergence(at: grace + 1) == nil && !marks([7, 7]).isAsked)
+        #expect(marks([8, 8]).divergence(at: 0) == LogPlace(1))
+        #expect(marks([8]).divergence(at: grace) == nil && marks([8]).isAsked)
+        #expect(marks([8]).divergence(at: grace + 1) == LogPlace(1))
+        #expect(marks([8], at: 2).divergence(at: 1) == nil, "another thread's time is later")
+        #expect(marks([7, 8]).divergence(at: grace + 1) == nil, "the other one is wrong")
+        #expect(marks([8, 9]).divergence(at: grace + 1) == LogPlace(1))
+        var said = marks([8])
+        let hash = said.next()?.hash
+        #expect(hash == 7)
+        let again = said.next()
+        #expect(again == nil && !said.isAsked)
+    }
+}

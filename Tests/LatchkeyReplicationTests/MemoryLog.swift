@@ -1,0 +1,170 @@
+import Dispatch
+import LatchkeyReplication
+import LatchkeySync
+import LatchkeyTestSupport
+
+/// A log in memory, whose members can fail as those of a real one.
+final class MemoryLog: Sendable {
+    /// What becomes of an append.
+    enum Fate: CaseIterable {
+        case appended
+        /// The entry is not in the log, and the answer is lost, too.
+        case lost
+        /// The entry is in the log, but the answer is lost.
+        case unanswered
+        /// The answer is lost, and the entry comes into the log later.
+        case late
+    }
+
+    private struct Follower: Sendable {
+        var next: Int
+        let queue: DispatchQueue
+        let receive: @Sendable (LogEvent) -> Void
+    }
+
+    private struct State: Sendable {
+        var entries: [[UInt8]] = []
+        var late: [[UInt8]] = []
+        var followers: [Int: Follower] = [:]
+        var random: SeededGenerator
+        var isFull = false
+        /// Whether an entry comes in although the answer is that the log is full.
+        var isFilling = false
+        /// Whether nothing is delivered.
+        var isHeld = false
+        var isCut: Set<Int> = []
+    }
+
+    private let state: Guarded<State>
+    private let faultPercent: Int
+
+    init(seed: UInt64, faultPercent: Int = 0) {
+        state = Guarded(State(random: SeededGenerator(seed)))
+        self.faultPercent = faultPercent
+    }
+
+    var entries: [[UInt8]] { state.read { $0.entries } }
+
+    func setFull(_ isFull: Bool) { state.write { $0.isFull = isFull } }
+
+    /// The entries that come make the log full: they are in it, but are answered as refused.
+    func setFilling() { state.write { $0.isFilling = true } }
+
+    /// Delivers nothing, or all again.
+    func hold(_ isHeld: Bool) {
+        state.write { $0.isHeld = isHeld }
+        deliver()
+    }
+
+    /// Separates a member from the log, or joins it again.
+    func cut(_ member: Int, _ isCut: Bool) {
+        state.write { state in
+            if isCut { state.isCut.insert(member) } else { state.isCut.remove(member) }
+        }
+        deliver()
+    }
+
+    /// The entries that were late come into the log.
+    func settle() {
+        state.write { state in
+            state.entries += state.late
+            state.late = []
+        }
+        deliver()
+    }
+
+    /// Adds an entry that no member has sent.
+    func insert(_ entry: [UInt8]) {
+        state.write { $0.entries.append(entry) }
+        deliver()
+    }
+
+    struct Member: ReplicatedLog {
+        let log: MemoryLog
+        let number: Int
+
+        func append(_ entry: [UInt8], completion: @escaping @Sendable (LogAppend) -> Void) {
+            log.append(entry, of: number, completion)
+        }
+
+        func follow(after place: LogPlace, receive: @escaping @Sendable (LogEvent) -> Void) {
+            log.follow(number, after: place, receive)
+        }
+
+        func end(completion: @escaping @Sendable (LogPlace?) -> Void) {
+            let end = log.state.read { state in
+                state.isCut.contains(number) ? nil : LogPlace(UInt64(state.entries.count))
+            }
+            DispatchQueue.global().async { completion(end) }
+        }
+
+        func moveOn() {}
+    }
+
+    func member(_ number: Int) -> Member { Member(log: self, number: number) }
+
+    private func append(
+        _ entry: [UInt8],
+        of member: Int,
+        _ completion: @escaping @Sendable (LogAppend) -> Void
+    ) {
+        let answer = state.write { state -> LogAppend? in
+            if state.isFull { return .full("full") }
+            if state.isFilling {
+                state.entries.append(entry)
+                return .full("full")
+            }
+            var fate = Fate.appended
+            if Int.random(in: 0..<100, using: &state.random) < faultPercent {
+                fate = Fate.allCases.randomElement(using: &state.random) ?? .appended
+            }
+            if state.isCut.contains(member) { fate = .lost }
+            // What was late comes at some time, also behind others.
+            if !state.late.isEmpty, Bool.random(using: &state.random) {
+                state.entries.append(state.late.removeFirst())
+            }
+            switch fate {
+            case .appended, .unanswered: state.entries.append(entry)
+            case .late: state.late.append(entry)
+            case .lost: break
+            }
+            return fate == .appended ? .appended : .unknown("planted")
+        }
+        DispatchQueue.global().async { if let answer { completion(answer) } }
+        deliver()
+    }
+
+    private func follow(
+        _ member: Int,
+        after place: LogPlace,
+        _ receive: @escaping @Sendable (LogEvent) -> Void
+    ) {
+        let queue = DispatchQueue(label: "log \(member)")
+        let end = state.write { state in
+            state.followers[member] = Follower(
+                next: Int(place.number),
+                queue: queue,
+                receive: receive
+            )
+            return state.entries.count
+        }
+        guard place.number <= UInt64(end) else {
+            return queue.async { receive(.wentBack(end: LogPlace(UInt64(end)))) }
+        }
+        queue.async { receive(.connected) }
+        deliver()
+    }
+
+    private func deliver() {
+        state.write { state in
+            guard !state.isHeld else { return }
+            for (member, follower) in state.followers where !state.isCut.contains(member) {
+                for index in follower.next..<max(follower.next, state.entries.count) {
+                    let (entry, place) = (state.entries[index], LogPlace(UInt64(index + 1)))
+                    follower.queue.async { follower.receive(.entry(place, entry)) }
+                }
+                state.followers[member]?.next = max(follower.next, state.entries.count)
+            }
+        }
+    }
+}

@@ -1,0 +1,178 @@
+import Dispatch
+import LatchkeyReplication
+import LatchkeyStore
+import LatchkeyStrategies
+import LatchkeySync
+import LatchkeyTestSupport
+
+/// A store that a replica executes on.
+struct StoreState<ChosenStrategy: Strategy>: ReplicatedState {
+    let store: PropertyStore<ChosenStrategy>
+    let positions = Guarded<[LogPosition]>([])
+    let keys = Guarded(
+        IdentityTable(
+            IdentityTable.Limits(
+                lifetimeMilliseconds: 600_000,
+                keyCountMax: 100_000,
+                byteCountMax: 64 << 20
+            )
+        )
+    )
+
+    init(_ strategy: ChosenStrategy.Type, stripeCount: Int, _ limits: StoreLimits = StoreLimits())
+    where ChosenStrategy: MakeableStrategy {
+        store = PropertyStore(
+            limits: limits,
+            stripeCount: stripeCount,
+            strategy: { ChosenStrategy(backlogMax: 1000) }
+        )
+    }
+
+    func execute(_ proposal: LogEntry.Proposal, at time: Timestamp) -> Decision {
+        if let identity = proposal.identity,
+            let decision = keys.write({ $0.decision(of: identity, at: time) })
+        {
+            return decision
+        }
+        let decision = run(proposal, at: time)
+        keys.write { $0.keep(decision, of: proposal, at: time) }
+        return decision
+    }
+
+    private func run(_ proposal: LogEntry.Proposal, at time: Timestamp) -> Decision {
+        let decision = Guarded<Decision?>(nil)
+        let isDone = DispatchSemaphore(value: 0)
+        do throws(BacklogFull) {
+            try store.execute(
+                proposal.change,
+                at: time,
+                observer: NoObserver(),
+                receiver: DecisionClosure { made in
+                    decision.write { $0 = made }
+                    isDone.signal()
+                }
+            )
+        } catch {
+            preconditionFailure("One change waits at a time.")
+        }
+        isDone.wait()
+        return decision.read { $0 } ?? .failure(.missing)
+    }
+
+    func reaches(_ position: LogPosition) {
+        positions.write { $0.append(position) }
+    }
+
+    var revision: Revision { store.usage.revision }
+
+    func hash(completion: @escaping @Sendable (UInt64) -> Void) {
+        store.digest(completion: completion)
+    }
+}
+
+/// Replicas of one log, whose timers a thread drives.
+final class ReplicaCluster: Sendable {
+    let log: MemoryLog
+    let replicas: [Replica]
+    let states: [any ReplicatedState]
+    // SAFETY: it is not changed after `init`.
+    nonisolated(unsafe) private let ticker: any DispatchSourceTimer
+
+    /// - Parameters:
+    ///   - log: The log.
+    ///   - states: What each replica executes on.
+    ///   - offsets: How far the clock of each replica is ahead.
+    ///   - change: Changes the settings of each replica.
+    init(
+        _ log: MemoryLog,
+        _ states: [any ReplicatedState],
+        offsets: [Int64] = [0, 0, 0],
+        _ change: (inout Replica.Settings) -> Void = { _ in }
+    ) {
+        self.log = log
+        self.states = states
+        replicas = states.enumerated().map { index, state in
+            var settings = Replica.Settings(incarnation: UInt64(index + 1))
+            settings.repetitionNanoseconds = 20_000_000
+            settings.refusalNanoseconds = 2_000_000_000
+            settings.unknownNanoseconds = 10_000_000_000
+            settings.questionNanoseconds = 20_000_000
+            settings.markNanoseconds = 10_000_000
+            change(&settings)
+            return Replica(
+                settings,
+                log: log.member(index),
+                store: state,
+                at: LogPosition(),
+                Replica.Clocks(
+                    // A thread can ask the clock before another one, and use it after that one.
+                    nanoseconds: {
+                        DispatchTime.now().uptimeNanoseconds - UInt64.random(in: 0..<2_000_000)
+                    },
+                    calendar: {
+                        let now = StoreClock.system.now().milliseconds
+                        return Timestamp(milliseconds: now + offsets[index % offsets.count])
+                    }
+                ),
+                Replica.Callbacks(isLevel: { _ in }, changed: { _ in }, advanced: { _ in })
+            )
+        }
+        unsafe ticker = DispatchSource.makeTimerSource(queue: DispatchQueue(label: "ticker"))
+        let replicas = replicas
+        unsafe ticker.schedule(deadline: .now(), repeating: .milliseconds(5))
+        unsafe ticker.setEventHandler { for replica in replicas { replica.tick() } }
+        unsafe ticker.activate()
+        for replica in replicas { replica.start() }
+    }
+
+    deinit { unsafe ticker.cancel() }
+
+    /// Makes a change at a replica, and waits for its decision.
+    func change(_ replica: Int, _ change: Change, key: String? = nil) -> Decision {
+        let identity = key.map { RequestIdentity(key: Array($0.utf8), fingerprint: [1]) }
+        let decision = Guarded<Decision?>(nil)
+        let isDone = DispatchSemaphore(value: 0)
+        do throws(BacklogFull) {
+            try replicas[replica].propose(change, author: [], identity: identity) { made in
+                decision.write { $0 = made }
+                isDone.signal()
+            }
+        } catch {
+            return .failure(.backlogFull)
+        }
+        isDone.wait()
+        return decision.read { $0 } ?? .failure(.missing)
+    }
+
+    /// Waits until all replicas have the whole log.
+    func settle() {
+        for replica in replicas {
+            wait { replica.phase == .serving }
+        }
+        log.settle()
+        for replica in replicas {
+            wait {
+                let isLevel = Guarded<Bool?>(nil)
+                let isDone = DispatchSemaphore(value: 0)
+                replica.whenLevel { answer in
+                    isLevel.write { $0 = answer }
+                    isDone.signal()
+                }
+                isDone.wait()
+                return isLevel.read { $0 } == true
+            }
+        }
+    }
+
+    private func wait(_ isTrue: () -> Bool) {
+        let end = ContinuousClock.now + .seconds(30)
+        while !isTrue(), ContinuousClock.now < end {}
+    }
+}
+
+extension Change {
+    /// A change whose memory stays, for a test.
+    static func owned(_ change: Change) -> Change {
+        (try? Change(decoding: change.encoded())) ?? change
+    }
+}

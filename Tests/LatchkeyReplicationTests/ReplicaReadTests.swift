@@ -1,0 +1,55 @@
+import Dispatch
+import LatchkeyReplication
+import LatchkeyStore
+import LatchkeyStrategies
+import LatchkeySync
+import LatchkeyTestSupport
+import Testing
+
+/// Reads that see all that was acknowledged anywhere before them.
+@Suite(.timeLimit(.minutes(1)))
+struct ReplicaReadTests {
+    /// A state whose changes wait until the test lets them be made.
+    private struct HeldState: ReplicatedState {
+        let base: StoreState<LockStrategy>
+        let arrivals = DispatchSemaphore(value: 0)
+        let permits = DispatchSemaphore(value: 0)
+
+        func execute(_ proposal: LogEntry.Proposal, at time: Timestamp) -> Decision {
+            arrivals.signal()
+            permits.wait()
+            return base.execute(proposal, at: time)
+        }
+
+        func reaches(_ position: LogPosition) { base.reaches(position) }
+        var revision: Revision { base.revision }
+        func hash(completion: @escaping @Sendable (UInt64) -> Void) {
+            base.hash(completion: completion)
+        }
+    }
+
+    @Test func `a state is not level while it executes what was acknowledged`() async throws {
+        try await offPool {
+            let held = HeldState(base: StoreState(LockStrategy.self, stripeCount: 1))
+            let cluster = ReplicaCluster(
+                MemoryLog(seed: 1),
+                [StoreState(LockStrategy.self, stripeCount: 1), held]
+            )
+            cluster.settle()
+            // acknowledged at replica 0   executed at replica 1
+            #expect((try? cluster.change(0, ReplicaTests.put("1")).get()) != nil)
+            held.arrivals.wait()
+            let answer = Guarded<Bool?>(nil)
+            let isAnswered = DispatchSemaphore(value: 0)
+            cluster.replicas[1].whenLevel { isLevel in
+                answer.write { $0 = isLevel }
+                isAnswered.signal()
+            }
+            #expect(isAnswered.wait(timeout: .now() + .milliseconds(200)) == .timedOut)
+            held.permits.signal()
+            #expect(isAnswered.wait(timeout: .now() + .seconds(20)) == .success)
+            #expect(answer.read { $0 } == true)
+            #expect(held.revision == 1)
+        }
+    }
+}

@@ -1,0 +1,112 @@
+internal import Foundation
+internal import Glibc
+
+/// A cluster of etcd, whose members are processes on loopback.
+///
+/// SAFETY: `@unchecked Sendable` because one test uses it, one call after the other.
+public final class EtcdProcesses: @unchecked Sendable {
+    /// Why etcd does not run.
+    public struct Failure: Error {
+        let reason: String
+    }
+
+    private struct Member {
+        let clientPort: UInt16
+        let peerPort: UInt16
+        var process: Process?
+    }
+
+    private let folder: TemporaryFolder
+    private let flags: [String]
+    private var members: [Member]
+
+    /// Starts a cluster, and waits until each member has a leader.
+    public init(members count: Int = 1, flags: [String] = []) throws {
+        folder = try TemporaryFolder()
+        self.flags = flags
+        members = try (0..<count).map { _ in
+            Member(clientPort: try Self.freePort(), peerPort: try Self.freePort())
+        }
+        for index in members.indices { try start(index) }
+        for index in members.indices { try awaitHealth(index) }
+    }
+
+    deinit {
+        for member in members {
+            if let process = member.process {
+                kill(process.processIdentifier, SIGKILL)
+                process.waitUntilExit()
+            }
+        }
+    }
+
+    /// The addresses of all members, for clients.
+    public var addresses: [String] { members.map { "http://127.0.0.1:\($0.clientPort)" } }
+
+    /// Sends a signal to a member.
+    public func signal(_ index: Int, _ signal: Int32) {
+        guard let process = members[index].process else { return }
+        kill(process.processIdentifier, signal)
+        if signal == SIGKILL || signal == SIGTERM {
+            process.waitUntilExit()
+            members[index].process = nil
+        }
+    }
+
+    /// Starts a member that is not running.
+    public func start(_ index: Int) throws {
+        let member = members[index]
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: ".build-tools/bin/etcd")
+        let client = "http://127.0.0.1:\(member.clientPort)"
+        let cluster = members.enumerated()
+            .map { "m\($0.offset)=http://127.0.0.1:\($0.element.peerPort)" }
+            .joined(separator: ",")
+        process.arguments =
+            [
+                "--name", "m\(index)", "--data-dir", "\(folder.path)/m\(index)",
+                "--listen-client-urls", client, "--advertise-client-urls", client,
+                "--listen-peer-urls", "http://127.0.0.1:\(member.peerPort)",
+                "--initial-advertise-peer-urls", "http://127.0.0.1:\(member.peerPort)",
+                "--initial-cluster", cluster, "--log-level", "error",
+            ] + flags
+        process.standardOutput = FileHandle.nullDevice
+        process.standardError = FileHandle.nullDevice
+        try process.run()
+        members[index].process = process
+    }
+
+    /// Waits until a member answers reads that need a leader.
+    public func awaitHealth(_ index: Int) throws {
+        let end = ContinuousClock.now + .seconds(30)
+        while ContinuousClock.now < end {
+            let client = try? HTTPClient(port: members[index].clientPort)
+            if let answer = try? client?.request("GET", "/health"),
+                answer.text.contains("\"true\"")
+            {
+                return
+            }
+            // Sleeps because etcd has no other way to say that it is ready.
+            usleep(20_000)
+        }
+        throw Failure(reason: "etcd does not become healthy")
+    }
+
+    /// A port that was free a moment ago: etcd takes none of the system's choice.
+    private static func freePort() throws -> UInt16 {
+        let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+        defer { close(descriptor) }
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        var count = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let status = unsafe withUnsafeMutablePointer(to: &address) { address in
+            unsafe address.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
+                unsafe bind(descriptor, address, count) == 0
+                    ? unsafe getsockname(descriptor, address, &count) : -1
+            }
+        }
+        guard status == 0 else { throw Failure(reason: "no free port") }
+        return UInt16(bigEndian: address.sin_port)
+    }
+}

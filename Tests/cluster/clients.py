@@ -1,0 +1,274 @@
+"""Clients of several replicas, which note what they asked and what they were answered.
+
+Each write carries a number of its own, its token: in the value, or as what is added. So a commit
+tells which request it comes from. Each client has a list that only its thread writes.
+"""
+
+import http.client
+import json
+import threading
+import time
+
+from judge import FAILED, MADE, READ, REFUSED, UNKNOWN, Operation
+from process import Failure
+
+SECONDS_MAX = 12
+PAUSE_SECONDS = 0.02
+NAMES = [f"p/{number}" for number in range(8)]
+SHARED = NAMES[6:]
+SUMS = [f"n/{number}" for number in range(3)]
+KINDS = ("put",) * 4 + ("match", "match", "create", "delete", "delete", "increment", "increment",
+                        "transaction", "transaction", "lives", "get", "get", "get", "page")
+JSON = {"Content-Type": "application/json"}
+
+
+def path(name):
+    return "/v1/properties/" + name.replace("/", "%2F")
+
+
+class Talker(threading.Thread):
+    """Sends requests to one replica, and to another one when a connection is lost."""
+
+    def __init__(self, cluster, choose):
+        super().__init__(daemon=True)
+        self.cluster, self.choose = cluster, choose
+        self.operations, self.is_stopped, self.error = [], threading.Event(), None
+        self.replica, self.connection = self.choice(), None
+
+    def choice(self):
+        return self.choose.choice(self.cluster.replicas)
+
+    def run(self):
+        while not self.is_stopped.is_set():
+            try:
+                self.step()
+            except Exception as error:  # noqa: BLE001
+                self.error = error
+                return
+        if self.connection:
+            self.connection.close()
+
+    def send(self, each, method, target, body=None, headers=None):
+        """Returns whether there was an answer, which `each` then has."""
+        each.replica = self.replica.number
+        try:
+            if self.connection is None:
+                self.connection = http.client.HTTPConnection(
+                    "127.0.0.1", self.replica.port, timeout=SECONDS_MAX)
+                self.connection.connect()
+        except OSError:
+            each.fate = REFUSED
+            return self.lose()
+        self.operations.append(each)
+        each.begin = time.monotonic_ns()
+        try:
+            self.connection.request(method, target, body, headers or {})
+            answer = self.connection.getresponse()
+            text = answer.read()
+        except (OSError, http.client.HTTPException):
+            return self.lose()
+        each.end = time.monotonic_ns()
+        each.status = answer.status
+        each.age = int(float(answer.headers.get("Latchkey-Age", "0")) * 1e9)
+        self.take(each, answer.headers, text)
+        if answer.status == 503:
+            self.is_stopped.wait(PAUSE_SECONDS)
+        return True
+
+    def lose(self):
+        self.connection.close()
+        self.connection = None
+        self.is_stopped.wait(PAUSE_SECONDS)
+        self.replica = self.choice()
+        return False
+
+    def take(self, each, headers, text):
+        status = each.status
+        if status == 500 and b"/outcome-unknown" in text:
+            each.fate = UNKNOWN
+        elif status in (429, 503):
+            each.fate = REFUSED
+        elif status in (404, 412):
+            each.fate = FAILED
+            if each.kind in ("get", "plain"):
+                each.fate, each.seen = READ, {each.name: (0, None)}
+        elif status in (200, 201, 204):
+            self.take_success(each, headers, text)
+        else:
+            raise Failure(f"no such answer is promised: {each}: {text[:300]!r}")
+
+    def take_success(self, each, headers, text):
+        tag = int(headers["ETag"].strip('"')) if "ETag" in headers else None
+        each.fate = READ if each.kind in ("get", "page", "plain") else MADE
+        each.revision = tag
+        if each.kind in ("get", "plain", "page"):
+            each.revision = int(headers["Latchkey-Revision"])
+        if each.kind == "get" or each.kind == "plain" and tag is not None:
+            each.seen = {each.name: (tag, json.loads(text))}
+        elif each.kind in ("page", "plain"):
+            page = json.loads(text)
+            each.revision = page["revision"]
+            each.seen |= {one["name"]: (one["revision"], one["value"])
+                          for one in page["properties"]}
+        elif each.kind == "increment":
+            each.seen = {each.name: (tag, json.loads(text))}
+        elif each.kind == "transaction":
+            answer = json.loads(text)
+            each.fate = MADE if answer["succeeded"] else FAILED
+            each.revision = answer["revision"]
+            # A put shows its revision alone.
+            each.seen = {one["name"]: (one["revision"], one.get("value"))
+                         for one in answer["results"] if "value" in one or not one["revision"]}
+
+
+class Client(Talker):
+    """Writes, and reads that are linearizable."""
+
+    def __init__(self, cluster, choose, tokens, number):
+        super().__init__(cluster, choose)
+        self.tokens, self.known = tokens, {}
+        # Commits of DELETE have no token. Those without a condition are one client's, one after
+        # the other, and those of other names have the revision that If-Match said.
+        self.own = NAMES[number]
+
+    def step(self):
+        getattr(self, "do_" + self.choose.choice(KINDS))()
+
+    def put(self, name, query="", matches=None, headers=None):
+        token = next(self.tokens)
+        each = Operation("put", None, token, name, matches)
+        self.send(each, "PUT", path(name) + query, json.dumps({"t": token}),
+                  {**JSON, **(headers or {})})
+        if each.fate == MADE:
+            self.known[name] = each.revision
+
+    def do_put(self):
+        self.put(self.choose.choice(NAMES))
+
+    def do_lives(self):
+        seconds = self.choose.choice((0.2, 0.5, 1, 2))
+        self.put(f"t/{self.choose.randrange(4)}", f"?ttl={seconds}")
+
+    def do_match(self):
+        name = self.choose.choice(NAMES)
+        matches = self.known.get(name) or 1
+        self.put(name, "", matches, {"If-Match": f'"{matches}"'})
+
+    def do_create(self):
+        self.put(self.choose.choice(NAMES), "", 0, {"If-None-Match": "*"})
+
+    def do_delete(self):
+        name = self.choose.choice((self.own, *SHARED))
+        matches = None if name == self.own else self.known.get(name) or 1
+        each = Operation("delete", None, name=name, matches=matches)
+        self.send(each, "DELETE", path(name),
+                  headers={"If-Match": f'"{matches}"'} if matches else {})
+
+    def do_increment(self):
+        token, name = next(self.tokens), self.choose.choice(SUMS)
+        each = Operation("increment", None, token, name)
+        self.send(each, "POST", path(name) + "/increment", json.dumps({"by": token}), JSON)
+
+    def do_transaction(self):
+        token = next(self.tokens)
+        one, other, third = self.choose.sample(NAMES, 3)
+        matches = self.known.get(one, 0)
+        each = Operation("transaction", None, token, one, matches)
+        gets = [{"get": one}, {"get": third}]
+        body = {"if": [{"name": one, "revision": matches}], "else": gets, "then": [
+            {"put": one, "value": {"t": token}}, {"put": other, "value": {"t": token}},
+            {"get": third}]}
+        self.send(each, "POST", "/v1/transactions", json.dumps(body), JSON)
+        for name, (revision, _) in each.seen.items():
+            self.known[name] = revision
+
+    def do_get(self):
+        name = self.choose.choice(NAMES + SUMS)
+        each = Operation("get", None, name=name)
+        self.send(each, "GET", path(name) + "?consistency=linearizable")
+        if each.fate == READ:
+            self.known[name] = each.seen[name][0]
+
+    def do_page(self):
+        names = self.choose.sample(NAMES + SUMS, 4)
+        each = Operation("page", None, seen=dict.fromkeys(names, (0, None)))
+        query = "&".join(f"name={name}" for name in names)
+        self.send(each, "GET", f"/v1/properties?{query}&consistency=linearizable")
+
+
+class Reader(Talker):
+    """Plain reads of one replica."""
+
+    def __init__(self, cluster, choose, replica):
+        super().__init__(cluster, choose)
+        self.replica = replica
+
+    def choice(self):
+        return getattr(self, "replica", None)
+
+    def step(self):
+        if self.choose.random() < 0.5:
+            names = self.choose.sample(NAMES + SUMS, 4)
+            each = Operation("plain", None, seen=dict.fromkeys(names, (0, None)))
+            self.send(each, "GET", "/v1/properties?" + "&".join(f"name={one}" for one in names))
+        else:
+            name = self.choose.choice(NAMES + SUMS)
+            self.send(Operation("plain", None, name=name), "GET", path(name))
+        # So that the reads do not take the writers' time.
+        self.is_stopped.wait(0.002)
+
+
+class Watcher(Talker):
+    """A watch that is cut again and again, and goes on at another replica."""
+
+    def __init__(self, cluster, choose, first):
+        super().__init__(cluster, choose)
+        self.revision, self.last, self.events, self.cuts = first, str(first), [], 0
+        self.whole = True
+
+    def step(self):
+        self.replica = self.choice()
+        end = time.monotonic() + self.choose.uniform(0.05, 1.5)
+        connection = http.client.HTTPConnection("127.0.0.1", self.replica.port, timeout=1)
+        try:
+            connection.request("GET", "/v1/watch", headers={"Last-Event-ID": self.last})
+            answer = connection.getresponse()
+            if answer.status == 200:
+                self.read(answer, end)
+            elif answer.status not in (429, 503):
+                raise Failure(f"a watch was answered {answer.status}: {answer.read(300)!r}")
+        except (OSError, http.client.HTTPException):
+            pass
+        finally:
+            connection.close()
+            self.cuts += 1
+        self.is_stopped.wait(PAUSE_SECONDS)
+
+    def read(self, answer, end):
+        event = data = number = None
+        for line in answer:
+            if not line.endswith(b"\n"):
+                return
+            line = line.decode().rstrip("\r\n")
+            if line.startswith("event: "):
+                event = line[7:]
+            elif line.startswith("data: "):
+                data = json.loads(line[6:])
+            elif line.startswith("id: "):
+                number = line[4:]
+            elif not line and event:
+                self.take_event(event, data, number)
+                event = data = number = None
+                if time.monotonic() > end or self.is_stopped.is_set():
+                    return
+
+    def take_event(self, event, data, number):
+        if event == "gap":
+            raise Failure(f"a watch that resumed at {self.last} on replica {self.replica.number} "
+                          f"got a gap: {data}")
+        if event in ("put", "delete", "expire"):
+            self.events.append((data["revision"], data["name"], data.get("value")))
+        if number:
+            self.last = number
+            if "." not in number:
+                self.revision = int(number)

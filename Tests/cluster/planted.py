@@ -1,0 +1,83 @@
+"""Violations that are planted in a recorded history, which the judge has to find."""
+
+from judge import MADE, READ, REFUSED, Order, check, check_events
+
+
+def lost(start, changes, operations, events):
+    """The last acknowledged write is in no history."""
+    each = max((each for each in operations if each.fate == MADE and each.kind == "put"),
+               key=lambda each: each.revision)
+    count = each.revision - start - 1
+    return start, changes[:count], [one for one in operations if (one.place or 0) < each.revision
+                                    or one is each], events
+
+
+def doubled(start, changes, operations, events):
+    """The last increment was applied once more."""
+    of = {each["revision"]: each for each in changes}
+    each = max((each for each in operations if each.fate == MADE and each.kind == "increment"),
+               key=lambda each: each.revision)
+    value = next(effect["value"] for change in reversed(changes) for effect in change["effects"]
+                 if effect["name"] == each.name)
+    again = {**of[each.revision], "revision": changes[-1]["revision"] + 1}
+    again["effects"] = [{**again["effects"][0], "value": value + each.token}]
+    return start, changes + [again], operations, events
+
+
+def stale(start, changes, operations, events):
+    """A linearizable read was answered with the version before the one that it had to see."""
+    order = Order(start, changes)
+    for each in operations:
+        if each.kind != "get" or each.fate != READ or not each.seen[each.name][0]:
+            continue
+        # It began after the write had been answered.
+        write = next((one for one in operations if one.fate == MADE and one.name == each.name
+                      and one.revision == each.seen[each.name][0]), None)
+        if write and write.end < each.begin:
+            former = order.at(each.name, write.revision - 1)
+            other = each.copy(seen={each.name: former}, revision=None)
+            return start, changes, replace(operations, each, other), events
+    raise AssertionError("no read for the plant")
+
+
+def refused(start, changes, operations, events):
+    """A write that was made was answered with 503."""
+    each = next(each for each in operations if each.fate == MADE and each.kind == "put")
+    return start, changes, replace(operations, each, each.copy(fate=REFUSED, status=503)), events
+
+
+def young(start, changes, operations, events):
+    """A plain read says an age that is less than that of what it has."""
+    order = Order(start, changes)
+    writes = [each for each in operations if each.fate == MADE]
+    for each in operations:
+        if each.kind == "plain" and each.fate == READ and each.name and each.seen[each.name][0]:
+            write = next((one for one in writes if one.name == each.name
+                          and one.revision == each.seen[each.name][0]
+                          and one.replica != each.replica and one.end < each.begin), None)
+            if write:
+                other = each.copy(age=0, revision=None,
+                                  seen={each.name: order.at(each.name, write.revision - 1)})
+                return start, changes, replace(operations, each, other), events
+    raise AssertionError("no read for the plant")
+
+
+def event(start, changes, operations, events):
+    """A watch has lost an event."""
+    return start, changes, operations, events[:len(events) // 2] + events[len(events) // 2 + 1:]
+
+
+def replace(operations, each, other):
+    return [other if one is each else one for one in operations]
+
+
+PLANTS = {"a lost write": lost, "a doubled one": doubled, "a stale linearizable read": stale,
+          "a 503 that shows up": refused, "an age that is too small": young,
+          "a lost event": event}
+
+
+def judge(start, changes, operations, events):
+    order = Order(start, changes)
+    check(order, operations)
+    check_events(order, start, events)
+    return order

@@ -1,0 +1,191 @@
+#!/usr/bin/env python3
+"""Looks for broken promises of a cluster: three replicas, three members of etcd, and faults.
+
+    Tests/cluster/run.py --binary .build-release/bin/latchkey [--quick] [--rounds N] [--seed S]
+
+In each round six clients write and read at all replicas, plain readers read one each, and a watch
+goes from one to the other, while one or two faults happen. Then the answers have to be those of
+one service (judge.py), and the replicas the same. At the end violations are planted in what was
+recorded, and have to be found. A cluster lives for some rounds; the next one has the next seed.
+The promises are those of docs/cluster.md. Standard library, and a C compiler.
+"""
+
+import argparse
+import collections
+import itertools
+import json
+import pathlib
+import random
+import shutil
+import signal
+import sys
+import tempfile
+import threading
+import time
+
+TOP = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(TOP / "scripts"))
+
+from process import Failure  # noqa: E402
+
+import judge  # noqa: E402
+import planted  # noqa: E402
+from clients import Client, Reader, Watcher  # noqa: E402
+from faults import FAULTS  # noqa: E402
+from replicas import Cluster, await_true  # noqa: E402
+
+CLIENTS, ROUNDS_OF_CLUSTER, JOIN_SECONDS_MAX = 6, 6, 60
+
+
+class Campaign:
+    """One cluster: its rounds, and all that was asked and answered."""
+
+    def __init__(self, cluster, choose, seconds):
+        self.cluster, self.choose, self.seconds = cluster, choose, seconds
+        self.tokens, self.operations = itertools.count(1), []
+        self.changes, self.number = [], 0
+        self.watcher = Watcher(cluster, random.Random(choose.random()), cluster.start)
+
+    def seeded(self):
+        return random.Random(self.choose.random())
+
+    def round(self):
+        """Returns what happened."""
+        self.number += 1
+        plans = [(fault, self.seeded(), self.choose.uniform(0.2, self.seconds / 2))
+                 for fault in self.choose.sample(FAULTS, self.choose.choice((1, 2)))]
+        talkers = [Client(self.cluster, self.seeded(), self.tokens, number)
+                   for number in range(CLIENTS)]
+        talkers += [Reader(self.cluster, self.seeded(), replica)
+                    for replica in self.cluster.replicas]
+        self.watcher = self.resumed()
+        words, errors = [], []
+        faults = [threading.Thread(target=run_fault, args=(self.cluster, *plan, words, errors))
+                  for plan in plans]
+        end = time.monotonic() + self.seconds
+        for thread in talkers + [self.watcher] + faults:
+            thread.start()
+        for fault in faults:
+            fault.join(2 * JOIN_SECONDS_MAX)
+        time.sleep(max(0.0, end - time.monotonic()))
+        for talker in talkers:
+            talker.is_stopped.set()
+        for talker in talkers:
+            talker.join(JOIN_SECONDS_MAX)
+            self.operations += talker.operations
+        self.operations.sort(key=lambda each: each.begin)
+        errors += [talker.error for talker in talkers if talker.error]
+        if errors or any(thread.is_alive() for thread in talkers + faults):
+            raise Failure(f"after {words}: {errors or 'a thread does not end'}")
+        try:
+            self.judge()
+        except Failure as failure:
+            raise Failure(f"after {words}: {failure}") from None
+        fates = collections.Counter(each.fate for each in self.operations)
+        return (f"{'; '.join(words)}: {len(self.operations)} operations so far, "
+                + ", ".join(f"{count} {fate}" for fate, count in sorted(fates.items()))
+                + f", {len(self.changes)} commits, {self.watcher.cuts} cuts of the watch")
+
+    def resumed(self):
+        """The watch of the round before, as a new thread."""
+        former, watcher = self.watcher, Watcher(self.cluster, self.seeded(), self.cluster.start)
+        watcher.revision, watcher.last = former.revision, former.last
+        watcher.events, watcher.cuts = former.events, former.cuts
+        return watcher
+
+    def judge(self):
+        export, (self.changes, revision) = self.cluster.settle()
+        try:
+            await_true("the watch is at the end", lambda: self.watcher.error
+                       or self.watcher.revision >= revision, 20)
+        finally:
+            self.watcher.is_stopped.set()
+            self.watcher.join(JOIN_SECONDS_MAX)
+        if self.watcher.error:
+            raise Failure(str(self.watcher.error))
+        order = planted.judge(*self.recorded())
+        rows = [json.loads(line) for line in export.splitlines()]
+        state = {row["name"]: (row["revision"], row["value"], row["created"])
+                 for row in rows[:-1]}
+        if state != order.state() or rows[-1]["revision"] != revision != order.revision:
+            raise Failure("the export is not what the commits make")
+
+    def recorded(self):
+        return self.cluster.start, self.changes, self.operations, self.watcher.events
+
+    def plant(self):
+        """Returns a line for each violation, and how many were not found."""
+        lines, missed = [], 0
+        for name, change in planted.PLANTS.items():
+            try:
+                planted.judge(*change(*self.recorded()))
+                lines.append(f"FAILED: was not found: planted '{name}'")
+                missed += 1
+            except Failure as failure:
+                lines.append(f"ok planted '{name}': {str(failure)[:120]}")
+        return lines, missed
+
+
+def run_fault(cluster, fault, choose, delay, words, errors):
+    try:
+        time.sleep(delay)
+        words.append(fault(cluster, choose))
+    except Failure as failure:
+        errors.append(Failure(f"{fault.__name__}: {failure}"))
+
+
+def main():
+    arguments = parse_arguments()
+    # So that what was started is ended.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    print(f"seed {arguments.seed}", flush=True)
+    left, seed, failed, passed = arguments.rounds, arguments.seed, 0, 0
+    began, missed, operations, commits = time.monotonic(), 0, 0, 0
+    while left > 0:
+        rounds = min(left, ROUNDS_OF_CLUSTER)
+        left -= rounds
+        folder = pathlib.Path(tempfile.mkdtemp(prefix="latchkey-", dir=arguments.scratch))
+        choose, campaign, holds = random.Random(seed), None, False
+        try:
+            with Cluster(arguments.binary, folder, choose) as cluster:
+                campaign = Campaign(cluster, choose, arguments.seconds)
+                for number in range(1, rounds + 1):
+                    print(f"ok seed {seed}, round {number}: {campaign.round()}", flush=True)
+                    passed += 1
+                if seed == arguments.seed:
+                    lines, missed = campaign.plant()
+                    print("\n".join(lines), flush=True)
+                holds = True
+        except Failure as failure:
+            failed += 1
+            print(f"FAILED: seed {seed}, round {campaign.number if campaign else 0}: {failure}",
+                  flush=True)
+        if campaign:
+            operations += len(campaign.operations)
+            commits += len(campaign.changes)
+        if holds or not arguments.keep:
+            shutil.rmtree(folder, ignore_errors=True)
+        seed += 1
+    print(f"\n{operations} operations, {commits} commits, {time.monotonic() - began:.0f} s")
+    print(f"{passed} passed, {failed + missed} failed")
+    return 1 if failed + missed else 0
+
+
+def parse_arguments():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--binary", required=True, type=lambda path: pathlib.Path(path).resolve(),
+                        help="the latchkey to run")
+    parser.add_argument("--quick", action="store_true", help="in about a minute")
+    parser.add_argument("--rounds", type=int, help="6 with --quick, else 120")
+    parser.add_argument("--seconds", type=float, help="of load in a round, at least")
+    parser.add_argument("--seed", type=int, default=random.randrange(1 << 31))
+    parser.add_argument("--scratch", type=pathlib.Path, help="where files are made")
+    parser.add_argument("--keep", action="store_true", help="keep the files of a failure")
+    arguments = parser.parse_args()
+    arguments.rounds = arguments.rounds or (6 if arguments.quick else 120)
+    arguments.seconds = arguments.seconds or (4.0 if arguments.quick else 6.0)
+    return arguments
+
+
+if __name__ == "__main__":
+    sys.exit(main())
