@@ -177,11 +177,11 @@ struct FollowTests {
             try pair.copy.awaitMetric("latchkey_follow_restarts_total", 1)
             // A store that begins before the replica's revision does not take it back.
             try pair.restartLeader(["--start-revision", "7"])
-            try Replication.eventually("the replica is not ready") {
-                try pair.copy.ask("GET", "/readyz").status == 503
+            try Replication.eventually("the replica says that it diverged") {
+                let ready = try pair.copy.ask("GET", "/readyz?verbose")
+                return ready.status == 503 && ready.text.contains("diverged")
+                    && ready.text.contains("gone back to revision 7")
             }
-            let ready = try pair.copy.ask("GET", "/readyz?verbose").text
-            #expect(ready.contains("diverged") && ready.contains("gone back to revision 7"))
             #expect(try pair.copy.ask("GET", "/v1/properties/b").text == "3")
         }
     }
