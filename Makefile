@@ -30,7 +30,7 @@ PACKAGES := .build-release/package
 FLOOR := Benchmarks/build/floor
 PARKING_LOT := Benchmarks/build/parking-lot/release/parking-lot-peer
 HEAP := Benchmarks/build/heap.so
-BENCH_CLIENTS := $(addprefix Benchmarks/build/, closed sessions watchers writers)
+BENCH_CLIENTS := $(addprefix Benchmarks/build/, closed puts sessions watchers writers)
 SWIFT_SOURCES := Package.swift Sources Tests $(wildcard Benchmarks Examples)
 C_SOURCES := $(shell git ls-files '*.c' '*.h')
 
@@ -96,6 +96,11 @@ Benchmarks/build/closed: Benchmarks/closed.c Sources/CLatchkeyLoad/load.c Benchm
 Benchmarks/build/sessions: Benchmarks/sessions.c Benchmarks/client.h
 	mkdir -p $(@D)
 	$(CC) -O2 -Wall -Wextra -o $@ $< -lgnutls
+
+Benchmarks/build/puts: Benchmarks/puts.c $(wildcard Sources/CLatchkeyRPC/*.c) Benchmarks/client.h
+	mkdir -p $(@D)
+	$(CC) -O2 -Wall -Wextra -ISources/CLatchkeyRPC/include -o $@ $(filter %.c,$^) -lnghttp2 \
+	    -lgnutls -pthread
 
 Benchmarks/build/%: Benchmarks/%.c Benchmarks/client.h
 	mkdir -p $(@D)

@@ -29,6 +29,7 @@ sys.path.insert(0, str(TOP / "scripts"))
 
 from advice import measure_advice  # noqa: E402
 from clients import turns  # noqa: E402
+from cluster import measure_cluster  # noqa: E402
 from command import measure_command  # noqa: E402
 from durability import measure_durability  # noqa: E402
 from instructions import measure_instructions  # noqa: E402
@@ -88,7 +89,7 @@ def parse_arguments():
     parser.add_argument("--binary", required=True, help="the latchkey to measure, a release build")
     parser.add_argument("--floor", required=True, help="the floor program")
     parser.add_argument("--clients", required=True, type=pathlib.Path,
-                        help="the folder of the programs closed, sessions, watchers and writers")
+                        help="the folder of the programs closed, puts, sessions, watchers, writers")
     parser.add_argument("--micro", help="the program that measures without HTTP")
     parser.add_argument("--heap", help="the library that --micro counts allocations with")
     parser.add_argument("--parking-lot", help="the program that races parking_lot's Mutex")
@@ -314,6 +315,7 @@ PARTS = {
     "shadows": measure_shadows,
     "advice": lambda arguments: measure_advice(arguments, interleave),
     "durability": measure_durability,
+    "cluster": lambda arguments: measure_cluster(arguments, interleave),
     "recording": lambda arguments: measure_recording(arguments, interleave),
     "million": measure_million,
     "transfer": measure_transfers,
