@@ -259,9 +259,7 @@ struct ClusterTests {
             replicas.end(0, SIGTERM)
             try replicas.start(0, ["--cluster-url", "http://127.0.0.1:\(site.port)"])
             let metrics = try site.ask("GET", "/metrics").text
-            let sample = metrics.split(separator: "\n")
-                .first { $0.hasPrefix("latchkey_cluster_log_place ") }
-            let place = try #require(sample?.split(separator: " ").last)
+            let place = Int(try #require(Self.sample("latchkey_cluster_log_place", in: metrics)))
             let port = try #require(UInt16(replicas.etcd.addresses[0].split(separator: ":")[2]))
             try ReplicaSet.eventually("the replica has said where it is") {
                 let key = Data("/latchkey/replicas/".utf8).base64EncodedString()
@@ -280,6 +278,34 @@ struct ClusterTests {
             #expect(try replicas.sites[1].ask("GET", "/v1/properties/a").text == "1")
             #expect(replicas.endAll())
         }
+    }
+
+    @Test func `metrics count the entries of a replica's own clients`() async throws {
+        try await offPool {
+            let replicas = try ReplicaSet(strategies: ["lock", "lock"])
+            for number in 0..<5 {
+                let target = "/v1/properties/a\(number)"
+                #expect(try replicas.sites[0].ask("PUT", target, "1").status == 201)
+            }
+            for (site, count) in zip(replicas.sites, [5, 0]) {
+                try site.awaitMetric("latchkey_cluster_changes_total", count)
+                try site.awaitMetric("latchkey_cluster_entry_repetitions_total", 0)
+            }
+            let metrics = try replicas.sites[0].ask("GET", "/metrics").text
+            // Marks are entries, too.
+            let entries = try #require(Self.sample("latchkey_cluster_entries_total", in: metrics))
+            #expect(entries >= 5)
+            let seconds = try #require(
+                Self.sample("latchkey_cluster_entry_seconds_total", in: metrics)
+            )
+            #expect(seconds > 0 && seconds < 5 * 1.5)
+            #expect(replicas.endAll())
+        }
+    }
+
+    private static func sample(_ name: String, in metrics: String) -> Double? {
+        metrics.split(separator: "\n").first { $0.hasPrefix(name + " ") }
+            .flatMap { $0.split(separator: " ").last }.flatMap { Double($0) }
     }
 
     @Test func `a cluster needs a folder, and other flags need a cluster`() async throws {

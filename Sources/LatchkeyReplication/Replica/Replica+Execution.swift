@@ -102,11 +102,15 @@ extension Replica {
     /// Gives the decisions to those who wait for them.
     private func answer(_ entry: LogEntry, _ decisions: [Decision]) {
         guard entry.writer == settings.incarnation else { return }
+        let now = clocks.nanoseconds()
         let (own, sends) = state.write { state -> (InFlight?, Bool) in
             guard let own = state.inFlight, own.sequence == entry.sequence else {
                 return (nil, false)
             }
             state.inFlight = nil
+            state.counts.entries += 1
+            state.counts.changes += UInt64(entry.proposals.count)
+            state.counts.nanoseconds += now.elapsed(since: own.since)
             return (own, state.beginsSending)
         }
         guard let own else { return }

@@ -95,6 +95,16 @@ package final class Replica: Sendable {
         case draining
     }
 
+    /// What the replica has put into the log since it started.
+    package struct Counts: Sendable, Equatable {
+        package var entries: UInt64 = 0
+        package var changes: UInt64 = 0
+        /// From the first sending of each entry until it was executed here, in nanoseconds.
+        package var nanoseconds: UInt64 = 0
+        /// How often an entry was sent again.
+        package var repetitions: UInt64 = 0
+    }
+
     struct Waiting: Sendable {
         let encoded: [UInt8]
         let since: UInt64
@@ -124,6 +134,7 @@ package final class Replica: Sendable {
         var marks = Marks()
         var lastMark: UInt64
         var questions = Questions()
+        var counts = Counts()
     }
 
     let settings: Settings
@@ -160,6 +171,7 @@ package final class Replica: Sendable {
 
     package var phase: Phase { state.read { $0.phase } }
     package var position: LogPosition { state.read { $0.position } }
+    package var counts: Counts { state.read { $0.counts } }
 
     /// Takes no more changes; those that were sent get their answers.
     package func drain() {
@@ -283,6 +295,7 @@ package final class Replica: Sendable {
             if isDue {
                 entry.sent = now
                 entry.attemptCount += 1
+                state.counts.repetitions += 1
             }
             state.inFlight = entry
             return (isDue ? entry : nil, late)

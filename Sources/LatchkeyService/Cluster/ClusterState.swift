@@ -99,8 +99,34 @@ extension ClusterState {
         help: "The place in the log up to which this replica has executed it."
     )
 
+    private static let entriesFamily = MetricFamily(
+        "latchkey_cluster_entries_total",
+        .counter,
+        help: "Entries with changes of this replica's clients that it has executed."
+    )
+    private static let changesFamily = MetricFamily(
+        "latchkey_cluster_changes_total",
+        .counter,
+        help: "Changes in these entries."
+    )
+    private static let secondsFamily = MetricFamily(
+        "latchkey_cluster_entry_seconds_total",
+        .counter,
+        help: "Seconds from the sending of each of these entries until it was executed here.",
+        unit: "seconds"
+    )
+    private static let repetitionsFamily = MetricFamily(
+        "latchkey_cluster_entry_repetitions_total",
+        .counter,
+        help: "How often an entry was sent again, because it did not come in time."
+    )
+
     func register(_ replica: Replica, in registry: MetricRegistry) {
-        registry.collect([Self.stateFamily, Self.ageFamily, Self.placeFamily]) { writer in
+        let families = [
+            Self.stateFamily, Self.ageFamily, Self.placeFamily, Self.entriesFamily,
+            Self.changesFamily, Self.secondsFamily, Self.repetitionsFamily,
+        ]
+        registry.collect(families) { writer in
             let word = self.description.word
             writer.begin(Self.stateFamily)
             for state in Self.states {
@@ -110,6 +136,16 @@ extension ClusterState {
             writer.sample(.none, Double(self.age.level.ageNanoseconds) / 1e9)
             writer.begin(Self.placeFamily)
             writer.sample(.none, replica.position.place.number)
+            let counts = replica.counts
+            for (family, count) in [
+                (Self.entriesFamily, counts.entries), (Self.changesFamily, counts.changes),
+                (Self.repetitionsFamily, counts.repetitions),
+            ] {
+                writer.begin(family)
+                writer.sample(.none, count)
+            }
+            writer.begin(Self.secondsFamily)
+            writer.sample(.none, Double(counts.nanoseconds) / 1e9)
         }
     }
 }
