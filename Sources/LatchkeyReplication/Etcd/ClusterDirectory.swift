@@ -93,13 +93,7 @@ package struct ClusterDirectory: Sendable {
             EtcdRequest.put(Array("\(Self.replicas)\(name)/\(identity)".utf8), Array(json)),
             .put,
             timeout: Self.timeout
-        ) { result in
-            if case .failure(let failure) = result {
-                completion(Failure(reason: failure.reason))
-            } else {
-                completion(nil)
-            }
-        }
+        ) { completion(Self.failure($0)) }
     }
 
     /// The records of all replicas, by their identities; also of other clusters, if they are
@@ -139,13 +133,12 @@ package struct ClusterDirectory: Sendable {
             EtcdRequest.delete(Array("\(Self.replicas)\(name)/\(identity)".utf8)),
             .put,
             timeout: Self.timeout
-        ) { result in
-            if case .failure(let failure) = result {
-                completion(Failure(reason: failure.reason))
-            } else {
-                completion(nil)
-            }
-        }
+        ) { completion(Self.failure($0)) }
+    }
+
+    private static func failure(_ result: Result<EtcdAnswer, EtcdFailure>) -> Failure? {
+        guard case .failure(let failure) = result else { return nil }
+        return Failure(reason: failure.reason)
     }
 
     /// Has etcd forget what no replica of any cluster needs.

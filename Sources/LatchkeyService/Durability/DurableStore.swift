@@ -6,19 +6,10 @@ internal import LatchkeyStrategies
 /// **Design.** The routes are compiled for it once, and not for each strategy: else the program
 /// would double. What is compiled for each strategy is its ``HookedStore``. A change or a read pays
 /// one call through a table for that.
-struct DurableStore: CommittingStore {
+struct DurableStore: BoxedStore {
     let box: any ErasedStore
     /// Refuses changes before they are decided, while none can be written.
     let acceptsWrites: @Sendable () -> Bool
-
-    func look(
-        _ name: PropertyName,
-        in scope: PropertyScope,
-        observer: some EntryObserver,
-        completion: @escaping @Sendable (Property?) -> Void
-    ) throws(BacklogFull) {
-        try box.look(name, in: scope, observer: erased(observer), completion: completion)
-    }
 
     func commit(
         _ change: Change,
@@ -30,6 +21,22 @@ struct DurableStore: CommittingStore {
             return
         }
         try box.commit(change, observer: erased(observer), receiver: AnyReceiver(base: receiver))
+    }
+}
+
+/// A store whose reads go to one that is reached through a table.
+protocol BoxedStore: CommittingStore {
+    var box: any ErasedStore { get }
+}
+
+extension BoxedStore {
+    func look(
+        _ name: PropertyName,
+        in scope: PropertyScope,
+        observer: some EntryObserver,
+        completion: @escaping @Sendable (Property?) -> Void
+    ) throws(BacklogFull) {
+        try box.look(name, in: scope, observer: erased(observer), completion: completion)
     }
 
     func list(
@@ -45,7 +52,7 @@ struct DurableStore: CommittingStore {
     }
 
     /// Folds away: the service observes with this type only.
-    private func erased<Observer: EntryObserver>(_ observer: Observer) -> TimingObserver {
+    func erased<Observer: EntryObserver>(_ observer: Observer) -> TimingObserver {
         (observer as? TimingObserver) ?? TimingObserver(timing: nil, site: observer.site)
     }
 }
