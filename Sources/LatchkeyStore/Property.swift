@@ -135,21 +135,11 @@ package struct Property: @unchecked Sendable {
     /// A hash of name, value and revisions that is the same in every process: FNV-1a of 64 bits
     /// (Fowler, Noll and Vo), mixed once more because digests are added up.
     var digest: UInt64 {
-        var hash: UInt64 = 0xCBF2_9CE4_8422_2325
-        func add(_ byte: UInt8) {
-            hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01B3
-        }
+        var hash = StableHash()
         let expiry = UInt64(bitPattern: expiry.milliseconds)
-        for number in [revision, created, expiry, UInt64(nameCount)] {
-            for shift in stride(from: 0, to: 64, by: 8) {
-                add(UInt8(truncatingIfNeeded: number >> UInt64(shift)))
-            }
-        }
-        for index in 0..<byteCount {
-            add(unsafe bytes.load(fromByteOffset: index, as: UInt8.self))
-        }
-        hash = (hash ^ (hash >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        return hash ^ (hash >> 31)
+        for number in [revision, created, expiry, UInt64(nameCount)] { hash.add(number) }
+        unsafe hash.add(UnsafeRawBufferPointer(start: bytes, count: byteCount))
+        return hash.value
     }
 
     /// Whether this is the same property at the same revision, by its place in memory.

@@ -223,11 +223,15 @@ struct IdentityTableTests {
             let restored = bench.restored()
             #expect(restored.count == bench.table.count)
             #expect(restored.byteCount == bench.table.byteCount)
+            #expect(restored.digest == bench.table.digest)
             #expect(restored.unstored == bench.table.unstored)
             // What follows is decided by the one that came back.
             bench.table = restored
         }
-        #expect(bench.table.count > 10)
+        #expect(bench.table.count > 10 && bench.table.digest != 0)
+        bench.time.milliseconds += 1000
+        bench.table.expire(at: bench.time)
+        #expect(bench.table.digest == 0)
     }
 
     @Test func `a decision of each kind comes back, and damage is found`() throws {

@@ -34,6 +34,12 @@ struct IdentityRecord: Sendable {
         return writer.bytes
     }
 
+    var digest: UInt64 {
+        var hash = StableHash()
+        unsafe encoded.withUnsafeBytes { unsafe hash.add($0) }
+        return hash.value
+    }
+
     /// The records of a note; nil if it is damaged, or of a later version.
     static func records(_ note: [UInt8]) -> [Self]? {
         var reader = BinaryReader(OwnedBytes(note))

@@ -37,6 +37,7 @@ package struct IdentityTable: Sendable {
     private struct Entry: Sendable {
         let fingerprint: [UInt8]
         let answer: KeptDecision?
+        let digest: UInt64
     }
 
     private let limits: Limits
@@ -47,6 +48,8 @@ package struct IdentityTable: Sendable {
     private var pending = RingBuffer<(bytes: [UInt8], end: Int64)>()
     private var pendingByteCount = 0
     package private(set) var byteCount = 0
+    /// A hash of all that is kept, in no order: replicas compare it.
+    package private(set) var digest: UInt64 = 0
     /// What answers take beyond the room that each has.
     private var longByteCount = 0
 
@@ -137,8 +140,13 @@ package struct IdentityTable: Sendable {
     private mutating func add(_ record: IdentityRecord) {
         let end = record.time.milliseconds + limits.lifetimeMilliseconds
         let key = record.identity.key
-        let entry = Entry(fingerprint: record.identity.fingerprint, answer: record.answer)
+        let entry = Entry(
+            fingerprint: record.identity.fingerprint,
+            answer: record.answer,
+            digest: record.digest
+        )
         count(entry, key, 1)
+        digest &+= entry.digest
         entries[key] = entry
         expiring.append((key, end))
     }
@@ -158,7 +166,9 @@ package struct IdentityTable: Sendable {
     package mutating func expire(at time: Timestamp) {
         while let first = expiring.first, first.end <= time.milliseconds {
             _ = expiring.popFirst()
-            if let entry = entries.removeValue(forKey: first.key) { count(entry, first.key, -1) }
+            guard let entry = entries.removeValue(forKey: first.key) else { continue }
+            count(entry, first.key, -1)
+            digest &-= entry.digest
         }
         while let first = pending.first, first.end <= time.milliseconds {
             _ = pending.popFirst()

@@ -100,9 +100,10 @@ final class ExecutedStore: ReplicatedState {
     var revision: Revision { box.usage.revision }
 
     func hash(completion: @escaping @Sendable (UInt64) -> Void) {
+        let keys = keys.read { $0?.digest ?? 0 }
         // The next change waits for the snapshot, and not for the hash.
         box.snapshot { [queue, isDecided] snapshot in
-            queue.async { completion(snapshot.digest) }
+            queue.async { completion(snapshot.digest &+ keys) }
             isDecided.signal()
         }
         isDecided.wait()
