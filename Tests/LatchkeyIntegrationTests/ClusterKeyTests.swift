@@ -3,69 +3,6 @@ import LatchkeyStrategies
 import LatchkeyTestSupport
 import Testing
 
-/// Three replicas over one etcd, as processes.
-///
-/// SAFETY: `@unchecked Sendable` because one test uses it, one call after the other.
-private final class ThreeReplicas: @unchecked Sendable {
-    private let etcd: EtcdProcesses
-    private let folder: TemporaryFolder
-    private let flags: [String]
-    private var programs: [Program?] = [nil, nil, nil]
-    private(set) var sites: [Site] = []
-
-    init(_ flags: [String] = []) throws {
-        etcd = try EtcdProcesses()
-        folder = try TemporaryFolder()
-        self.flags = flags
-        sites = Array(repeating: Site(port: 0), count: 3)
-        for index in 0..<3 { try start(index) }
-        for index in 0..<3 { try awaitReady(index) }
-    }
-
-    func start(_ index: Int) throws {
-        let program = try Program(
-            [
-                "serve", "--log-level", "error", "--port", "0", "--cluster", etcd.addresses[0],
-                "--data", "\(folder.path)/r\(index)",
-            ] + flags
-        )
-        programs[index] = program
-        sites[index] = Site(port: try program.awaitPort())
-    }
-
-    func kill(_ index: Int) {
-        programs[index]?.signal(SIGKILL)
-        _ = programs[index]?.wait()
-        programs[index] = nil
-    }
-
-    func end(_ index: Int) throws {
-        let program = try #require(programs[index])
-        #expect(program.end() == 0)
-        programs[index] = nil
-    }
-
-    func awaitReady(_ index: Int) throws {
-        try Replication.eventually("replica \(index) is ready") {
-            (try? self.sites[index].ask("GET", "/readyz").status) == 200
-        }
-    }
-
-    /// Waits until all replicas that run have the same revision, and answers with it.
-    func level() throws -> String {
-        var revisions: Set<String> = []
-        try Replication.eventually("the replicas are level") {
-            revisions = []
-            for index in 0..<3 where self.programs[index] != nil {
-                let text = try self.sites[index].ask("GET", "/v1/count").text
-                revisions.insert(text)
-            }
-            return revisions.count == 1
-        }
-        return revisions.first ?? ""
-    }
-}
-
 /// A change with a key.
 private struct Keyed: Sendable {
     let key: String
@@ -144,10 +81,6 @@ struct ClusterKeyTests {
         Keyed(key: "pop", method: "POST", target: "/v1/pop?prefix=q/"),
     ]
 
-    private static func state(_ site: Site) throws -> [String] {
-        try site.ask("GET", "/v1/export?replica=true").text.split(separator: "\n").map(String.init)
-    }
-
     /// Repeats all changes at a replica: the answers are the first ones, and nothing is done.
     private func repeatAll(_ site: Site, _ first: [Shown], _ comment: Comment) throws {
         for (change, shown) in zip(Self.changes, first) {
@@ -161,7 +94,7 @@ struct ClusterKeyTests {
         async throws
     {
         try await offPool {
-            let cluster = try ThreeReplicas()
+            let cluster = try ReplicaSet()
             var first: [Shown] = []
             for change in Self.changes {
                 let answer = try change.ask(cluster.sites[0])
@@ -172,7 +105,7 @@ struct ClusterKeyTests {
                 first.map(\.status)
                     == [201, 201, 200, 200, 200, 204, 200, 204, 412, 404, 409, 200, 404]
             )
-            _ = try cluster.level()
+            try cluster.awaitSame()
             // What made the refusals and the reads so is not so any more.
             let others = [
                 ("PUT", "/v1/properties/b", "1"), ("PUT", "/v1/properties/q%2F2", "2"),
@@ -182,30 +115,36 @@ struct ClusterKeyTests {
             for (method, target, body) in others {
                 #expect(try cluster.sites[2].ask(method, target, body).status < 300)
             }
-            let state = try Self.state(cluster.sites[2])
+            let state = try cluster.awaitSame()
             for index in 0..<3 { try self.repeatAll(cluster.sites[index], first, "live \(index)") }
-            cluster.kill(0)
+            cluster.end(0)
             for index in 1..<3 {
                 try self.repeatAll(cluster.sites[index], first, "killed \(index)")
             }
             try cluster.start(0)
-            try cluster.awaitReady(0)
             try self.repeatAll(cluster.sites[0], first, "back")
             // No commit stores this one before the end.
             let last = Keyed(key: "last", method: "DELETE", target: "/v1/properties/last")
             #expect(try last.ask(cluster.sites[2]).status == 404)
-            _ = try cluster.level()
-            for index in 0..<3 { try cluster.end(index) }
-            for index in 0..<3 { try cluster.start(index) }
-            for index in 0..<3 { try cluster.awaitReady(index) }
+            try cluster.awaitSame()
+            for index in 0..<3 { cluster.end(index, SIGTERM) }
+            for index in 0..<3 {
+                let url = "http://127.0.0.1:\(cluster.sites[index].port)"
+                try cluster.start(index, ["--cluster-url", url])
+            }
+            // One of them has the keys from the one that it is seeded by.
+            cluster.end(1, SIGTERM)
+            try cluster.compactLog(cluster.sites[0])
+            try cluster.removeData(1)
+            try cluster.start(1)
             for index in 0..<3 { try self.repeatAll(cluster.sites[index], first, "anew \(index)") }
-            for index in 0..<3 { #expect(try Self.state(cluster.sites[index]) == state) }
+            for site in cluster.sites { #expect(try ReplicaSet.state(site) == state) }
             #expect(try cluster.sites[0].ask("PUT", "/v1/properties/last", "1").status == 201)
             for index in 0..<3 {
                 let again = try last.ask(cluster.sites[index])
                 #expect(again.status == 404 && again.headers["idempotency-replayed"] == "true")
             }
-            _ = try cluster.level()
+            try cluster.awaitSame()
             for index in 0..<3 {
                 #expect(try cluster.sites[index].ask("GET", "/v1/properties/last").text == "1")
             }
@@ -214,7 +153,7 @@ struct ClusterKeyTests {
 
     @Test func `repeats at three replicas at once are made once`() async throws {
         try await offPool {
-            let cluster = try ThreeReplicas()
+            let cluster = try ReplicaSet()
             let answers = Synchronized<[Int: [String]], LockStrategy>([:])
             let sites = cluster.sites
             let ended = TestThread.run(3) { replica in
@@ -233,7 +172,7 @@ struct ClusterKeyTests {
             let all = answers.read { $0 }
             #expect(all.values.allSatisfy { $0.count == 3 && Set($0).count == 1 }, "\(all)")
             #expect(Set(all.values.joined()).count == 50)
-            _ = try cluster.level()
+            try cluster.awaitSame()
             for site in cluster.sites {
                 #expect(try site.ask("GET", "/v1/properties/n").text == "50")
             }
@@ -242,7 +181,7 @@ struct ClusterKeyTests {
 
     @Test func `another request with the key is refused, and does not take the key`() async throws {
         try await offPool {
-            let cluster = try ThreeReplicas()
+            let cluster = try ReplicaSet()
             let put = Keyed(key: "k", method: "PUT", target: "/v1/properties/a", body: "1")
             let first = try put.ask(cluster.sites[0])
             #expect(first.status == 201)
@@ -258,7 +197,7 @@ struct ClusterKeyTests {
 
     @Test func `a transaction that waits is kept when it is made, and not before`() async throws {
         try await offPool {
-            let cluster = try ThreeReplicas()
+            let cluster = try ReplicaSet()
             let wait = Keyed(key: "k", method: "POST", target: "/v1/pop?prefix=q/&wait=20")
             let answers = Synchronized<[HTTPAnswer], LockStrategy>([])
             let sites = cluster.sites
@@ -278,15 +217,15 @@ struct ClusterKeyTests {
             #expect(both.count == 2 && both.allSatisfy { $0.status == 200 })
             #expect(Set(both.map(\.text)).count == 1)
             #expect(both.count { $0.headers["idempotency-replayed"] == "true" } == 1)
-            _ = try cluster.level()
+            try cluster.awaitSame()
             #expect(try sites[2].ask("GET", "/v1/count?prefix=q/").text.contains("\"count\":1"))
         }
     }
 
     @Test func `at the bound all replicas refuse a new key, and stay the same`() async throws {
         try await offPool {
-            let cluster = try ThreeReplicas(
-                [
+            let cluster = try ReplicaSet(
+                flags: [
                     "--max-idempotency-keys", "4", "--idempotency-seconds", "3", "--client-share",
                     "1/1",
                 ]
@@ -305,7 +244,7 @@ struct ClusterKeyTests {
                 try add("new", 1).status == 200
             }
             #expect(try add("new", 2).text == "5")
-            _ = try cluster.level()
+            try cluster.awaitSame()
         }
     }
 }

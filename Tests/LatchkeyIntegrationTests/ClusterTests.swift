@@ -239,15 +239,6 @@ struct ClusterTests {
         }
     }
 
-    /// What etcd's JSON gateway answers.
-    private struct Records: Decodable {
-        struct Record: Decodable {
-            let value: Data
-        }
-
-        let kvs: [Record]?
-    }
-
     @Test func `a new replica needs no log that is forgotten, however little happened`()
         async throws
     {
@@ -258,21 +249,7 @@ struct ClusterTests {
             // Its address is known now, and its files have the change.
             replicas.end(0, SIGTERM)
             try replicas.start(0, ["--cluster-url", "http://127.0.0.1:\(site.port)"])
-            let metrics = try site.ask("GET", "/metrics").text
-            let place = Int(try #require(Self.sample("latchkey_cluster_log_place", in: metrics)))
-            let port = try #require(UInt16(replicas.etcd.addresses[0].split(separator: ":")[2]))
-            try ReplicaSet.eventually("the replica has said where it is") {
-                let key = Data("/latchkey/replicas/".utf8).base64EncodedString()
-                let end = Data("/latchkey/replicas0".utf8).base64EncodedString()
-                let question = #"{"key":"\#(key)","range_end":"\#(end)"}"#
-                let answer = try Site(port: port).ask("POST", "/v3/kv/range", question).body
-                let kvs = try JSONDecoder().decode(Records.self, from: Data(answer)).kvs ?? []
-                return kvs.contains {
-                    String(decoding: $0.value, as: UTF8.self).contains("\"place\":\(place)")
-                }
-            }
-            let body = "{\"revision\":\(place)}"
-            #expect(try Site(port: port).ask("POST", "/v3/kv/compaction", body).status == 200)
+            try replicas.compactLog(site)
             try replicas.add()
             try replicas.awaitSame()
             #expect(try replicas.sites[1].ask("GET", "/v1/properties/a").text == "1")
@@ -293,19 +270,16 @@ struct ClusterTests {
             }
             let metrics = try replicas.sites[0].ask("GET", "/metrics").text
             // Marks are entries, too.
-            let entries = try #require(Self.sample("latchkey_cluster_entries_total", in: metrics))
+            let entries = try #require(
+                ReplicaSet.sample("latchkey_cluster_entries_total", in: metrics)
+            )
             #expect(entries >= 5)
             let seconds = try #require(
-                Self.sample("latchkey_cluster_entry_seconds_total", in: metrics)
+                ReplicaSet.sample("latchkey_cluster_entry_seconds_total", in: metrics)
             )
             #expect(seconds > 0 && seconds < 5 * 1.5)
             #expect(replicas.endAll())
         }
-    }
-
-    private static func sample(_ name: String, in metrics: String) -> Double? {
-        metrics.split(separator: "\n").first { $0.hasPrefix(name + " ") }
-            .flatMap { $0.split(separator: " ").last }.flatMap { Double($0) }
     }
 
     @Test func `a cluster needs a folder, and other flags need a cluster`() async throws {
