@@ -29,6 +29,9 @@ struct ExchangeTests {
         #expect(reply.field("ETag") == "\"18446744073709551615\"")
         #expect(reply.field("Retry-After") == "0")
         #expect(reply.field("X-Text") == "ab")
+        for text in ["0.000", "0.007", "1.250", "60.099", "18446744073709551.615"] {
+            #expect(reply.head.contains("X-Thousandths: \(text)\r\n"))
+        }
         #expect(reply.field("Content-Length") == "3")
         #expect(reply.field("Date") != nil)
         #expect(!reply.closes)

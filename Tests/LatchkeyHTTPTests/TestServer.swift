@@ -118,6 +118,9 @@ final class TestServer: Sendable {
                 $0.add("ETag", quoted: 18_446_744_073_709_551_615)
                 $0.add("Retry-After", 0)
                 $0.add("X-Text", text: "a" + "b")
+                for number: UInt64 in [0, 7, 1250, 60_099, .max] {
+                    $0.add("X-Thousandths", thousandths: number)
+                }
             }
         case "/later":
             DispatchQueue.global().async { exchange.respond(.ok, body: .text("later")) }

@@ -225,6 +225,21 @@ package struct ResponseFields: ~Copyable {
         addNumber(name, value, isQuoted: true)
     }
 
+    /// Adds a field with a number of thousandths, as "1.250".
+    package mutating func add(_ name: StaticString, thousandths value: UInt64) {
+        let byteCountMax = Int(LATCHKEY_SYSTEM_DECIMAL_BYTES_MAX) + 5
+        unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: byteCountMax) { text in
+            let start = unsafe text.baseAddress.unsafelyUnwrapped
+            let end = unsafe latchkey_system_decimal(value / 1000, start)
+            unsafe text[end] = 0x2E
+            for (place, digit) in [value / 100, value / 10, value].enumerated() {
+                unsafe text[end + 1 + place] = 0x30 + CChar(digit % 10)
+            }
+            unsafe text[end + 4] = 0
+            unsafe addTerminated(name, UnsafeRawPointer(start))
+        }
+    }
+
     @usableFromInline
     mutating func addNumber(_ name: StaticString, _ value: UInt64, isQuoted: Bool) {
         let byteCountMax = Int(LATCHKEY_SYSTEM_DECIMAL_BYTES_MAX) + 3

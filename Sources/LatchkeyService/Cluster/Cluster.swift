@@ -154,7 +154,7 @@ final class Cluster: Sendable {
     ///
     /// - Throws: Once a signal has come that ends the service; and if it cannot go on.
     func start(
-        _ box: any ErasedStore,
+        _ box: ErasedStore,
         _ data: DurableData,
         _ journal: Journal,
         _ expiries: ExpiryQueue,

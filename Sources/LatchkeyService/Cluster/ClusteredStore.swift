@@ -4,7 +4,7 @@ internal import LatchkeyStrategies
 
 /// The store of a replica: changes go to the log, and reads to what was executed of it.
 struct ClusteredStore: BoxedStore {
-    let box: any ErasedStore
+    let box: ErasedStore
     let replica: Replica
 
     func commit(

@@ -10,7 +10,7 @@ internal import LatchkeyStrategies
 /// for the one before. `keys` is guarded because a strategy asks for the note on a thread of its
 /// own; it does not change meanwhile.
 final class ExecutedStore: ReplicatedState {
-    private let box: any ErasedStore
+    private let box: ErasedStore
     private let journal: Journal
     private let expiries: ExpiryQueue
     private let persistence: Persistence
@@ -22,7 +22,7 @@ final class ExecutedStore: ReplicatedState {
     private let queue = DispatchQueue(label: "latchkey.cluster.hash", qos: .utility)
 
     init(
-        _ box: any ErasedStore,
+        _ box: ErasedStore,
         _ journal: Journal,
         _ expiries: ExpiryQueue,
         _ persistence: Persistence,
@@ -68,7 +68,7 @@ final class ExecutedStore: ReplicatedState {
         let observer = TimingObserver(timing: nil, site: CallSite())
         while true {
             do throws(BacklogFull) {
-                try box.execute(proposal.change, at: time, observer: observer, receiver: receiver)
+                try box.execute(proposal.change, time, observer, receiver)
                 break
             } catch {
                 // Its backlog is of reads: one change is made at a time.
@@ -97,7 +97,7 @@ final class ExecutedStore: ReplicatedState {
         age.reaches(position.revision)
     }
 
-    var revision: Revision { box.usage.revision }
+    var revision: Revision { box.usage().revision }
 
     func hash(completion: @escaping @Sendable (UInt64) -> Void) {
         let keys = keys.read { $0?.digest ?? 0 }

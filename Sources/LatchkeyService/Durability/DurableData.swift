@@ -44,7 +44,7 @@ struct DurableData: Sendable {
     /// - Throws: What the files lack, or ``PersistenceFailure/Code/stopped`` once a signal has come
     ///   that ends the service: no thread waits for one yet.
     func recover(
-        _ store: any ErasedStore,
+        _ store: ErasedStore,
         journal: Journal,
         readiness: Readiness
     ) throws(PersistenceFailure) {
@@ -60,7 +60,7 @@ struct DurableData: Sendable {
         }
         try persistence.readStored { properties throws(PersistenceFailure) in
             try Self.endIfAsked()
-            Self.wait { store.load(properties, completion: $0) }
+            Self.wait { store.load(properties, $0) }
             readiness.add(properties.count)
         }
         var last = persistence.storedTime.milliseconds
@@ -109,7 +109,7 @@ struct DurableData: Sendable {
 
     /// Begins to write what is committed from now on.
     func start(
-        _ store: any ErasedStore,
+        _ store: ErasedStore,
         journal: Journal,
         keysLiveFor lifetime: Duration,
         isGrouped: Bool = false
@@ -120,7 +120,7 @@ struct DurableData: Sendable {
             isGrouped: isGrouped,
             released: { hook.release(through: $0) },
             withdraw: { revision, reason, completion in
-                store.withdraw(after: revision, reason, completion: completion)
+                store.withdraw(revision, reason, completion)
             }
         )
     }

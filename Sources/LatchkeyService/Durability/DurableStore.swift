@@ -7,7 +7,7 @@ internal import LatchkeyStrategies
 /// would double. What is compiled for each strategy is its ``HookedStore``. A change or a read pays
 /// one call through a table for that.
 struct DurableStore: BoxedStore {
-    let box: any ErasedStore
+    let box: ErasedStore
     /// Refuses changes before they are decided, while none can be written.
     let acceptsWrites: @Sendable () -> Bool
 
@@ -20,13 +20,13 @@ struct DurableStore: BoxedStore {
             receiver.receive(.failure(.withdrawn(.unavailable)))
             return
         }
-        try box.commit(change, observer: erased(observer), receiver: AnyReceiver(base: receiver))
+        try box.execute(change, nil, erased(observer), AnyReceiver(base: receiver))
     }
 }
 
 /// A store whose reads go to one that is reached through a table.
 protocol BoxedStore: CommittingStore {
-    var box: any ErasedStore { get }
+    var box: ErasedStore { get }
 }
 
 extension BoxedStore {
@@ -36,7 +36,7 @@ extension BoxedStore {
         observer: some EntryObserver,
         completion: @escaping @Sendable (Property?) -> Void
     ) throws(BacklogFull) {
-        try box.look(name, in: scope, observer: erased(observer), completion: completion)
+        try box.look(name, scope, erased(observer), completion)
     }
 
     func list(
@@ -44,11 +44,11 @@ extension BoxedStore {
         observer: some EntryObserver,
         completion: @escaping @Sendable (Page) -> Void
     ) {
-        box.list(request, observer: erased(observer), completion: completion)
+        box.list(request, erased(observer), completion)
     }
 
     func snapshot(completion: @escaping @Sendable (StoreSnapshot) -> Void) {
-        box.snapshot(completion: completion)
+        box.snapshot(completion)
     }
 
     /// Folds away: the service observes with this type only.
@@ -58,51 +58,41 @@ extension BoxedStore {
 }
 
 /// A ``HookedStore`` without its strategy.
-protocol ErasedStore: Sendable {
-    func look(
-        _ name: PropertyName,
-        in scope: PropertyScope,
-        observer: TimingObserver,
-        completion: @escaping @Sendable (Property?) -> Void
-    ) throws(BacklogFull)
+///
+/// **Design.** Closures, and not a protocol: the functions that a generic type has for a protocol
+/// are compiled once, for all strategies, and look up all types as they run.
+struct ErasedStore: Sendable {
+    let look:
+        @Sendable (
+            PropertyName, PropertyScope, TimingObserver, @escaping @Sendable (Property?) -> Void
+        ) throws(BacklogFull) -> Void
+    let execute:
+        @Sendable (Change, Timestamp?, TimingObserver, AnyReceiver) throws(BacklogFull) -> Void
+    let list: @Sendable (PageRequest, TimingObserver, @escaping @Sendable (Page) -> Void) -> Void
+    let snapshot: @Sendable (@escaping @Sendable (StoreSnapshot) -> Void) -> Void
+    let usage: @Sendable () -> StoreUsage
+    let quotaUsage: @Sendable () -> [QuotaUsage]
+    let load: @Sendable ([Property], @escaping @Sendable () -> Void) -> Void
+    let replay: @Sendable ([StoredCommit], @escaping @Sendable ([Commit]) -> Void) -> Void
+    let withdraw: @Sendable (Revision, Withdrawal, @escaping @Sendable () -> Void) -> Void
 
-    func commit(
-        _ change: Change,
-        observer: TimingObserver,
-        receiver: AnyReceiver
-    ) throws(BacklogFull)
-
-    func execute(
-        _ change: Change,
-        at time: Timestamp?,
-        observer: TimingObserver,
-        receiver: AnyReceiver
-    ) throws(BacklogFull)
-
-    func list(
-        _ request: PageRequest,
-        observer: TimingObserver,
-        completion: @escaping @Sendable (Page) -> Void
-    )
-
-    func snapshot(completion: @escaping @Sendable (StoreSnapshot) -> Void)
-
-    var usage: StoreUsage { get }
-
-    var quotaUsage: [QuotaUsage] { get }
-
-    func load(_ properties: [Property], completion: @escaping @Sendable () -> Void)
-
-    func replay(
-        _ commits: [StoredCommit],
-        completion: @escaping @Sendable ([Commit]) -> Void
-    )
-
-    func withdraw(
-        after revision: Revision,
-        _ reason: Withdrawal,
-        completion: @escaping @Sendable () -> Void
-    )
+    /// Inlined where the strategy is known.
+    @inline(__always)
+    init(_ store: HookedStore<some Strategy>) {
+        look = { (name, scope, observer, completion) throws(BacklogFull) in
+            try store.look(name, in: scope, observer: observer, completion: completion)
+        }
+        execute = { (change, time, observer, receiver) throws(BacklogFull) in
+            try store.execute(change, at: time, observer: observer, receiver: receiver)
+        }
+        list = { store.list($0, observer: $1, completion: $2) }
+        snapshot = { store.snapshot(completion: $0) }
+        usage = { store.usage }
+        quotaUsage = { store.quotaUsage }
+        load = { store.load($0, completion: $1) }
+        replay = { store.replay($0, completion: $1) }
+        withdraw = { store.withdraw(after: $0, $1, completion: $2) }
+    }
 }
 
 /// A receiver without its type.
@@ -121,5 +111,3 @@ struct AnyReceiver: DecisionReceiver {
         base.note(for: commit)
     }
 }
-
-extension HookedStore: ErasedStore {}

@@ -18,9 +18,12 @@ final class StateAge: Sendable {
         /// The state is that of this service alone.
         static let none = Self(nanoseconds: .max, revision: 0)
 
-        /// The seconds since then, rounded up to a millisecond.
+        /// The time since then, rounded up.
+        var ageMilliseconds: UInt64 { (ageNanoseconds + 999_999) / 1_000_000 }
+
+        /// That in seconds.
         var ageText: String {
-            let milliseconds = (ageNanoseconds + 999_999) / 1_000_000
+            let milliseconds = ageMilliseconds
             let rest = "\(milliseconds % 1000)"
             return "\(milliseconds / 1000)."
                 + String(repeating: "0", count: 3 - rest.count) + rest

@@ -140,7 +140,7 @@ struct StoreRouteMaker: StrategyVisitor {
             hook: data.hook
         )
         meter?.observeBacklog { store.backlogCount }
-        return serve(store, data).map { made in
+        return serve(ErasedStore(store), data).map { made in
             var made = made
             if isAsynchronous { made.fullestBacklog = { store.fullestBacklogCount } }
             return made
@@ -168,7 +168,7 @@ struct StoreRouteMaker: StrategyVisitor {
     }
 
     private func serve(
-        _ box: any ErasedStore,
+        _ box: ErasedStore,
         _ data: DurableData
     ) -> Output {
         var keys = IdentityTable(configuration.idempotency)
@@ -192,14 +192,14 @@ struct StoreRouteMaker: StrategyVisitor {
         if let cluster { return serve(box, data, cluster, keys) }
         let persistence = data.persistence
         let store = DurableStore(box: box, acceptsWrites: { persistence.acceptsWrites })
-        let made = serve(store, { box.usage }, quotaUsage: { box.quotaUsage })
+        let made = serve(store, box.usage, quotaUsage: box.quotaUsage)
         // They came by no commit.
         expiries.rebuild()
         return .success(made)
     }
 
     private func serve(
-        _ box: any ErasedStore,
+        _ box: ErasedStore,
         _ data: DurableData,
         _ cluster: Cluster,
         _ keys: IdentityTable?
@@ -209,8 +209,8 @@ struct StoreRouteMaker: StrategyVisitor {
             let store = ClusteredStore(box: box, replica: replica)
             let made = serve(
                 store,
-                { box.usage },
-                quotaUsage: { box.quotaUsage },
+                box.usage,
+                quotaUsage: box.quotaUsage,
                 isJournaled: true
             )
             expiries.rebuild()

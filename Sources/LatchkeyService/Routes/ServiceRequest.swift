@@ -97,7 +97,7 @@ struct ServiceRequest: Sendable {
     @inline(__always)
     func addAge(to answer: inout ResponseFields) {
         if level != .none {
-            answer.add("Latchkey-Age", text: level.ageText)
+            answer.add("Latchkey-Age", thousandths: level.ageMilliseconds)
         }
     }
 
