@@ -147,7 +147,7 @@ static bool send_output(latchkey_rpc_channel *channel) {
             latchkey_rpc_write(&channel->transport, channel->output + channel->output_start,
                                channel->output_count - channel->output_start);
         if (count < 0) {
-            return errno == EAGAIN || errno == EINTR || fail(channel, "send", strerror(errno));
+            return errno == EAGAIN || errno == EINTR || latchkey_rpc_fail(channel, "send");
         }
         channel->output_start += (size_t)count;
         if (channel->output_start == channel->output_count) {
@@ -162,12 +162,18 @@ static bool receive_input(latchkey_rpc_channel *channel) {
     do {
         ssize_t count = latchkey_rpc_read(&channel->transport, channel->input, INPUT_BYTES);
         if (count < 0) {
-            return errno == EAGAIN || errno == EINTR || fail(channel, "receive", strerror(errno));
+            return errno == EAGAIN || errno == EINTR || latchkey_rpc_fail(channel, "receive");
         }
         if (count == 0) {
-            return fail(channel, "receive", "the server has closed the connection");
+            // So does a server of TLS with what it cannot read.
+            bool may_want_tls = !channel->has_heard && !channel->options.is_encrypted;
+            return fail(channel, "receive",
+                        may_want_tls ? "the server has closed the connection at once: "
+                                       "does its address begin with https?"
+                                     : "the server has closed the connection");
         }
         channel->pinged = 0;
+        channel->has_heard = true;
         ssize_t taken = nghttp2_session_mem_recv(channel->session, channel->input, (size_t)count);
         if (taken < 0) {
             return fail(channel, "HTTP/2", nghttp2_strerror((int)taken));

@@ -22,6 +22,8 @@ struct transport {
     int socket;
     gnutls_session_t session;
     gnutls_certificate_credentials_t credentials;
+    /* The last error of GnuTLS. */
+    int code;
 };
 
 struct call {
@@ -79,6 +81,7 @@ struct latchkey_rpc_channel {
     /* Whether it takes no more calls. */
     bool is_gone;
     struct call *calls;
+    bool has_heard;
     int64_t heard;
     int64_t pinged;
     uint8_t *output;
@@ -98,6 +101,10 @@ void latchkey_rpc_disconnect(struct transport *transport);
 /* As send(2) and recv(2): 0 of the latter is the end, and -1 with EAGAIN asks to wait. */
 ssize_t latchkey_rpc_write(struct transport *transport, const uint8_t *bytes, size_t count);
 ssize_t latchkey_rpc_read(struct transport *transport, uint8_t *bytes, size_t count);
+
+/* Keeps why the last one of these two has failed: a server that wants another certificate says so
+ * behind the handshake (TLS 1.3). Returns false. */
+bool latchkey_rpc_fail(latchkey_rpc_channel *channel, const char *what);
 
 /* Whether bytes were read from the socket that latchkey_rpc_read has not given yet. */
 bool latchkey_rpc_has_buffered(struct transport *transport);

@@ -28,6 +28,29 @@ static bool fail(latchkey_rpc_channel *channel, const char *what, const char *wh
     return false;
 }
 
+/* Why a call of GnuTLS has failed. `text` is for a sentence that must be kept meanwhile. */
+static const char *why(gnutls_session_t session, int code, char *text) {
+    if (code == GNUTLS_E_FATAL_ALERT_RECEIVED) {
+        // The alerts about certificates are what a server says that wants another one.
+        const char *name = gnutls_alert_get_name(gnutls_alert_get(session));
+        snprintf(text, REASON_BYTES, "the server refuses: %s", name != NULL ? name : "an alert");
+        return text;
+    }
+    gnutls_datum_t sentences = {NULL, 0};
+    if (code == GNUTLS_E_CERTIFICATE_VERIFICATION_ERROR &&
+        gnutls_certificate_verification_status_print(gnutls_session_get_verify_cert_status(session),
+                                                     GNUTLS_CRT_X509, &sentences, 0) == 0) {
+        size_t count = sentences.size;
+        while (count > 0 && (sentences.data[count - 1] == ' ' || sentences.data[count - 1] == 0)) {
+            count--;
+        }
+        snprintf(text, REASON_BYTES, "%.*s", (int)count, (char *)sentences.data);
+        gnutls_free(sentences.data);
+        return text;
+    }
+    return gnutls_strerror(code);
+}
+
 static int64_t left(int64_t deadline) {
     int64_t now = latchkey_rpc_now();
     return deadline > now ? deadline - now : 0;
@@ -136,7 +159,8 @@ static bool shake_hands(latchkey_rpc_channel *channel, int64_t deadline) {
     }
     while ((code = gnutls_handshake(transport->session)) != GNUTLS_E_SUCCESS) {
         if (gnutls_error_is_fatal(code)) {
-            return fail(channel, "TLS", gnutls_strerror(code));
+            char text[REASON_BYTES];
+            return fail(channel, "TLS", why(transport->session, code, text));
         }
         short events = gnutls_record_get_direction(transport->session) == 0 ? POLLIN : POLLOUT;
         int64_t rest = left(deadline);
@@ -183,10 +207,11 @@ void latchkey_rpc_disconnect(struct transport *transport) {
     }
 }
 
-static ssize_t checked(ssize_t code) {
+static ssize_t checked(struct transport *transport, ssize_t code) {
     if (code >= 0) {
         return code;
     }
+    transport->code = (int)code;
     errno =
         code == GNUTLS_E_AGAIN || code == GNUTLS_E_INTERRUPTED || !gnutls_error_is_fatal((int)code)
             ? EAGAIN
@@ -197,13 +222,22 @@ static ssize_t checked(ssize_t code) {
 ssize_t latchkey_rpc_write(struct transport *transport, const uint8_t *bytes, size_t count) {
     return transport->session == NULL
                ? send(transport->socket, bytes, count, MSG_NOSIGNAL)
-               : checked(gnutls_record_send(transport->session, bytes, count));
+               : checked(transport, gnutls_record_send(transport->session, bytes, count));
 }
 
 ssize_t latchkey_rpc_read(struct transport *transport, uint8_t *bytes, size_t count) {
     return transport->session == NULL
                ? recv(transport->socket, bytes, count, 0)
-               : checked(gnutls_record_recv(transport->session, bytes, count));
+               : checked(transport, gnutls_record_recv(transport->session, bytes, count));
+}
+
+bool latchkey_rpc_fail(latchkey_rpc_channel *channel, const char *what) {
+    struct transport *transport = &channel->transport;
+    if (errno != EPROTO || transport->session == NULL) {
+        return fail(channel, what, strerror(errno));
+    }
+    char text[REASON_BYTES];
+    return fail(channel, "TLS", why(transport->session, transport->code, text));
 }
 
 bool latchkey_rpc_has_buffered(struct transport *transport) {

@@ -100,16 +100,7 @@ enum ServeCommand {
             "--data has no meaning with --follow: a replica takes its state from the leader. "
                 + "Leave out one of them."
         )
-        let ofCluster = ClusterSettings.settings.map(\.name).filter { $0 != "cluster" }
-        needs(ofCluster, "cluster", configuration.cluster.isOn)
-        require(
-            !configuration.cluster.isOn || !configuration.persistence.path.isEmpty,
-            "--cluster needs --data: the state is in the folder, and the log has only what is new."
-        )
-        require(
-            !configuration.cluster.isOn || !configuration.follow.isOn,
-            "--cluster has no meaning with --follow. Leave out one of them."
-        )
+        mistakes += clusterMistakes(in: configuration, values)
         let access = configuration.access
         if access.tokenFile.isEmpty {
             needs(["open", "session-seconds"], "token-file", false)
@@ -134,5 +125,36 @@ enum ServeCommand {
         )
         needs(["record-sample", "record-bytes"], "record", !configuration.recording.path.isEmpty)
         return mistakes
+    }
+
+    private static func clusterMistakes(
+        in configuration: ServiceConfiguration,
+        _ values: FlagValues
+    ) -> [UsageError] {
+        let cluster = configuration.cluster
+        let given = ClusterSettings.settings.map(\.name).filter { values.isGiven($0) }
+        var sentences: [String] = []
+        if !cluster.isOn {
+            sentences += given.filter { $0 != "cluster" }
+                .map { "--\($0) has no meaning without --cluster." }
+        } else if configuration.persistence.path.isEmpty {
+            sentences.append(
+                "--cluster needs --data: the state is in the folder, and the log has only what is "
+                    + "new."
+            )
+        }
+        if cluster.isOn, configuration.follow.isOn {
+            sentences.append("--cluster has no meaning with --follow. Leave out one of them.")
+        }
+        if !cluster.isEncrypted {
+            // The operator expects TLS, and would not have it.
+            let ofTLS = ["cluster-ca", "cluster-certificate", "cluster-key"]
+            sentences += ofTLS.filter(given.contains)
+                .map { "--\($0) needs addresses in --cluster that all begin with https://." }
+        }
+        if cluster.certificate.isEmpty != cluster.key.isEmpty {
+            sentences.append("--cluster-certificate and --cluster-key need each other.")
+        }
+        return sentences.map { UsageError($0) }
     }
 }

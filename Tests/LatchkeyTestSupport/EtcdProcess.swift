@@ -10,22 +10,54 @@ public final class EtcdProcesses: @unchecked Sendable {
         let reason: String
     }
 
+    /// What members show their clients, and whom they let in: files in PEM.
+    public struct Encryption: Sendable {
+        let certificate: String
+        let key: String
+        let authority: String
+
+        /// Clients must show a certificate of the authority.
+        public init(certificate: String, key: String, authority: String) {
+            self.certificate = certificate
+            self.key = key
+            self.authority = authority
+        }
+
+        var flags: [String] {
+            [
+                "--cert-file", certificate, "--key-file", key, "--client-cert-auth",
+                "--trusted-ca-file", authority,
+            ]
+        }
+    }
+
     private struct Member {
         let clientPort: UInt16
+        let healthPort: UInt16
         let peerPort: UInt16
         var process: Process?
     }
 
     private let folder: TemporaryFolder
     private let flags: [String]
+    private let scheme: String
     private var members: [Member]
 
     /// Starts a cluster, and waits until each member has a leader.
-    public init(members count: Int = 1, flags: [String] = []) throws {
+    public init(
+        members count: Int = 1,
+        flags: [String] = [],
+        encryption: Encryption? = nil
+    ) throws {
         folder = try TemporaryFolder()
-        self.flags = flags
+        self.flags = flags + (encryption?.flags ?? [])
+        scheme = encryption == nil ? "http" : "https"
         members = try (0..<count).map { _ in
-            Member(clientPort: try Self.freePort(), peerPort: try Self.freePort())
+            Member(
+                clientPort: try Self.freePort(),
+                healthPort: try Self.freePort(),
+                peerPort: try Self.freePort()
+            )
         }
         for index in members.indices { try start(index) }
         for index in members.indices { try awaitHealth(index) }
@@ -41,7 +73,7 @@ public final class EtcdProcesses: @unchecked Sendable {
     }
 
     /// The addresses of all members, for clients.
-    public var addresses: [String] { members.map { "http://127.0.0.1:\($0.clientPort)" } }
+    public var addresses: [String] { members.map { "\(scheme)://127.0.0.1:\($0.clientPort)" } }
 
     /// Sends a signal to a member.
     public func signal(_ index: Int, _ signal: Int32) {
@@ -58,14 +90,17 @@ public final class EtcdProcesses: @unchecked Sendable {
         let member = members[index]
         let process = Process()
         process.executableURL = URL(fileURLWithPath: ".build-tools/bin/etcd")
-        let client = "http://127.0.0.1:\(member.clientPort)"
+        let client = "\(scheme)://127.0.0.1:\(member.clientPort)"
         let cluster = members.enumerated()
             .map { "m\($0.offset)=http://127.0.0.1:\($0.element.peerPort)" }
             .joined(separator: ",")
         process.arguments =
             [
                 "--name", "m\(index)", "--data-dir", "\(folder.path)/m\(index)",
-                "--listen-client-urls", client, "--advertise-client-urls", client,
+                // The other address is in no certificate.
+                "--listen-client-urls", "\(client),\(scheme)://127.0.0.2:\(member.clientPort)",
+                "--advertise-client-urls", client,
+                "--listen-metrics-urls", "http://127.0.0.1:\(member.healthPort)",
                 "--listen-peer-urls", "http://127.0.0.1:\(member.peerPort)",
                 "--initial-advertise-peer-urls", "http://127.0.0.1:\(member.peerPort)",
                 "--initial-cluster", cluster, "--log-level", "error",
@@ -80,7 +115,7 @@ public final class EtcdProcesses: @unchecked Sendable {
     public func awaitHealth(_ index: Int) throws {
         let end = ContinuousClock.now + .seconds(30)
         while ContinuousClock.now < end {
-            let client = try? HTTPClient(port: members[index].clientPort)
+            let client = try? HTTPClient(port: members[index].healthPort)
             if let answer = try? client?.request("GET", "/health"),
                 answer.text.contains("\"true\"")
             {
@@ -93,7 +128,7 @@ public final class EtcdProcesses: @unchecked Sendable {
     }
 
     /// A port that was free a moment ago: etcd takes none of the system's choice.
-    private static func freePort() throws -> UInt16 {
+    public static func freePort() throws -> UInt16 {
         let descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         defer { close(descriptor) }
         var address = sockaddr_in()

@@ -19,6 +19,9 @@ package struct ClusterSettings: Sendable, Equatable {
 
     /// Whether the service is a replica of a cluster.
     package var isOn: Bool { !servers.isEmpty }
+
+    /// Whether each address is one of TLS.
+    package var isEncrypted: Bool { servers.allSatisfy(\.isEncrypted) }
 }
 
 extension ClusterSettings: Configurable {

@@ -1,0 +1,171 @@
+import Foundation
+import LatchkeyTestSupport
+import Testing
+
+/// The certificates of a cluster, as files.
+private struct ClusterCertificates {
+    let folder: TemporaryFolder
+    let encryption: EtcdProcesses.Encryption
+
+    init() throws {
+        folder = try TemporaryFolder()
+        let authority = TestCertificate("authority", isAuthority: true)
+        let other = TestCertificate("other", isAuthority: true)
+        let certificates = [
+            "authority": authority,
+            "other": other,
+            "server": TestCertificate("etcd", signedBy: authority),
+            "client": TestCertificate("replica", isForClients: true, signedBy: authority),
+            "stranger": TestCertificate("replica", isForClients: true, signedBy: other),
+            "expired": TestCertificate(
+                "replica",
+                isForClients: true,
+                signedBy: authority,
+                endsIn: -60
+            ),
+        ]
+        for (name, certificate) in certificates {
+            for (kind, text) in [("pem", certificate.certificate), ("key", certificate.key)] {
+                let path = "\(folder.path)/\(name).\(kind)"
+                try text.write(toFile: path, atomically: true, encoding: .utf8)
+            }
+        }
+        encryption = EtcdProcesses.Encryption(
+            certificate: "\(folder.path)/server.pem",
+            key: "\(folder.path)/server.key",
+            authority: "\(folder.path)/authority.pem"
+        )
+    }
+
+    /// The flags of a replica that shows a certificate, or none.
+    func flags(_ client: String? = "client", authority: String = "authority") -> [String] {
+        ["--cluster-ca", "\(folder.path)/\(authority).pem"]
+            + (client.map {
+                [
+                    "--cluster-certificate", "\(folder.path)/\($0).pem", "--cluster-key",
+                    "\(folder.path)/\($0).key",
+                ]
+            } ?? [])
+    }
+}
+
+/// `--cluster` with https addresses: etcd and its replicas know each other by certificates.
+@Suite(.timeLimit(.minutes(5)), .serialized)
+struct ClusterEncryptionTests {
+    @Test func `replicas write, watch and go on without a member over TLS`() async throws {
+        try await offPool {
+            let certificates = try ClusterCertificates()
+            let etcd = try EtcdProcesses(members: 3, encryption: certificates.encryption)
+            let replicas = try ReplicaSet(etcd, flags: certificates.flags())
+            let watch = try EventStreamClient(port: replicas.sites[2].port, "/v1/watch?name=a")
+            // More than one record of TLS, and than one frame.
+            let long = "\"\(String(repeating: "x", count: 200_000))\""
+            for (number, site) in replicas.sites.enumerated() {
+                #expect(try site.ask("PUT", "/v1/properties/long\(number)", long).status == 201)
+                #expect(try site.ask("PUT", "/v1/properties/a", "\(number)").status < 300)
+                #expect(try watch.next()?.data.contains("\"value\":\(number)") == true)
+            }
+            for member in 0..<3 {
+                etcd.signal(member, SIGKILL)
+                for site in replicas.sites {
+                    try ReplicaSet.eventually("writes go on", seconds: 10) {
+                        try site.ask("PUT", "/v1/properties/b", "\(member)").status < 300
+                    }
+                }
+                try etcd.start(member)
+                try etcd.awaitHealth(member)
+            }
+            #expect(try replicas.awaitSame().contains(#""name":"long2""#))
+            #expect(replicas.endAll())
+        }
+    }
+
+    /// What a replica is given, and what it says of it.
+    private struct Mistake: CustomTestStringConvertible, Sendable {
+        let testDescription: String
+        var client: String? = "client"
+        var authority = "authority"
+        var scheme = "https"
+        var host = "127.0.0.1"
+        let sentence: String
+
+        static let all = [
+            Self(
+                testDescription: "no certificate",
+                client: nil,
+                sentence: "TLS: the server refuses: Certificate is bad"
+            ),
+            Self(
+                testDescription: "a certificate of another authority",
+                client: "stranger",
+                sentence: "TLS: the server refuses: Certificate is bad"
+            ),
+            Self(
+                testDescription: "a certificate that has expired",
+                client: "expired",
+                sentence: "TLS: the server refuses: Certificate is bad"
+            ),
+            Self(
+                testDescription: "a server of another authority",
+                authority: "other",
+                sentence: "TLS: The certificate is NOT trusted. The certificate issuer is unknown."
+            ),
+            Self(
+                testDescription: "a server of another name",
+                host: "127.0.0.2",
+                sentence: "The name in the certificate does not match the expected."
+            ),
+            Self(
+                testDescription: "an address without TLS",
+                scheme: "http",
+                sentence: "does its address begin with https?"
+            ),
+        ]
+    }
+
+    @Test(arguments: Mistake.all)
+    private func `a replica that does not fit says why, and starts when it does`(
+        mistake: Mistake
+    ) async throws {
+        try await offPool {
+            let certificates = try ClusterCertificates()
+            let etcd = try EtcdProcesses(encryption: certificates.encryption)
+            let folder = try TemporaryFolder()
+            let clientPort = etcd.addresses[0].split(separator: ":")[2]
+            let site = Site(port: try EtcdProcesses.freePort())
+            let flags =
+                mistake.scheme == "http"
+                ? [] : certificates.flags(mistake.client, authority: mistake.authority)
+            let program = try Program(
+                [
+                    "serve", "--port", "\(site.port)", "--data", folder.path, "--cluster",
+                    "\(mistake.scheme)://\(mistake.host):\(clientPort)",
+                ] + flags
+            )
+            var last = ""
+            try ReplicaSet.eventually("it says why") {
+                guard let answer = try? site.ask("GET", "/readyz?verbose") else { return false }
+                last = answer.text
+                return answer.status == 503 && last.contains("connecting")
+                    && last.contains(mistake.sentence)
+            }
+            #expect(program.endAndFinish().errors.contains(mistake.sentence), "\(last)")
+        }
+    }
+
+    @Test func `certificates without TLS, and half a pair, are refused at the start`()
+        async throws
+    {
+        let start = ["serve", "--data", "/nonexistent", "--cluster"]
+        let plain = try await Program.result(
+            of: start + ["https://a,http://b", "--cluster-ca", "/nonexistent"]
+        )
+        #expect(plain.status == 2)
+        #expect(plain.errors.contains("--cluster-ca needs addresses in --cluster that all begin"))
+        let half = try await Program.result(
+            of: start + ["https://a", "--cluster-certificate", "/nonexistent"]
+        )
+        #expect(half.status == 2)
+        #expect(half.errors.contains("--cluster-certificate and --cluster-key need each other"))
+    }
+}
