@@ -132,6 +132,8 @@ package indirect enum Refusal: Error, Hashable, Sendable {
     case valueTooLarge
     /// The steps would read and write more bytes than a transaction can, or remove too much.
     case transactionTooLarge
+    /// The change is longer than the log of a cluster takes.
+    case changeTooLong
     /// The name of a claim would be longer than a name can be.
     case claimNameTooLong
     /// What the transaction waits for is not there yet.

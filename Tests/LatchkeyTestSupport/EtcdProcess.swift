@@ -1,4 +1,4 @@
-internal import Foundation
+public import Foundation
 internal import Glibc
 
 /// A cluster of etcd, whose members are processes on loopback.
@@ -59,8 +59,7 @@ public final class EtcdProcesses: @unchecked Sendable {
                 peerPort: try Self.freePort()
             )
         }
-        for index in members.indices { try start(index) }
-        for index in members.indices { try awaitHealth(index) }
+        try startAll()
     }
 
     deinit {
@@ -75,6 +74,17 @@ public final class EtcdProcesses: @unchecked Sendable {
     /// The addresses of all members, for clients.
     public var addresses: [String] { members.map { "\(scheme)://127.0.0.1:\($0.clientPort)" } }
 
+    /// Asks a member by its JSON gateway, which is there without TLS, and takes 200 only.
+    @discardableResult
+    public func ask(_ index: Int = 0, _ path: String, _ body: String = "{}") throws -> Data {
+        let client = try HTTPClient(port: members[index].clientPort)
+        let answer = try client.request("POST", path, body: Array(body.utf8))
+        guard answer.status == 200 else {
+            throw Failure(reason: "\(path) is answered with \(answer.status): \(answer.text)")
+        }
+        return Data(answer.body)
+    }
+
     /// Sends a signal to a member.
     public func signal(_ index: Int, _ signal: Int32) {
         guard let process = members[index].process else { return }
@@ -82,6 +92,29 @@ public final class EtcdProcesses: @unchecked Sendable {
         if signal == SIGKILL || signal == SIGTERM {
             process.waitUntilExit()
             members[index].process = nil
+        }
+    }
+
+    /// Ends all members.
+    public func stopAll() {
+        for index in members.indices { signal(index, SIGTERM) }
+    }
+
+    /// Starts all members, and waits until each has a leader.
+    public func startAll() throws {
+        for index in members.indices { try start(index) }
+        for index in members.indices { try awaitHealth(index) }
+    }
+
+    /// Puts a copy of the data of all members aside, or back in its place; none may run.
+    public func copyData(back: Bool = false) throws {
+        for index in members.indices {
+            let (data, copy) = ("\(folder.path)/m\(index)", "\(folder.path)/copy\(index)")
+            if back { try FileManager.default.removeItem(atPath: data) }
+            try FileManager.default.copyItem(
+                atPath: back ? copy : data,
+                toPath: back ? data : copy
+            )
         }
     }
 

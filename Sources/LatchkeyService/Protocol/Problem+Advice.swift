@@ -119,8 +119,9 @@ extension Problem {
             "Nothing was changed. Try again after the time in Retry-After. Reads still work; "
                 + "/readyz?verbose and the log say what is wrong."
         case .diskFull:
-            "Nothing was changed. Make room in the file system of --data. Reads still work, and "
-                + "writes go on by themselves."
+            "Nothing was changed. Make room in the file system of --data, or in etcd if the "
+                + "server is a replica of a cluster. Reads still work, and writes go on by "
+                + "themselves."
         case .draining:
             "Try again after the time in Retry-After; another process may then serve."
         case .storeFull:

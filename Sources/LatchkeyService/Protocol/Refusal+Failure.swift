@@ -25,6 +25,12 @@ extension Refusal {
             return RequestFailure(.valueTooLarge)
         case .transactionTooLarge:
             return RequestFailure(.transactionTooLarge)
+        case .changeTooLong:
+            return RequestFailure(
+                .bodyTooLarge,
+                "Nothing was changed. A change of a replica of a cluster has at most 1.5 MB, names "
+                    + "and values together. Send shorter values, or fewer at once."
+            )
         case .claimNameTooLong:
             return RequestFailure(
                 .valueTooLarge,

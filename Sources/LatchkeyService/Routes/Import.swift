@@ -176,6 +176,7 @@ final class Import: BodyReader, @unchecked Sendable {
                     line: lineNumber + 1
                 )
             }
+            guard batch.fits(count) else { return true }
             let part = unsafe UnsafeRawBufferPointer(rebasing: rest[..<count])
             readByteCount += count
             if unsafe end != nil {
@@ -324,7 +325,7 @@ final class Import: BodyReader, @unchecked Sendable {
     }
 
     private func startBatch() {
-        batch = ImportBatch()
+        batch = batch.next()
     }
 }
 

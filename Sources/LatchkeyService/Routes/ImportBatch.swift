@@ -24,6 +24,8 @@ final class ImportBatch: @unchecked Sendable {
     ///
     /// They can be much longer than the lines: what is between them is kept, too.
     static let heldByteCountMax = 1 << 20
+    /// Several lines have no more bytes together: the log of a cluster bounds changes.
+    static let byteCountMax = 1 << 20
 
     private(set) var lineCount = 0
     /// The number of the first line in the body, counted from 1.
@@ -41,6 +43,20 @@ final class ImportBatch: @unchecked Sendable {
     func isFull(_ limits: ImportLimits) -> Bool {
         lineCount >= limits.batchLineCount || byteCount >= limits.lineByteCountMax
             || heldByteCount >= Self.heldByteCountMax
+    }
+
+    /// Whether a line, or more of the open one, fits.
+    ///
+    /// Any line fits an empty batch.
+    func fits(_ count: Int) -> Bool {
+        lineCount == 0 || byteCount + openByteCount + count <= Self.byteCountMax
+    }
+
+    /// The next batch, which begins with what is open in this one.
+    func next() -> ImportBatch {
+        let next = ImportBatch()
+        swap(&next.open, &open)
+        return next
     }
 
     /// Keeps the beginning of a line, or more of it, whose end comes with a later buffer.
