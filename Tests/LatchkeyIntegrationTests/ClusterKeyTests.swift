@@ -134,7 +134,7 @@ struct ClusterKeyTests {
             }
             // One of them has the keys from the one that it is seeded by.
             cluster.end(1, SIGTERM)
-            try cluster.compactLog(cluster.sites[0])
+            try cluster.forget()
             try cluster.removeData(1)
             try cluster.start(1)
             for index in 0..<3 { try self.repeatAll(cluster.sites[index], first, "anew \(index)") }

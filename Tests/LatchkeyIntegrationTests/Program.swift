@@ -72,7 +72,8 @@ final class Program: @unchecked Sendable {
             let address = line.split(separator: " ").first(where: { $0.contains("://") }),
             let port = address.split(separator: ":").last.flatMap({ UInt16($0) })
         else {
-            throw ProgramError(description: "unexpected first line: \(line)")
+            let reason = line.isEmpty ? finish().errors : line
+            throw ProgramError(description: "unexpected first line: \(reason)")
         }
         EncryptedPorts.set(port, isEncrypted: address.hasPrefix("https"))
         return port

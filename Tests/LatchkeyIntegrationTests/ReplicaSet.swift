@@ -39,8 +39,8 @@ final class ReplicaSet: @unchecked Sendable {
 
     private func arguments(_ index: Int, port: UInt16) -> [String] {
         [
-            "serve", "--log-level", "error", "--port", "\(port)", "--data",
-            "\(folder.path)/\(index)", "--cluster", etcd.addresses.joined(separator: ","),
+            "serve", "--log-level", "error", "--port", "\(port)", "--data", data(index),
+            "--cluster", etcd.addresses.joined(separator: ","),
             "--cluster-name", name,
         ] + flags
     }
@@ -80,6 +80,48 @@ final class ReplicaSet: @unchecked Sendable {
         try Self.awaitReady(sites[index])
     }
 
+    /// Ends a replica, and starts it again.
+    func restart(_ index: Int, _ more: [String] = []) throws {
+        end(index, SIGTERM)
+        try start(index, more)
+    }
+
+    /// A metric without labels.
+    func metric(_ name: String, at index: Int) throws -> String? {
+        try sites[index].ask("GET", "/metrics").text.split(separator: "\n")
+            .first { $0.hasPrefix(name + " ") }?
+            .split(separator: " ").last.map(String.init)
+    }
+
+    /// What etcd's JSON gateway answers.
+    private struct Records: Decodable {
+        struct Record: Decodable {
+            let value: Data
+        }
+
+        let kvs: [Record]?
+    }
+
+    /// Has etcd forget all before the first replica's place, once that has said that its files
+    /// have it.
+    func forget() throws {
+        let place = try metric("latchkey_cluster_log_place", at: 0) ?? "none"
+        try Self.eventually("the replica has said where it is") {
+            let key = Data("/latchkey/replicas/".utf8).base64EncodedString()
+            let end = Data("/latchkey/replicas0".utf8).base64EncodedString()
+            let question = #"{"key":"\#(key)","range_end":"\#(end)"}"#
+            let answer = try etcd.ask(0, "/v3/kv/range", question)
+            let kvs = try JSONDecoder().decode(Records.self, from: answer).kvs ?? []
+            return kvs.contains {
+                String(decoding: $0.value, as: UTF8.self).contains("\"place\":\(place)")
+            }
+        }
+        try etcd.ask(0, "/v3/kv/compaction", "{\"revision\":\"\(place)\"}")
+    }
+
+    /// Where a replica has its data.
+    func data(_ index: Int) -> String { "\(folder.path)/\(index)" }
+
     /// Starts one more replica, without data; it is given its own address.
     func add(_ more: [String] = []) throws {
         let index = programs.count
@@ -96,12 +138,12 @@ final class ReplicaSet: @unchecked Sendable {
 
     /// Removes what a replica has on its disk.
     func removeData(_ index: Int) throws {
-        try FileManager.default.removeItem(atPath: "\(folder.path)/\(index)")
+        try FileManager.default.removeItem(atPath: data(index))
     }
 
     /// Puts a copy of a replica's data aside, or back in its place.
     func copyData(_ index: Int, back: Bool = false) throws {
-        let (data, copy) = ("\(folder.path)/\(index)", "\(folder.path)/copy-\(index)")
+        let (data, copy) = (data(index), "\(folder.path)/copy-\(index)")
         if back { try FileManager.default.removeItem(atPath: data) }
         try FileManager.default.copyItem(atPath: back ? copy : data, toPath: back ? data : copy)
     }

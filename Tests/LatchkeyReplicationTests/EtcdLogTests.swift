@@ -148,6 +148,17 @@ struct EtcdLogTests {
         }
     }
 
+    private static func compact(_ client: EtcdClient, _ revision: UInt64) {
+        let isDone = DispatchSemaphore(value: 0)
+        client.send(
+            "/etcdserverpb.KV/Compact",
+            EtcdRequest.compact(revision),
+            .put,
+            timeout: .seconds(5)
+        ) { _ in isDone.signal() }
+        isDone.wait()
+    }
+
     @Test func `what is compacted is told, and so is a log that went back`() async throws {
         try await offPool {
             let etcd = try EtcdProcesses()
@@ -155,14 +166,7 @@ struct EtcdLogTests {
             for number in UInt8(0)..<10 { #expect(Self.append(log, [number]) == .appended) }
             let end = try #require(Self.end(log))
             let client = EtcdClient(etcd.addresses.compactMap { EtcdServer($0) }, EtcdTrust())
-            let isDone = DispatchSemaphore(value: 0)
-            client.send(
-                "/etcdserverpb.KV/Compact",
-                EtcdRequest.compact(end.number - 2),
-                .put,
-                timeout: .seconds(5)
-            ) { _ in isDone.signal() }
-            isDone.wait()
+            Self.compact(client, end.number - 2)
             let (compacted, enough, ahead) = (Followed(), Followed(), Followed())
             log.follow(after: .start) { compacted.add($0) }
             #expect(
@@ -172,11 +176,33 @@ struct EtcdLogTests {
             )
             log.follow(after: LogPlace(end.number - 3)) { enough.add($0) }
             #expect(enough.wait { $0.entries.count == 3 })
-            log.follow(after: LogPlace(end.number + 5)) { ahead.add($0) }
+            // Nothing is missed, although etcd has forgotten all.
+            let other = Self.log(etcd, key: "other")
+            #expect(Self.append(other, [1]) == .appended)
+            Self.compact(client, end.number + 1)
+            let (level, new) = (Followed(), Followed())
+            log.follow(after: end) { level.add($0) }
+            #expect(
+                level.wait {
+                    $0.all.contains {
+                        if case .last(let place, let bytes) = $0 {
+                            place == end && bytes == [9]
+                        } else {
+                            false
+                        }
+                    }
+                }
+            )
+            let empty = Self.log(etcd, key: "empty")
+            empty.follow(after: .start) { new.add($0) }
+            #expect(Self.append(log, [10]) == .appended && Self.append(empty, [0]) == .appended)
+            #expect(level.wait { $0.entries == [[10]] } && new.wait { $0.entries == [[0]] })
+            let last = try #require(level.places.last)
+            log.follow(after: LogPlace(end.number + 9)) { ahead.add($0) }
             #expect(
                 ahead.wait {
                     $0.all.contains {
-                        if case .wentBack(let place) = $0 { place == end } else { false }
+                        if case .wentBack(let place) = $0 { place == last } else { false }
                     }
                 }
             )

@@ -151,6 +151,10 @@ final class MemoryLog: Sendable {
         guard place.number <= UInt64(end) else {
             return queue.async { receive(.wentBack(end: LogPlace(UInt64(end)))) }
         }
+        if place != .start {
+            let last = entries[Int(place.number) - 1]
+            queue.async { receive(.last(place, last)) }
+        }
         queue.async { receive(.connected) }
         deliver()
     }

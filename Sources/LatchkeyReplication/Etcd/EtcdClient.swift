@@ -158,6 +158,9 @@ enum EtcdFailure: Error, Equatable, Sendable {
         self = .status(status)
     }
 
+    /// Whether etcd has forgotten the revision that was asked for.
+    var isCompacted: Bool { reason.contains("required revision has been compacted") }
+
     /// For messages.
     var reason: String {
         switch self {

@@ -14,6 +14,8 @@ internal import LatchkeySync
 package final class EtcdLog: ReplicatedLog {
     private struct Following: Sendable {
         var place: LogPlace
+        /// The revision of etcd from which the next watch delivers.
+        var from: UInt64 = 0
         let receive: @Sendable (LogEvent) -> Void
         /// Counts the watches, so that what a former one sends is known.
         var generation: UInt64 = 0
@@ -102,7 +104,7 @@ package final class EtcdLog: ReplicatedLog {
         let generation = now.generation
         let cancel = client.stream(
             Self.watch,
-            EtcdRequest.watch(key, from: now.place.number + 1),
+            EtcdRequest.watch(key, from: now.from),
             take: { [weak self] message in
                 self?.enqueue { $0.take(message, generation) }
             },
@@ -121,31 +123,65 @@ package final class EtcdLog: ReplicatedLog {
 
     /// A log that ends before the place is another one, or was restored from an earlier backup.
     private func check(_ now: Following) {
-        let request = EtcdRequest.range(key, isKeysOnly: true)
-        client.send(Self.range, request, .range, timeout: Self.endTimeout) { [weak self] result in
-            self?.enqueue { log in
-                switch result {
-                case .failure(let failure): log.ends(failure, now.generation)
-                case .success(let answer): log.checked(answer, now)
-                }
+        ask(EtcdRequest.range(key)) { log, result in
+            let answer: EtcdAnswer
+            switch result {
+            case .success(let success): answer = success
+            case .failure(let failure): return log.ends(failure, now.generation)
+            }
+            let end = LogPlace(answer.values.first?.modified ?? 0)
+            if end < now.place {
+                if log.isCurrent(now) { now.receive(.wentBack(end: end)) }
+            } else if end == now.place {
+                // All between is other keys', and etcd can have forgotten it.
+                log.checked(answer.values.first, from: answer.header.revision + 1, now)
+            } else if now.place == .start {
+                log.checked(nil, from: 1, now)
+            } else {
+                log.look(now)
             }
         }
     }
 
-    private func checked(_ answer: EtcdAnswer, _ now: Following) {
-        let end = LogPlace(answer.values.first?.modified ?? 0)
-        let isRight = end >= now.place
+    /// Looks at the entry at the place, which is not the last one of the log.
+    private func look(_ now: Following) {
+        ask(EtcdRequest.range(key, at: now.place.number)) { log, result in
+            switch result {
+            case .success(let answer):
+                let last = answer.values.first ?? EtcdKeyValue()
+                log.checked(last, from: now.place.number + 1, now)
+            // The watch knows whether what is behind the place is forgotten, too.
+            case .failure(let failure) where failure.isCompacted:
+                log.checked(nil, from: now.place.number + 1, now)
+            case .failure(let failure): log.ends(failure, now.generation)
+            }
+        }
+    }
+
+    private func ask(
+        _ request: [UInt8],
+        _ take: @escaping @Sendable (EtcdLog, Result<EtcdAnswer, EtcdFailure>) -> Void
+    ) {
+        client.send(Self.range, request, .range, timeout: Self.endTimeout) { [weak self] result in
+            self?.enqueue { take($0, result) }
+        }
+    }
+
+    private func isCurrent(_ now: Following) -> Bool {
+        following.read { $0?.generation == now.generation }
+    }
+
+    /// The log is that of the place, as far as can be known here.
+    private func checked(_ last: EtcdKeyValue?, from revision: UInt64, _ now: Following) {
         let isCurrent = following.write { following in
             guard following?.generation == now.generation else { return false }
-            following?.isChecked = isRight
+            following?.isChecked = true
+            following?.from = revision
             return true
         }
         guard isCurrent else { return }
-        if isRight {
-            connect()
-        } else {
-            now.receive(.wentBack(end: end))
-        }
+        if let last { now.receive(.last(LogPlace(last.modified), last.value)) }
+        connect()
     }
 
     private func take(_ message: [UInt8], _ generation: UInt64) {

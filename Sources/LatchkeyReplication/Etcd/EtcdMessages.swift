@@ -48,9 +48,10 @@ enum EtcdRequest {
         .message { $0.put(key, value, lease: lease) }
     }
 
-    /// A range of one key, or of all that begin with it.
+    /// A range of one key, or of all that begin with it; at a revision, if it is not 0.
     static func range(
         _ key: [UInt8],
+        at revision: UInt64 = 0,
         isPrefix: Bool = false,
         isKeysOnly: Bool = false,
         isLocal: Bool = false
@@ -58,6 +59,7 @@ enum EtcdRequest {
         .message { message in
             message.add(1, key)
             message.add(2, isPrefix ? end(ofPrefix: key) : [])
+            message.add(4, revision)
             message.add(7, isLocal)
             message.add(8, isKeysOnly)
         }

@@ -13,6 +13,9 @@ package protocol ReplicatedLog: Sendable {
 
     /// Gives the entries behind a place, in their order, each once, and goes on as they come.
     ///
+    /// The entry at the place comes first, as ``LogEvent/last(_:_:)``, and again with each new
+    /// connection: the log of an earlier backup can have grown beyond the place.
+    ///
     /// One at a time follows: the next call takes the place of the former one, whose `receive` can
     /// still be called for a moment.
     ///
@@ -61,6 +64,8 @@ package enum LogAppend: Sendable, Equatable {
 /// What happens to one who follows.
 package enum LogEvent: Sendable {
     case entry(LogPlace, [UInt8])
+    /// What the log has at the place that is followed from, or before it if it has nothing there.
+    case last(LogPlace, [UInt8])
     /// The log has no entries behind the place any more: a whole state is needed.
     case compacted
     /// The log is behind the place that was asked for: it is another log.

@@ -37,6 +37,11 @@ package struct LogPosition: Sendable, Equatable {
         self.time = time
     }
 
+    /// Whether an entry of a writer was executed.
+    func has(writer: UInt64, sequence: UInt64) -> Bool {
+        writers.contains { $0.incarnation == writer && sequence <= $0.sequence }
+    }
+
     /// Notes an entry of a writer.
     ///
     /// - Returns: False if it was executed before: it was sent again.

@@ -8,6 +8,7 @@ extension Replica {
     func receive(_ event: LogEvent) {
         switch event {
         case .entry(let place, let bytes): execute(bytes, at: place)
+        case .last(let place, let bytes): verify(bytes, at: place)
         case .compacted: enter(.tooLate)
         case .wentBack(let end):
             enter(
@@ -21,6 +22,25 @@ extension Replica {
             if phase != .serving { enter(.catchingUp) }
             ask()
         }
+    }
+
+    /// The entry at this replica's place must be the one that was executed.
+    private func verify(_ bytes: [UInt8], at place: LogPlace) {
+        let position = position
+        let isKnown: Bool
+        do throws(LogEntry.Failure) {
+            let entry = try LogEntry(decoding: bytes)
+            isKnown = position.has(writer: entry.writer, sequence: entry.sequence)
+        } catch {
+            return stop(at: place, error)
+        }
+        guard place != position.place || !isKnown else { return }
+        enter(
+            .diverged(
+                "The log has another entry at place \(position.place.number) than this replica: it "
+                    + "is another log, or one from an earlier backup that has grown again."
+            )
+        )
     }
 
     /// Changes the phase, unless the replica has stopped.

@@ -203,7 +203,7 @@ package final class Replica: Sendable {
     ) throws(BacklogFull) {
         let encoded = LogEntryWriter.encoded(change, author: author, identity: identity)
         guard encoded.count + LogEntryWriter.headByteCountMax <= LogBounds.changeByteCountMax
-        else { return completion(.failure(.transactionTooLarge)) }
+        else { return completion(.failure(.changeTooLong)) }
         let now = clocks.nanoseconds()
         let (isAccepted, isFull, sends) = state.write { state -> (Bool, Bool, Bool) in
             guard state.phase == .serving else { return (false, false, false) }
@@ -251,7 +251,7 @@ package final class Replica: Sendable {
                 queue.async { [self] in giveUp(entry, .withdrawn(.full)) }
             }
         case .tooLarge where isOut:
-            giveUp(entry, .transactionTooLarge)
+            giveUp(entry, .changeTooLong)
         case .full, .tooLarge:
             break
         }
@@ -282,8 +282,11 @@ package final class Replica: Sendable {
     }
 
     /// Sends the entry again that did not come in time, and tells those who wait for too long.
+    ///
+    /// Not once the replica has stopped: it would not learn that the entry came.
     private func repeatEntry() {
         let now = clocks.nanoseconds()
+        let isRunning = isRunning
         let (entry, late) = state.write { state -> (InFlight?, [Completion]) in
             guard var entry = state.inFlight else { return (nil, []) }
             var late: [Completion] = []
@@ -291,7 +294,7 @@ package final class Replica: Sendable {
                 late = entry.completions
                 entry.completions = []
             }
-            let isDue = now.elapsed(since: entry.sent) > settings.repetitionNanoseconds
+            let isDue = isRunning && now.elapsed(since: entry.sent) > settings.repetitionNanoseconds
             if isDue {
                 entry.sent = now
                 entry.attemptCount += 1
