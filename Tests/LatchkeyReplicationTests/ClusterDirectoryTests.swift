@@ -1,4 +1,5 @@
 import Dispatch
+import Foundation
 import LatchkeySync
 import LatchkeyTestSupport
 import Testing
@@ -56,6 +57,25 @@ struct ClusterDirectoryTests {
             Directory.bound(of: ["a/1": Self.record(7, now), "b/1": Self.record(0, now)], at: now)
                 == nil
         )
+    }
+
+    @Test func `the format of entries is one that all replicas of the last hour read`() throws {
+        let hour = ClusterDirectory.absenceMilliseconds
+        var (new, old) = (Self.record(1, 2 * hour), Self.record(1, 2 * hour))
+        new.format = 3
+        old.format = nil
+        typealias Directory = ClusterDirectory
+        #expect(Directory.format(of: [:], at: 2 * hour) == 1)
+        #expect(Directory.format(of: ["1": new], at: 2 * hour) == 3)
+        #expect(Directory.format(of: ["1": new, "2": old], at: 2 * hour) == 1)
+        old.format = 2
+        #expect(Directory.format(of: ["1": new, "2": old], at: 2 * hour) == 2)
+        old.time = hour
+        #expect(Directory.format(of: ["1": new, "2": old], at: 2 * hour) == 3)
+        // Versions before formats were said.
+        let json = #"{"url":"","place":1,"revision":1,"state":"serving","time":1}"#
+        let first = try JSONDecoder().decode(Directory.Record.self, from: Data(json.utf8))
+        #expect(first.format == nil)
     }
 
     @Test func `settings are those of the first, and clusters do not see each other`() async throws

@@ -54,7 +54,7 @@ struct LogEntryTests {
             }
         }
         #expect(throws: LogEntry.Failure.damaged) { try LogEntry(decoding: bytes + [0]) }
-        #expect(throws: LogEntry.Failure.version(2)) {
+        #expect(throws: LogEntry.Failure.format(2)) {
             try LogEntry(decoding: [2] + bytes.dropFirst())
         }
         var random = SeededGenerator(5)

@@ -19,8 +19,18 @@ package struct ClusterDirectory: Sendable {
         package var state: String
         /// When it has said so, by its own clock, in milliseconds since 1970.
         package var time: Int64
+        /// The latest format of entries that it reads; nil for the first one.
+        package var format: UInt8?
 
-        package init(url: String, place: UInt64, revision: UInt64, state: String, time: Int64) {
+        package init(
+            url: String,
+            place: UInt64,
+            revision: UInt64,
+            state: String,
+            time: Int64,
+            format: UInt8? = LogEntry.formatMax
+        ) {
+            self.format = format
             self.url = url
             self.place = place
             self.revision = revision
@@ -139,6 +149,12 @@ package struct ClusterDirectory: Sendable {
     private static func failure(_ result: Result<EtcdAnswer, EtcdFailure>) -> Failure? {
         guard case .failure(let failure) = result else { return nil }
         return Failure(reason: failure.reason)
+    }
+
+    /// The latest format of entries that all replicas read that were heard of in the last hour.
+    package static func format(of records: [String: Record], at now: Int64) -> UInt8 {
+        records.values.filter { now - $0.time < absenceMilliseconds }
+            .map { $0.format ?? LogEntry.formatMin }.min() ?? LogEntry.formatMin
     }
 
     /// Has etcd forget what no replica of any cluster needs.

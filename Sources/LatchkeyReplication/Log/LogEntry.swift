@@ -4,7 +4,7 @@ package import LatchkeyStore
 ///
 /// | Part | Bytes |
 /// |---|---|
-/// | version | 1, the number 1 |
+/// | format | 1, the number 1 |
 /// | writer: its incarnation | 8 |
 /// | sequence number of the writer | varint |
 /// | clock of the writer, milliseconds since 1970 | varint |
@@ -17,6 +17,12 @@ package import LatchkeyStore
 /// | change | see ``Change`` |
 ///
 /// Numbers of 8 bytes have the low byte first.
+///
+/// An upgrade goes replica by replica. So a version of the program that has a later format reads
+/// and writes the earlier one, too. Each replica says in its record of ``ClusterDirectory`` the
+/// latest format that it reads, and writes the lowest of those that were said in the last hour; the
+/// first format until it has heard of any. A replica that was away for longer can find entries that
+/// it does not read: it stops, and says so.
 package struct LogEntry: Sendable {
     /// A change, who has made it, and what its request is known by.
     package struct Proposal: Sendable {
@@ -38,7 +44,10 @@ package struct LogEntry: Sendable {
         }
     }
 
-    static let version: UInt8 = 1
+    /// The format that all versions read.
+    package static let formatMin: UInt8 = 1
+    /// The latest one.
+    package static let formatMax: UInt8 = 1
 
     package let writer: UInt64
     package let sequence: UInt64
@@ -50,14 +59,17 @@ package struct LogEntry: Sendable {
     /// Why bytes are not an entry.
     package enum Failure: Error, Equatable {
         /// A later version of the program has written it.
-        case version(UInt8)
+        case format(UInt8)
         case damaged
     }
 
     /// Reads an entry, whose changes keep its memory.
-    package init(decoding bytes: [UInt8]) throws(Failure) {
-        guard let version = bytes.first else { throw .damaged }
-        guard version == Self.version else { throw .version(version) }
+    package init(
+        decoding bytes: [UInt8],
+        formatMax: UInt8 = Self.formatMax
+    ) throws(Failure) {
+        guard let format = bytes.first else { throw .damaged }
+        guard (Self.formatMin...formatMax).contains(format) else { throw .format(format) }
         var reader = BinaryReader(OwnedBytes(bytes))
         do throws(InvalidChange) {
             try self.init(decoding: &reader)
@@ -137,6 +149,7 @@ struct LogEntryWriter: Sendable {
 
     /// The entry.
     func bytes(
+        format: UInt8 = LogEntry.formatMin,
         writer: UInt64,
         sequence: UInt64,
         time: Timestamp,
@@ -145,7 +158,7 @@ struct LogEntryWriter: Sendable {
     ) -> [UInt8] {
         var entry = BinaryWriter()
         entry.bytes.reserveCapacity(Self.headByteCountMax + byteCount)
-        entry.bytes.append(LogEntry.version)
+        entry.bytes.append(format)
         entry.add(eightBytes: writer)
         entry.add(sequence)
         entry.add(UInt64(max(0, time.milliseconds)))

@@ -29,7 +29,7 @@ extension Replica {
         let position = position
         let isKnown: Bool
         do throws(LogEntry.Failure) {
-            let entry = try LogEntry(decoding: bytes)
+            let entry = try LogEntry(decoding: bytes, formatMax: settings.formatMax)
             isKnown = position.has(writer: entry.writer, sequence: entry.sequence)
         } catch {
             return stop(at: place, error)
@@ -67,7 +67,7 @@ extension Replica {
         guard isRunning else { return }
         let entry: LogEntry
         do throws(LogEntry.Failure) {
-            entry = try LogEntry(decoding: bytes)
+            entry = try LogEntry(decoding: bytes, formatMax: settings.formatMax)
         } catch {
             return stop(at: place, error)
         }
@@ -107,10 +107,10 @@ extension Replica {
 
     private func stop(at place: LogPlace, _ failure: LogEntry.Failure) {
         switch failure {
-        case .version(let version):
+        case .format(let format):
             enter(
                 .diverged(
-                    "The entry at place \(place.number) has format \(version), which a later "
+                    "The entry at place \(place.number) has format \(format), which a later "
                         + "version has written: update this replica."
                 )
             )

@@ -39,6 +39,8 @@ package final class Replica: Sendable {
         package var questionNanoseconds: UInt64 = 200_000_000
         /// The time between two marks.
         package var markNanoseconds: UInt64 = 10_000_000_000
+        /// The latest format of entries that it reads.
+        package var formatMax = LogEntry.formatMax
 
         package init(incarnation: UInt64) {
             self.incarnation = incarnation
@@ -135,6 +137,8 @@ package final class Replica: Sendable {
         var lastMark: UInt64
         var questions = Questions()
         var counts = Counts()
+        /// The format of the entries that it writes.
+        var format = LogEntry.formatMin
     }
 
     let settings: Settings
@@ -172,6 +176,11 @@ package final class Replica: Sendable {
     package var phase: Phase { state.read { $0.phase } }
     package var position: LogPosition { state.read { $0.position } }
     package var counts: Counts { state.read { $0.counts } }
+
+    /// Writes entries in a format that all replicas read, or the latest one that this one knows.
+    package func writes(format: UInt8) {
+        state.write { $0.format = max(LogEntry.formatMin, min(format, settings.formatMax)) }
+    }
 
     /// Takes no more changes; those that were sent get their answers.
     package func drain() {
@@ -365,6 +374,7 @@ extension Replica.State {
         if asksForMark { lastMark = now }
         let entry = Replica.InFlight(
             bytes: writer.bytes(
+                format: format,
                 writer: settings.incarnation,
                 sequence: sequence,
                 time: time,

@@ -248,7 +248,10 @@ final class Cluster: Sendable {
         )
         directory.say(record, of: persistence.identity) { _ in }
         directory.records { [state] result in
-            if case .success(let records) = result { state.hears(of: records) }
+            guard case .success(let records) = result else { return }
+            state.hears(of: records)
+            let now = StoreClock.system.now().milliseconds
+            replica.writes(format: ClusterDirectory.format(of: records, at: now))
         }
     }
 
