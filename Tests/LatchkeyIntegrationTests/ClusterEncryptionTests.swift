@@ -124,7 +124,7 @@ struct ClusterEncryptionTests {
     }
 
     @Test(arguments: Mistake.all)
-    private func `a replica that does not fit says why, and starts when it does`(
+    private func `a replica that does not fit etcd says why`(
         mistake: Mistake
     ) async throws {
         try await offPool {

@@ -107,6 +107,24 @@ struct ClusterLagTests {
         }
     }
 
+    @Test func `an entry of a later format stops a replica, which says so`() async throws {
+        try await offPool {
+            let replicas = try ReplicaSet(strategies: ["lock"])
+            try Self.write(replicas, at: 0, 0..<10)
+            let state = try ReplicaSet.state(replicas.sites[0])
+            let key = Data("/latchkey/logs/test".utf8).base64EncodedString()
+            let entry = Data([200, 1, 2]).base64EncodedString()
+            try replicas.etcd.ask(0, "/v3/kv/put", "{\"key\":\"\(key)\",\"value\":\"\(entry)\"}")
+            try Self.awaitState("diverged", replicas.sites[0])
+            let answer = try replicas.sites[0].ask("GET", "/readyz?verbose")
+            #expect(answer.text.contains("has format 200"))
+            #expect(try ReplicaSet.state(replicas.sites[0]) == state)
+            #expect(try replicas.sites[0].ask("PUT", "/v1/properties/a", "1").status == 503)
+            #expect(replicas.endAll())
+            #expect(try replicas.refused(0, []).errors.contains("update this replica"))
+        }
+    }
+
     @Test func `a replica goes on from its own backup`() async throws {
         try await offPool {
             let replicas = try ReplicaSet()

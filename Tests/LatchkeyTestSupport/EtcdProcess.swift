@@ -35,6 +35,8 @@ public final class EtcdProcesses: @unchecked Sendable {
         let clientPort: UInt16
         let healthPort: UInt16
         let peerPort: UInt16
+        /// Whether it joins members that are there.
+        var joins = false
         var process: Process?
     }
 
@@ -106,6 +108,79 @@ public final class EtcdProcesses: @unchecked Sendable {
         for index in members.indices { try awaitHealth(index) }
     }
 
+    /// What the gateway answers; numbers are texts.
+    private struct Answer: Decodable {
+        struct Header: Decodable {
+            let member_id: String
+        }
+
+        struct Member: Decodable {
+            let ID: String
+            let name: String?
+        }
+
+        let header: Header
+        let leader: String?
+        let members: [Member]?
+    }
+
+    private func answer(_ index: Int, _ path: String, _ body: String = "{}") throws -> Answer {
+        try JSONDecoder().decode(Answer.self, from: ask(index, path, body))
+    }
+
+    /// Puts a new member without data in the place of one, which is killed.
+    public func replace(_ index: Int) throws {
+        let other = (index + 1) % members.count
+        let all = try answer(other, "/v3/cluster/member/list").members ?? []
+        guard let old = all.first(where: { $0.name == "m\(index)" })
+        else { throw Failure(reason: "m\(index) is no member") }
+        signal(index, SIGKILL)
+        // A request that was sent to a leader that is gone is lost.
+        try awaitHealth(other)
+        try ask(other, "/v3/cluster/member/remove", "{\"ID\":\"\(old.ID)\"}")
+        try FileManager.default.removeItem(atPath: "\(folder.path)/m\(index)")
+        let url = "http://127.0.0.1:\(members[index].peerPort)"
+        let end = ContinuousClock.now + .seconds(30)
+        while true {
+            do {
+                try ask(other, "/v3/cluster/member/add", "{\"peerURLs\":[\"\(url)\"]}")
+                break
+            } catch {
+                guard ContinuousClock.now < end else { throw error }
+                // Sleeps because members that were connected for less than five seconds count as
+                // unhealthy, and refuse that.
+                usleep(200_000)
+            }
+        }
+        members[index].joins = true
+        try start(index)
+        try awaitHealth(index)
+    }
+
+    /// Which member leads.
+    public func leader() throws -> Int {
+        try leading().index
+    }
+
+    private func leading() throws -> (index: Int, ids: [String]) {
+        let states = try members.indices.map { try answer($0, "/v3/maintenance/status") }
+        guard let leader = states.firstIndex(where: { $0.header.member_id == $0.leader })
+        else { throw Failure(reason: "there is no leader") }
+        return (leader, states.map(\.header.member_id))
+    }
+
+    /// Has another member lead.
+    ///
+    /// - Returns: Which one has led.
+    @discardableResult
+    public func moveLeader() throws -> Int {
+        let (leader, ids) = try leading()
+        let next = ids[(leader + 1) % ids.count]
+        let path = "/v3/maintenance/transfer-leadership"
+        try ask(leader, path, "{\"targetID\":\"\(next)\"}")
+        return leader
+    }
+
     /// Puts a copy of the data of all members aside, or back in its place; none may run.
     public func copyData(back: Bool = false) throws {
         for index in members.indices {
@@ -136,7 +211,8 @@ public final class EtcdProcesses: @unchecked Sendable {
                 "--listen-metrics-urls", "http://127.0.0.1:\(member.healthPort)",
                 "--listen-peer-urls", "http://127.0.0.1:\(member.peerPort)",
                 "--initial-advertise-peer-urls", "http://127.0.0.1:\(member.peerPort)",
-                "--initial-cluster", cluster, "--log-level", "error",
+                "--initial-cluster", cluster, "--initial-cluster-state",
+                member.joins ? "existing" : "new", "--log-level", "error",
             ] + flags
         process.standardOutput = FileHandle.nullDevice
         process.standardError = FileHandle.nullDevice
