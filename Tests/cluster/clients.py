@@ -9,6 +9,8 @@ import json
 import threading
 import time
 
+from unittest.mock import ANY
+
 from judge import FAILED, MADE, READ, REFUSED, UNKNOWN, Operation
 from process import Failure
 
@@ -18,7 +20,9 @@ NAMES = [f"p/{number}" for number in range(8)]
 SHARED = NAMES[6:]
 SUMS = [f"n/{number}" for number in range(3)]
 KINDS = ("put",) * 4 + ("match", "match", "create", "delete", "delete", "increment", "increment",
-                        "transaction", "transaction", "lives", "get", "get", "get", "page")
+                        "transaction", "transaction", "lives", "get", "get", "get", "head", "page",
+                        "count", "export", "poll", "fresh")
+READS = ("get", "head", "page", "count", "export", "poll", "plain")
 JSON = {"Content-Type": "application/json"}
 
 
@@ -34,17 +38,20 @@ class Talker(threading.Thread):
         self.cluster, self.choose = cluster, choose
         self.operations, self.is_stopped, self.error = [], threading.Event(), None
         self.replica, self.connection = self.choice(), None
+        self.began = self.ended = None
 
     def choice(self):
         return self.choose.choice(self.cluster.replicas)
 
     def run(self):
+        self.began = time.monotonic_ns()
         while not self.is_stopped.is_set():
             try:
                 self.step()
             except Exception as error:  # noqa: BLE001
                 self.error = error
                 return
+        self.ended = time.monotonic_ns()
         if self.connection:
             self.connection.close()
 
@@ -54,7 +61,7 @@ class Talker(threading.Thread):
         try:
             if self.connection is None:
                 self.connection = http.client.HTTPConnection(
-                    "127.0.0.1", self.replica.port, timeout=SECONDS_MAX)
+                    self.replica.host, self.replica.port, timeout=SECONDS_MAX)
                 self.connection.connect()
         except OSError:
             each.fate = REFUSED
@@ -90,8 +97,10 @@ class Talker(threading.Thread):
             each.fate = REFUSED
         elif status in (404, 412):
             each.fate = FAILED
-            if each.kind in ("get", "plain"):
+            if each.name and each.kind in READS:
                 each.fate, each.seen = READ, {each.name: (0, None)}
+        elif status == 304 and each.kind == "poll":
+            each.fate = READ
         elif status in (200, 201, 204):
             self.take_success(each, headers, text)
         else:
@@ -99,11 +108,20 @@ class Talker(threading.Thread):
 
     def take_success(self, each, headers, text):
         tag = int(headers["ETag"].strip('"')) if "ETag" in headers else None
-        each.fate = READ if each.kind in ("get", "page", "plain") else MADE
+        each.fate = READ if each.kind in READS else MADE
         each.revision = tag
-        if each.kind in ("get", "plain", "page"):
+        if each.kind in READS:
             each.revision = int(headers["Latchkey-Revision"])
-        if each.kind == "get" or each.kind == "plain" and tag is not None:
+        if each.kind == "head":
+            each.seen = {each.name: (tag, ANY)}
+        elif each.kind == "count":
+            each.count = json.loads(text)["count"]
+        elif each.kind == "export":
+            *rows, last = map(json.loads, text.splitlines())
+            each.seen |= {one["name"]: (one["revision"], one["value"]) for one in rows}
+            if last["count"] != len(rows) or last["revision"] != each.revision:
+                raise Failure(f"an export that is not whole: {each}: {last}")
+        elif each.kind in ("get", "poll") or each.kind == "plain" and tag is not None:
             each.seen = {each.name: (tag, json.loads(text))}
         elif each.kind in ("page", "plain"):
             page = json.loads(text)
@@ -189,6 +207,33 @@ class Client(Talker):
         if each.fate == READ:
             self.known[name] = each.seen[name][0]
 
+    def do_head(self):
+        name = self.choose.choice(NAMES + SUMS)
+        self.send(Operation("head", None, name=name), "HEAD",
+                  path(name) + "?consistency=linearizable")
+
+    def do_poll(self):
+        """Waits for a change of what this client knows."""
+        name = self.choose.choice(NAMES)
+        each = Operation("poll", None, name=name, matches=self.known.get(name, 0))
+        self.send(each, "GET", f"{path(name)}?consistency=linearizable&wait=0.3"
+                               f"&after={each.matches}")
+
+    def do_count(self):
+        each = Operation("count", None)
+        self.send(each, "GET", "/v1/count?prefix=p/&consistency=linearizable")
+
+    def do_export(self):
+        each = Operation("export", None, seen=dict.fromkeys(NAMES, (0, None)))
+        self.send(each, "GET", "/v1/export?prefix=p/&consistency=linearizable")
+
+    def do_fresh(self):
+        """A read that has what any replica has shown to this client."""
+        name, least = self.choose.choice(NAMES), max(self.known.values(), default=0)
+        each = Operation("plain", None, name=name)
+        each.least = least
+        self.send(each, "GET", f"{path(name)}?min-revision={least}")
+
     def do_page(self):
         names = self.choose.sample(NAMES + SUMS, 4)
         each = Operation("page", None, seen=dict.fromkeys(names, (0, None)))
@@ -218,18 +263,33 @@ class Reader(Talker):
         self.is_stopped.wait(0.002)
 
 
+class Prober(Reader):
+    """Writes to one replica, without a pause that is worth mentioning."""
+
+    def __init__(self, cluster, choose, replica, tokens):
+        super().__init__(cluster, choose, replica)
+        self.tokens = tokens
+
+    def step(self):
+        token, name = next(self.tokens), f"w/{self.replica.number}"
+        self.send(Operation("put", None, token, name), "PUT", path(name),
+                  json.dumps({"t": token}), JSON)
+        self.is_stopped.wait(PAUSE_SECONDS)
+
+
 class Watcher(Talker):
     """A watch that is cut again and again, and goes on at another replica."""
 
     def __init__(self, cluster, choose, first):
         super().__init__(cluster, choose)
         self.revision, self.last, self.events, self.cuts = first, str(first), [], 0
-        self.whole = True
+        self.middles = 0
 
     def step(self):
         self.replica = self.choice()
         end = time.monotonic() + self.choose.uniform(0.05, 1.5)
-        connection = http.client.HTTPConnection("127.0.0.1", self.replica.port, timeout=1)
+        connection = http.client.HTTPConnection(
+            self.replica.host, self.replica.port, timeout=1)
         try:
             connection.request("GET", "/v1/watch", headers={"Last-Event-ID": self.last})
             answer = connection.getresponse()
@@ -258,8 +318,11 @@ class Watcher(Talker):
                 number = line[4:]
             elif not line and event:
                 self.take_event(event, data, number)
+                # In the middle of a transaction.
+                is_cut = number and "." in number and self.choose.random() < 0.2
+                self.middles += bool(is_cut)
                 event = data = number = None
-                if time.monotonic() > end or self.is_stopped.is_set():
+                if is_cut or time.monotonic() > end or self.is_stopped.is_set():
                     return
 
     def take_event(self, event, data, number):

@@ -29,6 +29,8 @@ class Operation:
         self.begin = self.end = 0
         self.fate, self.status, self.revision, self.age = UNKNOWN, None, None, None
         self.place = None
+        # Of a count, and the revision that was asked for at least.
+        self.count, self.least = None, 0
 
     def copy(self, **changes):
         other = Operation.__new__(Operation)
@@ -36,7 +38,7 @@ class Operation:
         return other
 
     def __repr__(self):
-        return str({key: value for key, value in self.__dict__.items() if value not in (None, {})})
+        return str({key: value for key, value in self.__dict__.items() if value not in (None, {}, 0)})
 
 
 class Order:
@@ -73,6 +75,10 @@ class Order:
     def at(self, name, place):
         """The revision and the value at a place: (0, None) for none."""
         return shown(self.versions[name][self._index(name, place)])
+
+    def count(self, prefix, place):
+        return sum(self.at(name, place)[0] > 0 for name in list(self.versions)
+                   if name.startswith(prefix))
 
     def _index(self, name, place):
         return bisect.bisect_right(self.versions[name], place, key=lambda each: each[0]) - 1
@@ -180,13 +186,17 @@ def _there(order, each, low):
 def _place_of(order, each, low, free, owned):
     if each.fate == MADE:
         return _place_of_write(order, each, low, free, owned)
-    if each.kind in ("page", "transaction"):
+    if each.kind in ("page", "transaction", "count", "export"):
         # The answer says its place.
         holds = low <= each.revision <= order.revision and _sees(order, each, each.revision)
         if each.kind == "transaction":
             holds = holds and order.at(each.name, each.revision)[0] != each.matches
         return each.revision if holds else None
-    if each.kind == "get":
+    if each.status == 304:
+        return order.lowest(each.name, low, lambda found: found[0] <= each.matches)
+    if each.kind in ("get", "head", "poll") and each.status == 200:
+        if each.kind == "poll" and each.seen[each.name][0] <= each.matches:
+            return None
         low = max(low, each.revision or 0)
         return order.lowest(each.name, low, lambda found: found == each.seen[each.name])
     if each.status == 404:
@@ -217,11 +227,12 @@ def _place_of_write(order, each, low, free, owned):
 
 
 def _sees(order, each, place):
-    return all(order.at(name, place) == found for name, found in each.seen.items())
+    return all(order.at(name, place) == found for name, found in each.seen.items()) and (
+        each.count is None or each.count == order.count("p/", place))
 
 
 def _check_plain(order, operations):
-    """Reads without a parameter: their age, their replica's writes, and that none goes back."""
+    """Reads that need not be level: their age, their replica's writes, and that none goes back."""
     acknowledged = Floor(order.start)
     own = collections.defaultdict(lambda: Floor(order.start))
     for each in operations:
@@ -235,14 +246,18 @@ def _check_plain(order, operations):
         if not _is_between(order, each, low, ceiling):
             raise Failure(f"the age is too small, {low} was acknowledged before: {each}, "
                           f"after {acknowledged.witness}")
-    last = collections.defaultdict(lambda: order.start)
+    last = collections.defaultdict(lambda: Floor(order.start))
     for each in sorted(reads, key=lambda each: each.begin):
         low = own[each.replica].at(each.begin)
         if not _is_between(order, each, low, ceiling):
             raise Failure(f"its replica had answered a write at {low} before: {each}")
-        if not _is_between(order, each, last[each.replica], ceiling):
-            raise Failure(f"its replica had shown {last[each.replica]} before: {each}")
-        last[each.replica] = max(last[each.replica], each.revision or 0)
+        if not _is_between(order, each, max(order.start, each.least), ceiling):
+            raise Failure(f"is older than was asked for: {each}")
+        low = last[each.replica].at(each.begin)
+        if not _is_between(order, each, low, ceiling):
+            raise Failure(f"its replica had shown {low} before: {each}")
+        each.place = each.revision or 0
+        last[each.replica].add(each)
 
 
 def _is_between(order, each, low, ceiling):

@@ -1,5 +1,8 @@
 """Violations that are planted in a recorded history, which the judge has to find."""
 
+from types import SimpleNamespace
+
+from availability import Availability
 from judge import MADE, READ, REFUSED, Order, check, check_events
 
 
@@ -62,6 +65,42 @@ def young(start, changes, operations, events):
     raise AssertionError("no read for the plant")
 
 
+def old(start, changes, operations, events):
+    """A read with `min-revision` shows what was replaced before."""
+    order = Order(start, changes)
+    for each in operations:
+        if each.kind == "plain" and each.fate == READ and each.name and each.seen[each.name][0]:
+            versions = order.versions[each.name]
+            later = next((one[0] for one in versions if one[0] > each.seen[each.name][0]), None)
+            if later:
+                other = each.copy()
+                other.least = later
+                return start, changes, replace(operations, each, other), events
+    raise AssertionError("no read for the plant")
+
+
+def count(start, changes, operations, events):
+    """A linearizable count leaves one out."""
+    each = next(each for each in operations if each.kind == "count" and each.fate == READ)
+    return start, changes, replace(operations, each, each.copy(count=each.count - 1)), events
+
+
+def slow(start, changes, operations, events):
+    """A write was refused late, and nothing excuses it."""
+    each = next(each for each in operations if each.fate == MADE and each.kind == "put")
+    late = each.copy(fate=REFUSED, status=503, end=each.begin + 5_000_000_000)
+    Availability().judge([late], [], [], {"all": [], "writes": []})
+    return start, changes, operations, events
+
+
+def pause(start, changes, operations, events):
+    """A replica made no write for 7 s beyond the end of what excused it."""
+    replica = SimpleNamespace(number=0)
+    talker = SimpleNamespace(replica=replica, operations=[], began=0, ended=9_000_000_000)
+    Availability().judge([], [talker], [], {"all": [], "writes": [(0, 1_000, 2_000_000_000)]})
+    return start, changes, operations, events
+
+
 def event(start, changes, operations, events):
     """A watch has lost an event."""
     return start, changes, operations, events[:len(events) // 2] + events[len(events) // 2 + 1:]
@@ -73,7 +112,8 @@ def replace(operations, each, other):
 
 PLANTS = {"a lost write": lost, "a doubled one": doubled, "a stale linearizable read": stale,
           "a 503 that shows up": refused, "an age that is too small": young,
-          "a lost event": event}
+          "an older state than asked for": old, "a count that is too small": count,
+          "a late 503": slow, "a pause of writes": pause, "a lost event": event}
 
 
 def judge(start, changes, operations, events):

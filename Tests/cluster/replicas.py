@@ -1,6 +1,7 @@
 """Replicas and members of etcd as processes that are killed, stopped and started again."""
 
 import base64
+import contextlib
 import http.client
 import json
 import os
@@ -9,12 +10,18 @@ import re
 import shutil
 import socket
 import subprocess
+import sys
 import threading
 import time
 
 from process import Failure, Server
 
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(TOP / "Tests/durability"))
+
+import images  # noqa: E402
+import shim  # noqa: E402
+
 ETCD = TOP / ".build-tools/bin/etcd"
 STRATEGIES = ("lock", "snapshot", "adaptive", "actor", "barrier-queue-async", "spin")
 WAIT_SECONDS_MAX = 60
@@ -30,14 +37,6 @@ def await_true(what, holds, seconds=WAIT_SECONDS_MAX):
         time.sleep(0.02)
 
 
-def build_clock(folder):
-    """The library that gives a process another calendar."""
-    library = folder / "clock.so"
-    subprocess.run(["cc", "-O2", "-Wall", "-Wextra", "-shared", "-fPIC", "-o", library,
-                    pathlib.Path(__file__).with_name("clock.c")], check=True)
-    return library
-
-
 def free_port():
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
@@ -49,8 +48,10 @@ class Member:
 
     is_over = False
 
-    def __init__(self, folder, number):
+    def __init__(self, folder, number, network):
         self.folder, self.number = folder, number
+        self.node, self.network = f"m{number}", network
+        self.host = network.host(self.node)
         self.client, self.peer = free_port(), free_port()
         self.process = None
         # Who holds it may kill or stop the process.
@@ -58,25 +59,28 @@ class Member:
 
     @property
     def url(self):
-        return f"http://127.0.0.1:{self.client}"
+        return f"http://{self.host}:{self.client}"
+
+    @property
+    def peer_url(self):
+        return f"http://{self.host}:{self.peer}"
 
     def start(self, members):
         if self.is_over:
             raise Failure("the campaign has ended")
-        peers = ",".join(f"m{each.number}=http://127.0.0.1:{each.peer}" for each in members)
+        peers = ",".join(f"{each.node}={each.peer_url}" for each in members)
         with open(f"{self.folder}/m{self.number}.log", "ab") as log:
             self.process = subprocess.Popen(
-                [ETCD, "--name", f"m{self.number}", "--data-dir",
-                 f"{self.folder}/m{self.number}", "--listen-client-urls", self.url,
-                 "--advertise-client-urls", self.url, "--listen-peer-urls",
-                 f"http://127.0.0.1:{self.peer}", "--initial-advertise-peer-urls",
-                 f"http://127.0.0.1:{self.peer}", "--initial-cluster", peers,
+                [*self.network.inside(self.node), ETCD, "--name", self.node, "--data-dir",
+                 f"{self.folder}/{self.node}", "--listen-client-urls", self.url,
+                 "--advertise-client-urls", self.url, "--listen-peer-urls", self.peer_url,
+                 "--initial-advertise-peer-urls", self.peer_url, "--initial-cluster", peers,
                  "--snapshot-count", "10000", "--log-level", "error"],
                 stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
     def ask(self, path, body=None, seconds=3):
         """The JSON gateway. Returns None if there is no answer."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.client, timeout=seconds)
+        connection = http.client.HTTPConnection(self.host, self.client, timeout=seconds)
         try:
             connection.request("POST" if body is not None else "GET", path,
                                None if body is None else json.dumps(body))
@@ -101,27 +105,40 @@ class Replica(Server):
 
     is_over = False
 
-    def __init__(self, binary, folder, number, members, clock):
+    def __init__(self, binary, folder, number, members, network, library):
         super().__init__()
-        self.clock = clock
         self.binary, self.folder, self.number = binary, folder, number
+        self.node, self.network, self.library = f"r{number}", network, library
+        self.host = network.host(self.node)
         self.members = ",".join(each.url for each in members)
         # Its own address is one of its options.
         self.port, self.log_path = free_port(), f"{folder}/r{number}.log"
         self.lock, self.variant = threading.Lock(), ""
+        self.path, self.record = folder / f"disk{number}", folder / f"record{number}"
+        self.path.mkdir()
+        self.control = shim.Control(folder / f"control{number}")
+        # What is on the disk whatever happens.
+        self.disk = None
 
     def start(self, strategy, skew):
         if self.is_over:
             raise Failure("the campaign has ended")
         self.variant = f"{strategy}{f' {skew:+d} s' if skew else ''}"
+        self.disk = images.Disk(self.path)
+        self.disk.begin()
+        self.record.unlink(missing_ok=True)
+        self.control.disarm()
+        self.control.shift_clock(skew)
+        library = shim.environment(self.library, self.path, self.record, self.control.path)
         self.command = [str(word) for word in (
-            self.binary, "serve", "--port", self.port, "--data", f"{self.folder}/r{self.number}",
-            "--cluster", self.members, "--cluster-url", f"http://127.0.0.1:{self.port}",
+            *self.network.inside(self.node),
+            "env", *(f"{name}={value}" for name, value in library.items()),
+            self.binary, "serve", "--host", self.host, "--insecure", "--port", self.port,
+            "--data", self.path / "data",
+            "--cluster", self.members, "--cluster-url", f"http://{self.host}:{self.port}",
             "--history", 200_000, "--client-share", "1/1", "--log-level", "info",
             "--strategy", strategy)]
         self.environment = {**os.environ, "SWIFT_BACKTRACE": "enable=no"}
-        if skew:
-            self.environment |= {"LD_PRELOAD": str(self.clock), "LATCHKEY_SKEW": str(skew)}
         self.url = None
         with open(self.log_path, "ab") as self.log:
             try:
@@ -130,14 +147,21 @@ class Replica(Server):
                 raise Failure(f"{failure}: {self.last_words()}") from None
         await_true(f"replica {self.number} is ready: {self.last_words()}", self.is_ready)
 
+    def is_running(self):
+        return self.process.poll() is None
+
     def is_ready(self):
-        if self.process.poll() is not None:
+        if not self.is_running():
             raise Failure(f"replica {self.number} ended by itself, {self.process.returncode}: "
                           f"{self.last_words()}")
+        return self.status_of("/readyz") == 200
+
+    def status_of(self, path):
+        """None if there is no answer."""
         try:
-            return self.ask("GET", "/readyz", expect=None)[0] == 200
+            return self.ask("GET", path, expect=None)[0]
         except (OSError, http.client.HTTPException):
-            return False
+            return None
 
     def last_words(self):
         text = pathlib.Path(self.log_path).read_text(encoding="utf-8", errors="replace")
@@ -163,7 +187,18 @@ class Replica(Server):
     def forget(self):
         """Removes its data."""
         self.kill()
-        shutil.rmtree(f"{self.folder}/r{self.number}")
+        shutil.rmtree(self.path / "data")
+
+    def lose_power(self, choose):
+        """Kills it, and its disk keeps only what it must. Returns how that was chosen."""
+        self.kill()
+        for entry in images.read_record(self.record):
+            self.disk.advance(entry)
+        image = self.folder / f"image{self.number}"
+        pattern = self.disk.write_image(image, choose, choose.random() < 0.5)
+        shutil.rmtree(self.path)
+        image.rename(self.path)
+        return pattern
 
     def export(self):
         return self.ask("GET", "/v1/export?replica=true")[2].decode()
@@ -182,19 +217,41 @@ class Replica(Server):
 class Cluster:
     """Three members and three replicas. A context manager that ends them all."""
 
-    def __init__(self, binary, folder, choose):
-        self.choose = choose
-        self.members = [Member(folder, number) for number in range(3)]
-        clock = build_clock(folder)
-        self.replicas = [Replica(binary, folder, number, self.members, clock)
+    def __init__(self, binary, folder, choose, network):
+        self.choose, self.network = choose, network
+        self.members = [Member(folder, number, network) for number in range(3)]
+        library = shim.build(folder)
+        self.replicas = [Replica(binary, folder, number, self.members, network, library)
                          for number in range(3)]
+        # Who holds it may disturb etcd, or the ways to it: one fault leaves a majority.
+        self.etcd = threading.Lock()
+        # When which replica need not take writes, and when it need not answer at all.
+        self.excuses = {"writes": [], "all": []}
+
+    @contextlib.contextmanager
+    def excused(self, kind, replicas):
+        """Nothing is promised of these replicas meanwhile."""
+        began = time.monotonic_ns()
+        yield
+        ended = time.monotonic_ns()
+        self.excuses[kind] += [(each.number, began, ended) for each in replicas]
+
+    @contextlib.contextmanager
+    def disturbed(self, replicas=()):
+        """One fault of etcd at a time. Without writes at these replicas until it is over."""
+        with self.etcd, self.excused("writes", replicas):
+            yield
+            self.await_etcd()
+
+    def await_etcd(self):
+        for member in self.members:
+            await_true("etcd is healthy again", member.is_healthy)
 
     def __enter__(self):
         try:
             for member in self.members:
                 member.start(self.members)
-            for member in self.members:
-                await_true("etcd is healthy", member.is_healthy)
+            self.await_etcd()
             for replica, strategy in zip(self.replicas, self.choose.sample(STRATEGIES, 3)):
                 replica.start(strategy, self.choose.choice(SKEWS))
             self.start = self.replicas[0].ask_json("/v1/changes?limit=1")["revision"]
@@ -209,6 +266,7 @@ class Cluster:
             each.is_over = True
         for each in self.replicas + self.members:
             each.kill()
+        self.network.heal()
 
     @staticmethod
     def restart(replica, choose):
@@ -216,8 +274,7 @@ class Cluster:
 
     def settle(self):
         """Waits until all replicas are the same. Returns the commits and the export."""
-        for member in self.members:
-            await_true("etcd is healthy again", member.is_healthy)
+        self.await_etcd()
         for replica in self.replicas:
             await_true(f"replica {replica.number} is ready: {replica.last_words()}",
                        replica.is_ready)
@@ -236,7 +293,12 @@ class Cluster:
         return last[0]
 
     def leader(self):
-        """The member that leads, and the others' ids; None if it is not known."""
+        """The member that leads, and the others' ids."""
+        found = []
+        await_true("a leader", lambda: found.append(self._leader()) or found[-1])
+        return found[-1]
+
+    def _leader(self):
         found = {}
         for member in self.members:
             status = member.ask("/v3/maintenance/status", {}, 0.5)

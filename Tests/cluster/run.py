@@ -3,9 +3,11 @@
 
     Tests/cluster/run.py --binary .build-release/bin/latchkey [--quick] [--rounds N] [--seed S]
 
-In each round six clients write and read at all replicas, plain readers read one each, and a watch
-goes from one to the other, while one or two faults happen. Then the answers have to be those of
-one service (judge.py), and the replicas the same. At the end violations are planted in what was
+In each round six clients write and read at all replicas, plain readers and steady writers have one
+each, and a watch goes from one to the other, while one or two faults happen (faults.py): also
+cuts of the network where that can be done (network.py), losses of power, and full disks. Then the
+answers have to be those of one service (judge.py), in time (availability.py), and the replicas the
+same. At the end violations are planted in what was
 recorded, and have to be found. A cluster lives for some rounds; the next one has the next seed.
 The promises are those of docs/cluster.md. Standard library, and a C compiler.
 """
@@ -28,10 +30,11 @@ sys.path.insert(0, str(TOP / "scripts"))
 
 from process import Failure  # noqa: E402
 
-import judge  # noqa: E402
 import planted  # noqa: E402
-from clients import Client, Reader, Watcher  # noqa: E402
-from faults import FAULTS  # noqa: E402
+import network  # noqa: E402
+from availability import Availability  # noqa: E402
+from clients import Client, Prober, Reader, Watcher  # noqa: E402
+from faults import CUTS, FAULTS  # noqa: E402
 from replicas import Cluster, await_true  # noqa: E402
 
 CLIENTS, ROUNDS_OF_CLUSTER, JOIN_SECONDS_MAX = 6, 6, 60
@@ -40,8 +43,9 @@ CLIENTS, ROUNDS_OF_CLUSTER, JOIN_SECONDS_MAX = 6, 6, 60
 class Campaign:
     """One cluster: its rounds, and all that was asked and answered."""
 
-    def __init__(self, cluster, choose, seconds):
+    def __init__(self, cluster, choose, seconds, faults, availability):
         self.cluster, self.choose, self.seconds = cluster, choose, seconds
+        self.faults, self.availability = faults, availability
         self.tokens, self.operations = itertools.count(1), []
         self.changes, self.number = [], 0
         self.watcher = Watcher(cluster, random.Random(choose.random()), cluster.start)
@@ -53,11 +57,14 @@ class Campaign:
         """Returns what happened."""
         self.number += 1
         plans = [(fault, self.seeded(), self.choose.uniform(0.2, self.seconds / 2))
-                 for fault in self.choose.sample(FAULTS, self.choose.choice((1, 2)))]
+                 for fault in self.faults(self.choose)]
         talkers = [Client(self.cluster, self.seeded(), self.tokens, number)
                    for number in range(CLIENTS)]
-        talkers += [Reader(self.cluster, self.seeded(), replica)
-                    for replica in self.cluster.replicas]
+        readers = [Reader(self.cluster, self.seeded(), replica)
+                   for replica in self.cluster.replicas]
+        probers = [Prober(self.cluster, self.seeded(), replica, self.tokens)
+                   for replica in self.cluster.replicas]
+        talkers += readers + probers
         self.watcher = self.resumed()
         words, errors = [], []
         faults = [threading.Thread(target=run_fault, args=(self.cluster, *plan, words, errors))
@@ -72,25 +79,29 @@ class Campaign:
             talker.is_stopped.set()
         for talker in talkers:
             talker.join(JOIN_SECONDS_MAX)
-            self.operations += talker.operations
+        operations = [each for talker in talkers for each in talker.operations]
+        self.operations += operations
         self.operations.sort(key=lambda each: each.begin)
         errors += [talker.error for talker in talkers if talker.error]
         if errors or any(thread.is_alive() for thread in talkers + faults):
             raise Failure(f"after {words}: {errors or 'a thread does not end'}")
         try:
             self.judge()
+            self.availability.judge(operations, probers, readers, self.cluster.excuses)
         except Failure as failure:
             raise Failure(f"after {words}: {failure}") from None
         fates = collections.Counter(each.fate for each in self.operations)
         return (f"{'; '.join(words)}: {len(self.operations)} operations so far, "
                 + ", ".join(f"{count} {fate}" for fate, count in sorted(fates.items()))
-                + f", {len(self.changes)} commits, {self.watcher.cuts} cuts of the watch")
+                + f", {len(self.changes)} commits, {self.watcher.cuts} cuts of the watch, "
+                f"{self.watcher.middles} in transactions")
 
     def resumed(self):
         """The watch of the round before, as a new thread."""
         former, watcher = self.watcher, Watcher(self.cluster, self.seeded(), self.cluster.start)
         watcher.revision, watcher.last = former.revision, former.last
         watcher.events, watcher.cuts = former.events, former.cuts
+        watcher.middles = former.middles
         return watcher
 
     def judge(self):
@@ -126,6 +137,27 @@ class Campaign:
         return lines, missed
 
 
+class Plan:
+    """Which faults happen: all kinds once before one comes again. Counts them."""
+
+    def __init__(self, faults):
+        self.faults, self.left, self.counts = faults, [], collections.Counter()
+
+    def __call__(self, choose):
+        return [self._next(choose) for _ in range(choose.choice((1, 2)))]
+
+    def _next(self, choose):
+        if not self.left:
+            self.left = choose.sample(self.faults, len(self.faults))
+        fault = self.left.pop()
+        self.counts[fault.__name__] += 1
+        return fault
+
+    def __str__(self):
+        return ", ".join(f"{name} {self.counts[name]}" for name in
+                         sorted({fault.__name__ for fault in self.faults}))
+
+
 def run_fault(cluster, fault, choose, delay, words, errors):
     try:
         time.sleep(delay)
@@ -136,19 +168,36 @@ def run_fault(cluster, fault, choose, delay, words, errors):
 
 def main():
     arguments = parse_arguments()
+    reason = "--no-cuts" if arguments.no_cuts else network.enter()
     # So that what was started is ended.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     print(f"seed {arguments.seed}", flush=True)
+    if reason:
+        print(f"NOTE: without cuts of the network, as namespaces cannot be made: {reason}",
+              flush=True)
+        return run(arguments, network.Loopback())
+    star = network.Star([f"{kind}{number}" for kind in "mr" for number in range(3)])
+    try:
+        return run(arguments, star)
+    finally:
+        star.close()
+
+
+def run(arguments, network_of_all):
     left, seed, failed, passed = arguments.rounds, arguments.seed, 0, 0
     began, missed, operations, commits = time.monotonic(), 0, 0, 0
+    faults = FAULTS + CUTS if network_of_all.can_cut else FAULTS
+    names = arguments.only.split(",") if arguments.only else [each.__name__ for each in faults]
+    plan = Plan([each for each in faults if each.__name__ in names])
+    availability = Availability()
     while left > 0:
         rounds = min(left, ROUNDS_OF_CLUSTER)
         left -= rounds
         folder = pathlib.Path(tempfile.mkdtemp(prefix="latchkey-", dir=arguments.scratch))
         choose, campaign, holds = random.Random(seed), None, False
         try:
-            with Cluster(arguments.binary, folder, choose) as cluster:
-                campaign = Campaign(cluster, choose, arguments.seconds)
+            with Cluster(arguments.binary, folder, choose, network_of_all) as cluster:
+                campaign = Campaign(cluster, choose, arguments.seconds, plan, availability)
                 for number in range(1, rounds + 1):
                     print(f"ok seed {seed}, round {number}: {campaign.round()}", flush=True)
                     passed += 1
@@ -167,6 +216,8 @@ def main():
             shutil.rmtree(folder, ignore_errors=True)
         seed += 1
     print(f"\n{operations} operations, {commits} commits, {time.monotonic() - began:.0f} s")
+    print(f"faults: {plan}")
+    print(f"longest: {availability}")
     print(f"{passed} passed, {failed + missed} failed")
     return 1 if failed + missed else 0
 
@@ -179,6 +230,8 @@ def parse_arguments():
     parser.add_argument("--rounds", type=int, help="6 with --quick, else 120")
     parser.add_argument("--seconds", type=float, help="of load in a round, at least")
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 31))
+    parser.add_argument("--no-cuts", action="store_true", help="leave the network as it is")
+    parser.add_argument("--only", help="names of faults, with commas between them")
     parser.add_argument("--scratch", type=pathlib.Path, help="where files are made")
     parser.add_argument("--keep", action="store_true", help="keep the files of a failure")
     arguments = parser.parse_args()

@@ -169,6 +169,18 @@ class Disk:
         self.name_changes = []
         self.begins = {}
 
+    def begin(self):
+        """Takes what is in the folder for surely there: a record begins with it."""
+        for path in pathlib.Path(self.folder).rglob("*"):
+            if path.name.endswith("-shm"):
+                continue
+            number = path.stat().st_ino
+            self.names[str(path)] = None if path.is_dir() else number
+            if path.is_file():
+                self.files[number] = file = File()
+                file.write(0, 0, path.read_bytes())
+                file.sync(1, True)
+
     def advance(self, entry):
         if entry.kind in (CREATED, OPENED):
             self._opened(entry)

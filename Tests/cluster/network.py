@@ -1,0 +1,126 @@
+"""A network of its own for each member of etcd and each replica, and cuts between them.
+
+Design: the campaign runs in a new user and network namespace, where it may do what root may. Each
+node has a network namespace, which a process holds, and one link to the campaign, which forwards.
+A cut is a rule of routing that drops what it would forward from one node to another one: no answer
+and no reset comes, so connections hang, and new ones are not made. The campaign reaches every node
+in spite of cuts. Nothing outside can reach a node, so nodes listen on their addresses.
+
+Where namespaces cannot be made, all listen on the loopback address, and nothing is cut.
+"""
+
+import collections
+import os
+import subprocess
+import sys
+import threading
+
+INSIDE = "LATCHKEY_CAMPAIGN_NETWORK"
+WAYS = (["unshare", "--user", "--map-root-user", "--net"], ["unshare", "--net"])
+# All that a network needs.
+PROBE = ("echo 1 >/proc/sys/net/ipv4/ip_forward && ip link set lo up "
+         "&& ip link add probe type veth peer name other "
+         "&& ip rule add from 10.77.0.2 to 10.77.0.3 blackhole && unshare --net true")
+
+
+def enter():
+    """Starts this program anew in namespaces. Returns why not, or None inside."""
+    if INSIDE in os.environ:
+        return os.environ[INSIDE] or None
+    reason = ""
+    for way in WAYS:
+        try:
+            tried = subprocess.run([*way, "sh", "-c", PROBE], capture_output=True, text=True,
+                                   stdin=subprocess.DEVNULL, timeout=20, check=False)
+        except (OSError, subprocess.TimeoutExpired) as error:
+            reason = str(error)
+            continue
+        if tried.returncode == 0:
+            sys.stdout.flush()
+            os.execvpe(way[0], [*way, sys.executable, *sys.argv], {**os.environ, INSIDE: ""})
+        reason = tried.stderr.strip().replace("\n", "; ") or f"status {tried.returncode}"
+    return reason
+
+
+class Loopback:
+    """One address for all."""
+
+    can_cut = False
+
+    def host(self, _):
+        return "127.0.0.1"
+
+    def inside(self, _):
+        """What stands before a command so that it runs on a node."""
+        return []
+
+    def heal(self):
+        pass
+
+    def close(self):
+        pass
+
+
+class Star:
+    """Nodes around the campaign."""
+
+    can_cut = True
+    hub = "10.77.0.1"
+
+    def __init__(self, nodes):
+        self.addresses = {node: f"10.77.0.{10 + number}" for number, node in enumerate(nodes)}
+        self.cuts, self.lock, self.holders = collections.Counter(), threading.Lock(), {}
+        ip("link set lo up")
+        with open("/proc/sys/net/ipv4/ip_forward", "w", encoding="ascii") as file:
+            file.write("1")
+        for node, address in self.addresses.items():
+            # It ends when the campaign has gone, and with it the namespace.
+            holder = subprocess.Popen(["unshare", "--net", "sh", "-c", "echo; exec cat"],
+                                      stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            self.holders[node] = holder
+            holder.stdout.readline()
+            ip(f"link add {node} type veth peer name eth0 netns {holder.pid}",
+               f"addr add {self.hub} peer {address}/32 dev {node}", f"link set {node} up")
+            ip("link set lo up", f"addr add {address} peer {self.hub}/32 dev eth0",
+               "link set eth0 up", f"route add default via {self.hub}", inside=self.inside(node))
+
+    def host(self, node):
+        return self.addresses[node]
+
+    def inside(self, node):
+        return ["nsenter", f"--net=/proc/{self.holders[node].pid}/ns/net"]
+
+    def cut(self, pairs):
+        """Drops what goes from the first to the second one of each pair."""
+        self._change(pairs, 1)
+
+    def mend(self, pairs):
+        self._change(pairs, -1)
+
+    def _change(self, pairs, by):
+        with self.lock:
+            for pair in pairs:
+                former = self.cuts[pair]
+                self.cuts[pair] += by
+                # Several faults can cut the same way.
+                if not former or not self.cuts[pair]:
+                    self._rule("add" if by > 0 else "del", pair)
+
+    def _rule(self, word, pair):
+        one, other = (self.addresses[node] for node in pair)
+        ip(f"rule {word} from {one} to {other} blackhole")
+
+    def heal(self):
+        with self.lock:
+            for pair in +self.cuts:
+                self._rule("del", pair)
+            self.cuts.clear()
+
+    def close(self):
+        for holder in self.holders.values():
+            holder.stdin.close()
+            holder.wait()
+
+
+def ip(*lines, inside=()):
+    subprocess.run([*inside, "ip", "-batch", "-"], input="\n".join(lines), text=True, check=True)
