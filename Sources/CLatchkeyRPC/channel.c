@@ -165,12 +165,7 @@ static bool receive_input(latchkey_rpc_channel *channel) {
             return errno == EAGAIN || errno == EINTR || latchkey_rpc_fail(channel, "receive");
         }
         if (count == 0) {
-            // So does a server of TLS with what it cannot read.
-            bool may_want_tls = !channel->has_heard && !channel->options.is_encrypted;
-            return fail(channel, "receive",
-                        may_want_tls ? "the server has closed the connection at once: "
-                                       "does its address begin with https?"
-                                     : "the server has closed the connection");
+            return latchkey_rpc_fail_closed(channel);
         }
         channel->pinged = 0;
         channel->has_heard = true;

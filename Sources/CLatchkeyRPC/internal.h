@@ -106,6 +106,9 @@ ssize_t latchkey_rpc_read(struct transport *transport, uint8_t *bytes, size_t co
  * behind the handshake (TLS 1.3). Returns false. */
 bool latchkey_rpc_fail(latchkey_rpc_channel *channel, const char *what);
 
+/* Keeps that the server has closed the connection. Returns false. */
+bool latchkey_rpc_fail_closed(latchkey_rpc_channel *channel);
+
 /* Whether bytes were read from the socket that latchkey_rpc_read has not given yet. */
 bool latchkey_rpc_has_buffered(struct transport *transport);
 

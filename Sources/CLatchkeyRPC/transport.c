@@ -240,6 +240,15 @@ bool latchkey_rpc_fail(latchkey_rpc_channel *channel, const char *what) {
     return fail(channel, "TLS", why(transport->session, transport->code, text));
 }
 
+bool latchkey_rpc_fail_closed(latchkey_rpc_channel *channel) {
+    // A server of TLS closes at once what it cannot read.
+    bool may_want_tls = !channel->has_heard && !channel->options.is_encrypted;
+    return fail(channel, "receive",
+                may_want_tls ? "the server has closed the connection at once: "
+                               "does its address begin with https?"
+                             : "the server has closed the connection");
+}
+
 bool latchkey_rpc_has_buffered(struct transport *transport) {
     return transport->session != NULL && gnutls_record_check_pending(transport->session) > 0;
 }

@@ -111,12 +111,21 @@ public final class EtcdProcesses: @unchecked Sendable {
     /// What the gateway answers; numbers are texts.
     private struct Answer: Decodable {
         struct Header: Decodable {
-            let member_id: String
+            let member: String
+
+            enum CodingKeys: String, CodingKey {
+                case member = "member_id"
+            }
         }
 
         struct Member: Decodable {
-            let ID: String
+            let identity: String
             let name: String?
+
+            enum CodingKeys: String, CodingKey {
+                case identity = "ID"
+                case name
+            }
         }
 
         let header: Header
@@ -137,7 +146,7 @@ public final class EtcdProcesses: @unchecked Sendable {
         signal(index, SIGKILL)
         // A request that was sent to a leader that is gone is lost.
         try awaitHealth(other)
-        try ask(other, "/v3/cluster/member/remove", "{\"ID\":\"\(old.ID)\"}")
+        try ask(other, "/v3/cluster/member/remove", "{\"ID\":\"\(old.identity)\"}")
         try FileManager.default.removeItem(atPath: "\(folder.path)/m\(index)")
         let url = "http://127.0.0.1:\(members[index].peerPort)"
         let end = ContinuousClock.now + .seconds(30)
@@ -164,9 +173,9 @@ public final class EtcdProcesses: @unchecked Sendable {
 
     private func leading() throws -> (index: Int, ids: [String]) {
         let states = try members.indices.map { try answer($0, "/v3/maintenance/status") }
-        guard let leader = states.firstIndex(where: { $0.header.member_id == $0.leader })
+        guard let leader = states.firstIndex(where: { $0.header.member == $0.leader })
         else { throw Failure(reason: "there is no leader") }
-        return (leader, states.map(\.header.member_id))
+        return (leader, states.map(\.header.member))
     }
 
     /// Has another member lead.
