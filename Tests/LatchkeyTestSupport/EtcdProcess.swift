@@ -54,14 +54,27 @@ public final class EtcdProcesses: @unchecked Sendable {
         folder = try TemporaryFolder()
         self.flags = flags + (encryption?.flags ?? [])
         scheme = encryption == nil ? "http" : "https"
-        members = try (0..<count).map { _ in
-            Member(
-                clientPort: try Self.freePort(),
-                healthPort: try Self.freePort(),
-                peerPort: try Self.freePort()
-            )
+        members = []
+        // A port that was free can be taken before the member has it.
+        for attempt in 1... {
+            members = try (0..<count).map { _ in
+                Member(
+                    clientPort: try Self.freePort(),
+                    healthPort: try Self.freePort(),
+                    peerPort: try Self.freePort()
+                )
+            }
+            do {
+                try startAll()
+                return
+            } catch {
+                guard attempt < 5 else { throw error }
+                for index in members.indices {
+                    signal(index, SIGKILL)
+                    try? FileManager.default.removeItem(atPath: "\(folder.path)/m\(index)")
+                }
+            }
         }
-        try startAll()
     }
 
     deinit {
@@ -232,7 +245,7 @@ public final class EtcdProcesses: @unchecked Sendable {
     /// Waits until a member answers reads that need a leader.
     public func awaitHealth(_ index: Int) throws {
         let end = ContinuousClock.now + .seconds(30)
-        while ContinuousClock.now < end {
+        while ContinuousClock.now < end, members[index].process?.isRunning == true {
             let client = try? HTTPClient(port: members[index].healthPort)
             if let answer = try? client?.request("GET", "/health"),
                 answer.text.contains("\"true\"")
