@@ -266,7 +266,7 @@ struct AccessTests {
         }
     }
 
-    @Test(arguments: Deployment.allCases)
+    @Test(arguments: Deployment.withoutClusters)
     func `a session's cookie stands for its token, for pages of this service`(
         deployment: Deployment
     ) async throws {

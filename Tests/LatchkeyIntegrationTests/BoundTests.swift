@@ -51,7 +51,7 @@ struct BoundTests {
         }
     }
 
-    @Test(arguments: Deployment.allCases)
+    @Test(arguments: Deployment.withoutClusters)
     func `targets and header fields are bounded`(deployment: Deployment) async throws {
         let flags = ["--max-target-bytes", "300", "--max-header-bytes", "2000"]
         try await deployment.serve(flags) { site in
@@ -92,7 +92,7 @@ struct BoundTests {
         }
     }
 
-    @Test(arguments: Deployment.allCases, [[], ["--thread-per-connection"]])
+    @Test(arguments: Deployment.withoutClusters, [[], ["--thread-per-connection"]])
     func `connections are bounded`(deployment: Deployment, flags: [String]) async throws {
         let bounds = ["--max-connections", "3", "--client-share", "1/1"]
         try await deployment.serve(flags + bounds) { site in
@@ -112,7 +112,7 @@ struct BoundTests {
         }
     }
 
-    @Test(arguments: Deployment.allCases, [[], ["--thread-per-connection"]])
+    @Test(arguments: Deployment.withoutClusters, [[], ["--thread-per-connection"]])
     func `probes are answered when there are as many connections as allowed`(
         deployment: Deployment,
         flags: [String]
@@ -159,7 +159,7 @@ struct BoundTests {
         }
     }
 
-    @Test(arguments: Deployment.allCases)
+    @Test(arguments: Deployment.withoutClusters)
     func `connections of one address are bounded`(deployment: Deployment) async throws {
         try await deployment.serve(["--max-connections-per-address", "1"]) { site in
             let client = try site.client()
@@ -173,7 +173,7 @@ struct BoundTests {
         }
     }
 
-    @Test(arguments: Deployment.allCases, [[], ["--thread-per-connection"]])
+    @Test(arguments: Deployment.withoutClusters, [[], ["--thread-per-connection"]])
     func `a request that dribbles in times out`(
         deployment: Deployment,
         flags: [String]
@@ -198,7 +198,7 @@ struct BoundTests {
         }
     }
 
-    @Test(arguments: Deployment.allCases)
+    @Test(arguments: Deployment.withoutClusters)
     func `junk is answered or closed, and no other client notices`(
         deployment: Deployment
     ) async throws {

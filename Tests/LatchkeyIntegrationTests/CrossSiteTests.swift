@@ -33,7 +33,7 @@ struct CrossSiteTests {
         return try client.answer()
     }
 
-    @Test(arguments: Deployment.allCases, [[], ["--thread-per-connection"]])
+    @Test(arguments: Deployment.withoutClusters, [[], ["--thread-per-connection"]])
     func `a page of another site changes nothing`(
         deployment: Deployment,
         flags: [String]
@@ -69,7 +69,7 @@ struct CrossSiteTests {
         }
     }
 
-    @Test(arguments: Deployment.allCases)
+    @Test(arguments: Deployment.withoutClusters)
     func `a page of the service, and who is no browser, can write`(
         deployment: Deployment
     ) async throws {
@@ -119,7 +119,7 @@ struct CrossSiteTests {
         (["Sec-Fetch-Site: none", "Origin: http://evil.example"], false),
     ]
 
-    @Test(arguments: Deployment.allCases, [[], ["--thread-per-connection"]])
+    @Test(arguments: Deployment.withoutClusters, [[], ["--thread-per-connection"]])
     func `a page of another site reads nothing, and cannot tell what is there`(
         deployment: Deployment,
         flags: [String]
@@ -154,7 +154,7 @@ struct CrossSiteTests {
         }
     }
 
-    @Test(arguments: Deployment.allCases)
+    @Test(arguments: Deployment.withoutClusters)
     func `a link of another site leads to the dashboard, and nowhere else`(
         deployment: Deployment
     ) async throws {
@@ -174,7 +174,7 @@ struct CrossSiteTests {
     }
 
     /// An `EventSource` of another site with the name of an observer.
-    @Test(arguments: Deployment.allCases)
+    @Test(arguments: Deployment.withoutClusters)
     func `a page of another site does not end a watch`(deployment: Deployment) async throws {
         try await deployment.serve { site in
             let watch = try EventStreamClient(port: site.port, "/v1/watch?observer=mine")
@@ -194,7 +194,7 @@ struct CrossSiteTests {
     }
 
     /// Answers that the HTTP server makes by itself, also past its library.
-    @Test(arguments: Deployment.allCases, [[], ["--thread-per-connection"]])
+    @Test(arguments: Deployment.withoutClusters, [[], ["--thread-per-connection"]])
     func `a page of an allowed origin reads why a body was not taken`(
         deployment: Deployment,
         flags: [String]
@@ -245,7 +245,7 @@ struct CrossSiteTests {
         }
     }
 
-    @Test(arguments: Deployment.allCases)
+    @Test(arguments: Deployment.withoutClusters)
     func `a page of an allowed origin reads, writes and watches`(
         deployment: Deployment
     ) async throws {

@@ -1,5 +1,6 @@
 import Foundation
 import LatchkeyService
+import LatchkeyStrategies
 import LatchkeyTestSupport
 import Testing
 
@@ -10,8 +11,30 @@ enum Deployment: String, CaseIterable, CustomTestStringConvertible, Sendable {
     case inProcess = "in this process"
     case program = "as the program"
     case encrypted = "over TLS"
+    case oneReplica = "on a cluster of one replica"
+    case threeReplicas = "on a cluster of three replicas"
+
+    /// For tests of connections, hosts, origins and rates, which are decided before the store is
+    /// asked: a replica has the same parts for that.
+    static let withoutClusters = [inProcess, program, encrypted]
+
+    /// For tests with arguments of their own.
+    static let inThisProcess = [inProcess] + clusters
+
+    private static let clusters = [oneReplica, threeReplicas]
+
+    /// Each strategy, but for clusters some of each kind: a replica executes one change after the
+    /// other under any of them.
+    static let withStrategies =
+        withoutClusters.flatMap { way in StrategyKind.allCases.map { (way, $0) } }
+        + clusters.flatMap { way in
+            [StrategyKind.lock, .snapshot, .barrierQueueAsync, .actor].map { (way, $0) }
+        }
 
     var testDescription: String { rawValue }
+
+    /// How often a service reads each stripe at its start: once, if it keeps data.
+    var stripeReadCount: Int { Self.clusters.contains(self) ? 1 : 0 }
 
     /// Whether answers can be written past the HTTP library.
     var writesPastLibrary: Bool { self != .encrypted }
@@ -31,6 +54,10 @@ enum Deployment: String, CaseIterable, CustomTestStringConvertible, Sendable {
         case .encrypted:
             let folder = try TemporaryFolder()
             try await serveInProcess(flags + folder.tlsFlags(TestCertificate()), body)
+        case .oneReplica:
+            try await serveOnCluster(of: 1, flags, body)
+        case .threeReplicas:
+            try await serveOnCluster(of: 3, flags, body)
         case .program:
             let program = try Program(["serve"] + flags)
             let outcome = await catching { try body(Site(port: program.awaitPort())) }
@@ -49,6 +76,22 @@ enum Deployment: String, CaseIterable, CustomTestStringConvertible, Sendable {
         let outcome = await catching { try body(Site(port: service.port)) }
         EncryptedPorts.set(service.port, isEncrypted: false)
         let drained = try await offPool { service.drain() }
+        try outcome.get()
+        #expect(drained == Drained(requestCount: 0, answerCount: 0, isWritten: true))
+    }
+
+    /// The first replica is the service under test, and in the end all have the same state.
+    private func serveOnCluster(
+        of count: Int,
+        _ flags: [String],
+        _ body: @escaping @Sendable (Site) throws -> Void
+    ) async throws {
+        let cluster = try await offPool { try ClusterInProcess(flags, count: count) }
+        let outcome = await catching {
+            try body(Site(port: cluster.port))
+            try cluster.awaitSame()
+        }
+        let drained = try await offPool { cluster.drain() }
         try outcome.get()
         #expect(drained == Drained(requestCount: 0, answerCount: 0, isWritten: true))
     }

@@ -7,11 +7,12 @@ import Testing
 /// Exports: one revision each, also an earlier one, whatever happens meanwhile.
 @Suite(.timeLimit(.minutes(3)), .serialized)
 struct ExportTests {
-    @Test(arguments: TransferVariant.all)
+    @Test(arguments: Deployment.inThisProcess, TransferVariant.all)
     func `an export while everything changes is one revision`(
+        deployment: Deployment,
         variant: TransferVariant
     ) async throws {
-        try await Deployment.inProcess.serve(variant.flags + ["--history", "1000000"]) { site in
+        try await deployment.serve(variant.flags + ["--history", "1000000"]) { site in
             let count = 300
             try site.imported(manyLines(0..<count) { _ in "100" })
             let isDone = Synchronized<Bool, LockStrategy>(false)
@@ -51,10 +52,13 @@ struct ExportTests {
         }
     }
 
-    @Test(arguments: TransferVariant.all)
-    func `an earlier revision is exported as it was`(variant: TransferVariant) async throws {
+    @Test(arguments: Deployment.inThisProcess, TransferVariant.all)
+    func `an earlier revision is exported as it was`(
+        deployment: Deployment,
+        variant: TransferVariant
+    ) async throws {
         let flags = variant.flags + ["--history", "40"]
-        try await Deployment.inProcess.serve(flags) { site in
+        try await deployment.serve(flags) { site in
             var random = SeededRandom(seed: 9)
             var states = [try site.exported()]
             #expect(states[0] == (try site.exported("?revision=0")))

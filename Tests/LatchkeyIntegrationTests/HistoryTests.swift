@@ -10,9 +10,12 @@ struct HistoryTests {
         [["--strategy", kind], ["--strategy", kind, "--thread-per-connection"]]
     }
 
-    @Test(arguments: ways)
-    func `a poll ends with the change that it waits for`(flags: [String]) async throws {
-        try await Deployment.inProcess.serve(flags) { site in
+    @Test(arguments: Deployment.inThisProcess, ways)
+    func `a poll ends with the change that it waits for`(
+        deployment: Deployment,
+        flags: [String]
+    ) async throws {
+        try await deployment.serve(flags) { site in
             for (round, change) in ["create", "replace", "delete"].enumerated() {
                 let poll = try site.client()
                 let target = "/v1/properties/n?after=\(round)&wait=20"
@@ -35,11 +38,12 @@ struct HistoryTests {
     }
 
     /// A snapshot would enter all stripes.
-    @Test(arguments: ["lock", "snapshot", "actor"])
+    @Test(arguments: Deployment.inThisProcess, ["lock", "snapshot", "actor"])
     func `the past of a name that is not there is a read of one name`(
+        deployment: Deployment,
         kind: String
     ) async throws {
-        try await Deployment.inProcess.serve(["--strategy", kind]) { site in
+        try await deployment.serve(["--strategy", kind]) { site in
             let client = try site.client()
             _ = try client.request("PUT", "/v1/properties/gone", body: [0x31])
             _ = try client.request("DELETE", "/v1/properties/gone")

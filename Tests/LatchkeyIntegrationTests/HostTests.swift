@@ -21,7 +21,7 @@ struct HostTests {
         return try client.answer()
     }
 
-    @Test(arguments: Deployment.allCases, [[], ["--thread-per-connection"]])
+    @Test(arguments: Deployment.withoutClusters, [[], ["--thread-per-connection"]])
     func `on loopback a page of another name gets and changes nothing`(
         deployment: Deployment,
         flags: [String]
@@ -61,7 +61,7 @@ struct HostTests {
         }
     }
 
-    @Test(arguments: Deployment.allCases)
+    @Test(arguments: Deployment.withoutClusters)
     func `on loopback local names and addresses are served`(deployment: Deployment) async throws {
         try await deployment.serve { site in
             for (request, fields) in [
@@ -82,7 +82,7 @@ struct HostTests {
     }
 
     @Test(
-        arguments: Deployment.allCases,
+        arguments: Deployment.withoutClusters,
         [
             (["--allowed-host", "latchkey.internal,db"], [200, 200, 421, 200, 421]),
             (["--allowed-host=*"], [200, 200, 200, 200, 200]),

@@ -4,11 +4,12 @@ import Testing
 /// Imports, and exports of what was imported.
 @Suite(.timeLimit(.minutes(3)), .serialized)
 struct ImportTests {
-    @Test(arguments: TransferVariant.all)
+    @Test(arguments: Deployment.inThisProcess, TransferVariant.all)
     func `what was imported is exported, and can be imported again`(
+        deployment: Deployment,
         variant: TransferVariant
     ) async throws {
-        try await Deployment.inProcess.serve(variant.flags) { site in
+        try await deployment.serve(variant.flags) { site in
             let lines =
                 "{\"name\":\"b\\\"\\\\\",\"value\":{\"x\": [1, \"\\n\"]}}\r\n"
                 + "\r\n  \n{\"name\":\"\\u00e9\",\"value\" : null ,\"ttl\":1000.5}\n"
@@ -32,11 +33,12 @@ struct ImportTests {
         }
     }
 
-    @Test(arguments: TransferVariant.all)
+    @Test(arguments: Deployment.inThisProcess, TransferVariant.all)
     func `a bad line ends the import, and the batches before it stay`(
+        deployment: Deployment,
         variant: TransferVariant
     ) async throws {
-        try await Deployment.inProcess.serve(variant.flags) { site in
+        try await deployment.serve(variant.flags) { site in
             let good = manyLines(0..<25) { "\($0)" }
             let after = manyLines(30..<3000) { "\($0)" }
             for (bad, word) in [

@@ -12,7 +12,7 @@ struct OperatingTests {
         return try #require(report["rows"] as? [[String: Any]])
     }
 
-    @Test(arguments: Deployment.allCases, StrategyKind.allCases)
+    @Test(arguments: Deployment.withStrategies)
     func `acquisitions are what the requests have caused`(
         deployment: Deployment,
         kind: StrategyKind
@@ -31,8 +31,9 @@ struct OperatingTests {
             #expect(row["strategy"] as? String == kind.rawValue)
             #expect(row["role"] as? String == "serving")
             let counts = try #require(row["acquisitions"] as? [String: Int])
+            let stripeCount = kind == .actor ? 1 : 4
             // A listing reads every stripe once.
-            #expect(counts["read"] == 100 + (kind == .actor ? 1 : 4))
+            #expect(counts["read"] == 100 + stripeCount * (1 + deployment.stripeReadCount))
             #expect(counts["write"] == 150)
             #expect(try client.request("POST", "/v1/contention/reset").status == 204)
             let after = try #require(try Self.rows(site).first?["acquisitions"] as? [String: Int])
@@ -70,7 +71,7 @@ struct OperatingTests {
     func `metrics count every request by method, route and status`(
         deployment: Deployment
     ) async throws {
-        try await deployment.serve { site in
+        try await deployment.serve(["--stripes", "1"]) { site in
             let client = try site.client()
             _ = try client.request("PUT", "/v1/properties/secret-name", body: [0x31])
             _ = try client.request("GET", "/v1/properties/secret-name")
@@ -92,7 +93,7 @@ struct OperatingTests {
                 requests("HEAD", "/v1/properties/{name}", 200),
                 requests("GET", "/v1/properties/{name}", 404),
                 requests("GET", "none", 404),
-                acquisitions("read", 3), acquisitions("write", 1),
+                acquisitions("read", 3 + deployment.stripeReadCount), acquisitions("write", 1),
                 "latchkey_http_request_body_bytes_total 1", "latchkey_store_properties 1",
                 "latchkey_store_bytes 12", "latchkey_store_revision 1",
                 "latchkey_http_suspended_requests 0",

@@ -109,7 +109,7 @@ struct OperatorTests {
 
     // MARK: Version
 
-    @Test(arguments: Deployment.allCases)
+    @Test(arguments: Deployment.withoutClusters)
     func `the version needs a token, unless it is opened`(deployment: Deployment) async throws {
         let tokens = try Tokens(["ci": ["read:x"]])
         let shown = tokens.headers("ci")

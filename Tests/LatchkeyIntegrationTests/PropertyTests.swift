@@ -5,7 +5,7 @@ import Testing
 /// Single properties over HTTP: the answers of each method, with and without conditions.
 @Suite(.timeLimit(.minutes(3)), .serialized)
 struct PropertyTests {
-    @Test(arguments: Deployment.allCases, StrategyKind.allCases)
+    @Test(arguments: Deployment.withStrategies)
     func `a property is created, read, replaced, counted and deleted`(
         deployment: Deployment,
         kind: StrategyKind

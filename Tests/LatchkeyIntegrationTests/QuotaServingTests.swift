@@ -12,10 +12,16 @@ import Testing
 struct QuotaServingTests {
     private static let merge = ["Content-Type: application/merge-patch+json"]
 
-    @Test(arguments: [StrategyKind.lock, .snapshot, .serialQueueAsync, .barrierQueueAsync, .actor])
-    func `each way to change a property is refused at a quota`(kind: StrategyKind) async throws {
+    @Test(
+        arguments: Deployment.inThisProcess,
+        [StrategyKind.lock, .snapshot, .serialQueueAsync, .barrierQueueAsync, .actor]
+    )
+    func `each way to change a property is refused at a quota`(
+        deployment: Deployment,
+        kind: StrategyKind
+    ) async throws {
         let flags = ["--strategy", kind.rawValue, "--quota", "app/=20", "--quota=app/b/=12B"]
-        try await Deployment.inProcess.serve(flags) { site in
+        try await deployment.serve(flags) { site in
             func answer(
                 _ method: String,
                 _ target: String,

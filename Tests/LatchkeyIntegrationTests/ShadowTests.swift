@@ -48,7 +48,7 @@ struct ShadowTests {
         return answers
     }
 
-    @Test(arguments: Deployment.allCases, StrategyKind.allCases)
+    @Test(arguments: Deployment.withStrategies)
     func `answers and their order are the same with shadows and without`(
         deployment: Deployment,
         kind: StrategyKind

@@ -6,7 +6,7 @@ import Testing
 struct ShareTests {
     static let modes = [["--http-threads", "2"], ["--thread-per-connection"]]
 
-    @Test(arguments: Deployment.allCases, modes)
+    @Test(arguments: Deployment.withoutClusters, modes)
     func `an address has a quarter of the connections, and probes are answered when all are taken`(
         deployment: Deployment,
         flags: [String]
@@ -44,7 +44,7 @@ struct ShareTests {
         }
     }
 
-    @Test(arguments: Deployment.allCases, modes)
+    @Test(arguments: Deployment.withoutClusters, modes)
     func `a client beyond its rate is told when to come again`(
         deployment: Deployment,
         flags: [String]
@@ -71,7 +71,7 @@ struct ShareTests {
     }
 
     /// A refusal at once would cost as much as an answer.
-    @Test(arguments: Deployment.allCases)
+    @Test(arguments: Deployment.withoutClusters)
     func `a client that does not wait is not served refusals without end`(
         deployment: Deployment
     ) async throws {
@@ -105,7 +105,7 @@ struct ShareTests {
     }
 
     /// Before, those that were refused counted, too.
-    @Test(arguments: Deployment.allCases, modes)
+    @Test(arguments: Deployment.withoutClusters, modes)
     func `an address that has its share takes no place from others, however often it connects`(
         deployment: Deployment,
         flags: [String]
@@ -166,7 +166,7 @@ struct ShareTests {
         }
     }
 
-    @Test(arguments: Deployment.allCases)
+    @Test(arguments: Deployment.withoutClusters)
     func `tokens behind one address have connections of their own`(
         deployment: Deployment
     ) async throws {

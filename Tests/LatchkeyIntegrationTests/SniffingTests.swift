@@ -14,7 +14,7 @@ struct SniffingTests {
         }
     }
 
-    @Test(arguments: Deployment.allCases, [[], ["--thread-per-connection"]])
+    @Test(arguments: Deployment.withoutClusters, [[], ["--thread-per-connection"]])
     func `every answer of the service has them once`(
         deployment: Deployment,
         flags: [String]

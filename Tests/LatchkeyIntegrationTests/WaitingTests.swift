@@ -25,11 +25,12 @@ struct WaitingTests {
     }
 
     /// Exactly two requests for each section, and no thread that waits has two turns.
-    @Test(arguments: ways)
+    @Test(arguments: Deployment.inThisProcess, ways)
     func `a lock goes from one to the next, in the order in which they asked`(
+        deployment: Deployment,
         flags: [String]
     ) async throws {
-        try await Deployment.inProcess.serve(flags) { site in
+        try await deployment.serve(flags) { site in
             let holder = try site.client()
             try holder.send(Self.acquire(0, 0))
             #expect(try holder.answer().status == 200)
@@ -67,9 +68,12 @@ struct WaitingTests {
     }
 
     /// A lock must not go to a client that has gone; a repeat of its request is a new try.
-    @Test(arguments: [[], ["--thread-per-connection"]])
-    func `nothing is done for a client that has gone`(flags: [String]) async throws {
-        try await Deployment.inProcess.serve(flags) { site in
+    @Test(arguments: Deployment.inThisProcess, [[], ["--thread-per-connection"]])
+    func `nothing is done for a client that has gone`(
+        deployment: Deployment,
+        flags: [String]
+    ) async throws {
+        try await deployment.serve(flags) { site in
             let client = try site.client()
             _ = try client.request("PUT", "/v1/properties/lock", body: [0x31])
             let gone = try site.client()
@@ -88,11 +92,12 @@ struct WaitingTests {
     }
 
     /// Its request has two owners: who waits for the key, and who waits for the conditions.
-    @Test(arguments: [[], ["--thread-per-connection"]])
+    @Test(arguments: Deployment.inThisProcess, [[], ["--thread-per-connection"]])
     func `a repeat that waits for its key and then for its turn is given up, too`(
+        deployment: Deployment,
         flags: [String]
     ) async throws {
-        try await Deployment.inProcess.serve(flags) { site in
+        try await deployment.serve(flags) { site in
             let client = try site.client()
             _ = try client.request("PUT", "/v1/properties/lock", body: [0x31])
             let first = try site.client()
@@ -116,8 +121,11 @@ struct WaitingTests {
     }
 
     /// The branch for the end of the time is nothing that a client which has gone asks for.
-    @Test func `the other branch is not taken for a client that has gone`() async throws {
-        try await Deployment.inProcess.serve { site in
+    @Test(arguments: Deployment.inThisProcess)
+    func `the other branch is not taken for a client that has gone`(
+        deployment: Deployment
+    ) async throws {
+        try await deployment.serve { site in
             let client = try site.client()
             let body = #"""
                 {"if":[{"name":"none","absent":false}],"then":[],"else":[{"put":"late","value":1}]}
@@ -199,8 +207,9 @@ struct WaitingTests {
     }
 
     /// The time to live counts from the try that was sent first: the answer can be that of then.
-    @Test func `a lease counts from its first try`() async throws {
-        try await Deployment.inProcess.serve { site in
+    @Test(arguments: Deployment.inThisProcess)
+    func `a lease counts from its first try`(deployment: Deployment) async throws {
+        try await deployment.serve { site in
             let origin = "http://127.0.0.1:\(site.port)"
             let client = Client(ServiceConnection(origin: origin, timeLimit: .seconds(20)))
             let lock = LeaseClient(client, name: "a", timeToLive: .seconds(60), holder: "me")
@@ -212,8 +221,9 @@ struct WaitingTests {
         }
     }
 
-    @Test func `a request that waits has a bounded body`() async throws {
-        try await Deployment.inProcess.serve { site in
+    @Test(arguments: Deployment.inThisProcess)
+    func `a request that waits has a bounded body`(deployment: Deployment) async throws {
+        try await deployment.serve { site in
             let client = try site.client()
             for (count, status) in [(64 * 1024, 200), (64 * 1024 + 1, 422)] {
                 let condition = #""if":[{"name":"none","absent":true}]"#
@@ -247,11 +257,12 @@ struct WaitingTests {
         }
     }
 
-    @Test(arguments: ways)
+    @Test(arguments: Deployment.inThisProcess, ways)
     func `each job is done by one worker, also if its first worker dies`(
+        deployment: Deployment,
         flags: [String]
     ) async throws {
-        try await Deployment.inProcess.serve(flags) { site in
+        try await deployment.serve(flags) { site in
             let client = try site.client()
             let waiting = try site.client()
             let pop = "/v1/pop?prefix=jobs/&claim=claims/&ttl=0.3&wait=20"

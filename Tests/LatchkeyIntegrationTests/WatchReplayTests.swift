@@ -17,13 +17,17 @@ struct WatchReplayTests {
     ]
     private static let writerCount = 3
 
-    @Test(arguments: kinds, 1...2)
+    @Test(
+        arguments: kinds,
+        [(Deployment.inProcess, 1), (.inProcess, 2), (.oneReplica, 1), (.threeReplicas, 2)]
+    )
     func `a replica holds the exported state of each revision`(
         kind: StrategyKind,
-        seed: Int
+        way: (deployment: Deployment, seed: Int)
     ) async throws {
+        let (deployment, seed) = way
         let flags = ["--strategy", kind.rawValue] + Self.flags
-        try await Deployment.inProcess.serve(flags) { site in
+        try await deployment.serve(flags) { site in
             let writers = (1...Self.writerCount).map { number in
                 TestThread {
                     do {

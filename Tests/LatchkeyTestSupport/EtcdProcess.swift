@@ -40,20 +40,38 @@ public final class EtcdProcesses: @unchecked Sendable {
         var process: Process?
     }
 
+    /// One member for all tests of the process, each with a name or key of its own.
+    ///
+    /// Send it no signals.
+    public static let shared = Result { try EtcdProcesses(outlives: true) }
+
     private let folder: TemporaryFolder
     private let flags: [String]
     private let scheme: String
+    /// Ends the members when the last descriptor of it is closed, however this process ends.
+    private let lifeline: Pipe?
     private var members: [Member]
 
     /// Starts a cluster, and waits until each member has a leader.
-    public init(
+    public convenience init(
         members count: Int = 1,
         flags: [String] = [],
         encryption: Encryption? = nil
     ) throws {
+        try self.init(members: count, flags: flags, encryption: encryption, outlives: false)
+    }
+
+    /// If it outlives the tests, nothing frees the value before the process ends.
+    private init(
+        members count: Int = 1,
+        flags: [String] = [],
+        encryption: Encryption? = nil,
+        outlives: Bool
+    ) throws {
         folder = try TemporaryFolder()
         self.flags = flags + (encryption?.flags ?? [])
         scheme = encryption == nil ? "http" : "https"
+        lifeline = outlives ? Pipe() : nil
         members = []
         // A port that was free can be taken before the member has it.
         for attempt in 1... {
@@ -219,12 +237,12 @@ public final class EtcdProcesses: @unchecked Sendable {
     public func start(_ index: Int) throws {
         let member = members[index]
         let process = Process()
-        process.executableURL = URL(fileURLWithPath: ".build-tools/bin/etcd")
+        let etcd = ".build-tools/bin/etcd"
         let client = "\(scheme)://127.0.0.1:\(member.clientPort)"
         let cluster = members.enumerated()
             .map { "m\($0.offset)=http://127.0.0.1:\($0.element.peerPort)" }
             .joined(separator: ",")
-        process.arguments =
+        let arguments =
             [
                 "--name", "m\(index)", "--data-dir", "\(folder.path)/m\(index)",
                 // The other address is in no certificate.
@@ -236,6 +254,15 @@ public final class EtcdProcesses: @unchecked Sendable {
                 "--initial-cluster", cluster, "--initial-cluster-state",
                 member.joins ? "existing" : "new", "--log-level", "error",
             ] + flags
+        if let lifeline {
+            let script = #""$@" & read -r line; kill -KILL $!; rm -rf "$0""#
+            process.executableURL = URL(fileURLWithPath: "/bin/sh")
+            process.arguments = ["-c", script, folder.path, etcd] + arguments
+            process.standardInput = lifeline.fileHandleForReading
+        } else {
+            process.executableURL = URL(fileURLWithPath: etcd)
+            process.arguments = arguments
+        }
         process.standardOutput = FileHandle.nullDevice
         process.standardError = FileHandle.nullDevice
         try process.run()

@@ -93,6 +93,15 @@ package final class EtcdLog: ReplicatedLog {
         queue.async { [self] in connect() }
     }
 
+    /// Ends the connection to etcd: behind the call nothing is received or put any more.
+    package func stop() {
+        let former = following.write { $0.take() }
+        former?.cancel?()
+        client.close()
+        // What came before is executed.
+        queue.sync {}
+    }
+
     private func enqueue(_ body: @escaping @Sendable (EtcdLog) -> Void) {
         queue.async { [self] in body(self) }
     }

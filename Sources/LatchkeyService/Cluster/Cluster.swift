@@ -28,7 +28,7 @@ final class Cluster: Sendable {
     private let directory: ClusterDirectory
     /// `start` is the place that the files had when the replica started.
     private let started = Guarded<
-        (replica: Replica, persistence: Persistence, start: LogPlace)?
+        (replica: Replica, entries: EtcdLog, persistence: Persistence, start: LogPlace)?
     >(nil)
     private let tickCount = Guarded(0)
     // SAFETY: it is not changed after `init`.
@@ -168,9 +168,10 @@ final class Cluster: Sendable {
                 || keys?.restore(position.unstoredKeys, isStored: false) == true
         else { throw StartFailure(reason: Self.unreadablePosition) }
         keys?.expire(at: position.time)
+        let entries = EtcdLog(client, key: directory.logKey)
         let replica = Replica(
             Replica.Settings(incarnation: UInt64.random(in: 1 ... .max)),
-            log: EtcdLog(client, key: directory.logKey),
+            log: entries,
             store: ExecutedStore(box, journal, expiries, data.persistence, state.age, keys),
             at: position,
             Replica.Clocks(
@@ -186,7 +187,7 @@ final class Cluster: Sendable {
                 advanced: { StoreClock.advance(to: $0) }
             )
         )
-        started.write { $0 = (replica, data.persistence, position.place) }
+        started.write { $0 = (replica, entries, data.persistence, position.place) }
         replica.start()
         while replica.phase != .serving {
             if let reason = state.endReason { throw StartFailure(reason: reason) }
@@ -223,7 +224,7 @@ final class Cluster: Sendable {
     }
 
     private func tick() {
-        guard let (replica, persistence, start) = started.read({ $0 }) else { return }
+        guard let (replica, _, persistence, start) = started.read({ $0 }) else { return }
         replica.tick()
         let count = tickCount.write { count in
             count += 1
@@ -269,5 +270,11 @@ final class Cluster: Sendable {
     /// Takes no more changes.
     func drain() {
         started.read { $0 }?.replica.drain()
+    }
+
+    /// Uses etcd no more: what is executed now is all that is written.
+    func stop() {
+        unsafe timer.cancel()
+        started.read { $0 }?.entries.stop()
     }
 }

@@ -240,6 +240,7 @@ package final class RunningService: Sendable {
         // Before the server stops, so that streams of events still get the last one.
         operations.drain(within: min(drainTime, .milliseconds(200)))
         let cutOff = server.stop(within: drainTime)
+        cluster?.stop()
         let isWritten = persistence?.finish() ?? true
         // Behind the last answers, which waited for the data.
         audit?.finish()
