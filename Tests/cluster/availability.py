@@ -21,6 +21,8 @@ class Availability:
 
     def __init__(self):
         self.longest, self.age, self.errors = dict.fromkeys(LIMITS, 0.0), 0.0, []
+        # Of the last round.
+        self.last = {}
 
     def __str__(self):
         return ", ".join(f"{what} {self.longest[what]:.2f} s of {limit:.0f}"
@@ -28,7 +30,7 @@ class Availability:
 
     def judge(self, operations, probers, readers, excuses):
         """Takes those of one round."""
-        self.errors = []
+        self.errors, self.last = [], dict.fromkeys(LIMITS, 0.0)
         down = _by_replica(excuses["all"])
         idle = _by_replica(excuses["all"] + excuses["writes"])
         for each in operations:
@@ -57,6 +59,7 @@ class Availability:
     def _take(self, what, begin, end, excuses, who):
         seconds = longest_part(begin, end, excuses) / 1e9
         self.longest[what] = max(self.longest[what], seconds)
+        self.last[what] = max(self.last[what], seconds)
         if seconds > LIMITS[what] + ALLOWANCE_SECONDS:
             self.errors.append(f"{what}: {seconds:.2f} s, at most {LIMITS[what]:.0f} s are "
                                f"promised: {who}")

@@ -38,7 +38,7 @@ class Operation:
         return other
 
     def __repr__(self):
-        return str({key: value for key, value in self.__dict__.items() if value not in (None, {}, 0)})
+        return str({key: value for key, value in self.__dict__.items() if value not in (None, {})})
 
 
 class Order:

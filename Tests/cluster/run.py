@@ -94,7 +94,9 @@ class Campaign:
         return (f"{'; '.join(words)}: {len(self.operations)} operations so far, "
                 + ", ".join(f"{count} {fate}" for fate, count in sorted(fates.items()))
                 + f", {len(self.changes)} commits, {self.watcher.cuts} cuts of the watch, "
-                f"{self.watcher.middles} in transactions")
+                f"{self.watcher.middles} in transactions; "
+                + ", ".join(f"{what} {seconds:.2f} s" for what, seconds in
+                            self.availability.last.items() if seconds > 1))
 
     def resumed(self):
         """The watch of the round before, as a new thread."""
