@@ -1,10 +1,11 @@
-"""Checks what compose.yaml promises: every service is bounded, and has no rights that it can lack.
+"""Checks what compose files promise: services are bounded, and have no rights that they can lack.
 
-    compose.py FILE
+    compose.py FILE...
 
 Runs with the Python of .build-tools, which has PyYAML.
 """
 
+import re
 import sys
 
 import yaml
@@ -24,19 +25,52 @@ def mistakes(service):
             service.get("logging", {}).get("options", ())),
         "it is reached from outside": all(
             str(port).startswith("127.0.0.1:") for port in service.get("ports", ())),
-        # The Dockerfile says who runs what is built here.
-        "it may run as root": "build" in service or "user" in service
-                              and not str(service["user"]).startswith("0"),
+        "it may run as root": is_plain_user(service),
+        "it is killed before it has ended": "build" not in service
+                                            or "stop_grace_period" in service,
     }
     return [sentence for sentence, holds in rules.items() if not holds]
 
 
+def is_plain_user(service):
+    """Whether it has no rights of root; ./Dockerfile says so of what is built with it."""
+    build = service.get("build")
+    inline = build.get("dockerfile_inline", "") if isinstance(build, dict) else ""
+    users = re.findall(r"^USER (\S+)$", inline, re.MULTILINE)
+    user = str(service.get("user", users[-1] if users else "0"))
+    return build == "." or not user.startswith(("0", "root"))
+
+
+def crowd_mistakes(services):
+    """What services lack that share a machine with others of their kind."""
+    images = [service.get("image") for service in services.values()]
+    if len(set(images)) == len(images):
+        return
+    for name, service in services.items():
+        if "cpus" not in service:
+            yield f"{name}: it can take the processors of the others"
+        for other in service.get("depends_on", ()):
+            started = service["depends_on"]
+            if not isinstance(started, dict) \
+                    or started[other].get("condition") != "service_healthy":
+                yield f"{name}: it does not wait until {other} is healthy"
+        if "ports" in service and "healthcheck" not in service and service.get("build") != ".":
+            yield f"{name}: whether it is healthy is not known"
+
+
 def main():
-    with open(sys.argv[1], encoding="utf-8") as file:
-        services = yaml.load(file, StrictLoader)["services"]
-    found = [f"{name}: {mistake}" for name, service in services.items()
-             for mistake in mistakes(service)]
-    if len(mistakes({"privileged": True, "ports": ["80:80"], "user": "0:0"})) < 9:
+    found = []
+    for path in sys.argv[1:]:
+        with open(path, encoding="utf-8") as file:
+            services = yaml.load(file, StrictLoader)["services"]
+        found += [f"{path}: {name}: {mistake}" for name, service in services.items()
+                  for mistake in mistakes(service)]
+        found += [f"{path}: {mistake}" for mistake in crowd_mistakes(services)]
+    planted = {"privileged": True, "ports": ["80:80"], "user": "0:0", "build": {}}
+    inline = {"build": {"dockerfile_inline": "FROM a\nUSER 1\nUSER 0:0\n"}}
+    crowd = {"a": {"image": "one", "ports": ["80:80"]}, "b": {"image": "one", "depends_on": ["a"]}}
+    if len(mistakes(planted)) < 10 or is_plain_user(inline) \
+            or len(list(crowd_mistakes(crowd))) < 4:
         found.append("a planted service without bounds is overlooked")
     print("\n".join(found), end="\n" if found else "")
     return 1 if found else 0

@@ -120,12 +120,14 @@ def main():
     unit = (DEPLOY / "latchkey.service").read_text(encoding="utf-8")
     manifest = (DEPLOY / "kubernetes.yaml").read_text(encoding="utf-8")
     services = (TOP / "compose.yaml").read_text(encoding="utf-8")
+    cluster = (TOP / "compose.cluster.yaml").read_text(encoding="utf-8")
     unit_tls, patch, services_tls = (
         (DEPLOY / name).read_text(encoding="utf-8")
         for name in ("latchkey-tls.conf", "kubernetes-tls.yaml", "compose-tls.yaml"))
     found = [*unit_mistakes(unit, binary), *unit_mistakes(unit, binary, unit_tls),
              *manifest_mistakes(manifest), *manifest_mistakes(manifest, patch, "HTTPS"),
-             *compose_mistakes(services), *compose_mistakes(services, services_tls)]
+             *compose_mistakes(services), *compose_mistakes(cluster),
+             *compose_mistakes(services, services_tls)]
     planted = {
         "a misspelled setting": unit_mistakes(unit.replace("UMask=", "Umasc="), binary),
         "a unit with rights": unit_mistakes(unit.split("DynamicUser")[0], binary),
