@@ -5,11 +5,9 @@ clients of HTTP are the same for replicas and etcd's JSON gateway; puts over gRP
 C, which costs less than wrk.
 """
 
-import contextlib
 import json
 import os
 import pathlib
-import random
 import shutil
 import statistics
 import subprocess
@@ -26,7 +24,8 @@ from transfer import load
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "Tests" / "cluster"))
 
-from replicas import Cluster, Replica, await_true  # noqa: E402
+from network import Loopback  # noqa: E402
+from replicas import Cluster  # noqa: E402
 
 CLIENTS = 192
 SECONDS_MAX = 120
@@ -47,22 +46,14 @@ def measure_cluster(arguments, interleave):
 
 
 class FixedCluster(Cluster):
-    """One whose replicas have one strategy, and the clock of the machine."""
+    """One whose replicas have one strategy."""
 
     def __init__(self, binary, folder):
-        super().__init__(binary, folder, random.Random(1))
+        super().__init__(binary, folder, None, Loopback())
 
-    def __enter__(self):
-        with contextlib.ExitStack() as stack:
-            stack.callback(self.__exit__)
-            for member in self.members:
-                member.start(self.members)
-            for member in self.members:
-                await_true("etcd is healthy", member.is_healthy)
-            for replica in self.replicas:
-                replica.start(STRATEGY, 0)
-            stack.pop_all()
-        return self
+    def start_replicas(self):
+        for replica in self.replicas:
+            replica.start(STRATEGY, 0)
 
 
 def writing(arguments, cluster):

@@ -104,6 +104,8 @@ class Replica(Server):
     """`latchkey serve --cluster` with a folder of its own."""
 
     is_over = False
+    # Further ones of the command line, and what each request has.
+    options, headers = (), {}
 
     def __init__(self, binary, folder, number, members, network, library):
         super().__init__()
@@ -124,12 +126,7 @@ class Replica(Server):
         if self.is_over:
             raise Failure("the campaign has ended")
         self.variant = f"{strategy}{f' {skew:+d} s' if skew else ''}"
-        self.disk = images.Disk(self.path)
-        self.disk.begin()
-        self.record.unlink(missing_ok=True)
-        self.control.disarm()
-        self.control.shift_clock(skew)
-        library = shim.environment(self.library, self.path, self.record, self.control.path)
+        library = self.watch_disk(skew) if self.library else {}
         self.command = [str(word) for word in (
             *self.network.inside(self.node),
             "env", *(f"{name}={value}" for name, value in library.items()),
@@ -137,7 +134,7 @@ class Replica(Server):
             "--data", self.path / "data",
             "--cluster", self.members, "--cluster-url", f"http://{self.host}:{self.port}",
             "--history", 200_000, "--client-share", "1/1", "--log-level", "info",
-            "--strategy", strategy)]
+            "--strategy", strategy, *self.options)]
         self.environment = {**os.environ, "SWIFT_BACKTRACE": "enable=no"}
         self.url = None
         with open(self.log_path, "ab") as self.log:
@@ -146,6 +143,18 @@ class Replica(Server):
             except Failure as failure:
                 raise Failure(f"{failure}: {self.last_words()}") from None
         await_true(f"replica {self.number} is ready: {self.last_words()}", self.is_ready)
+
+    def watch_disk(self, skew):
+        """What the program gets for faults of its disk, and a calendar of its own."""
+        self.disk = images.Disk(self.path)
+        self.disk.begin()
+        self.record.unlink(missing_ok=True)
+        self.control.disarm()
+        self.control.shift_clock(skew)
+        return shim.environment(self.library, self.path, self.record, self.control.path)
+
+    def ask(self, method, path, body=None, headers=None, **others):
+        return super().ask(method, path, body, {**self.headers, **(headers or {})}, **others)
 
     def is_running(self):
         return self.process.poll() is None
@@ -215,14 +224,15 @@ class Replica(Server):
 
 
 class Cluster:
-    """Three members and three replicas. A context manager that ends them all."""
+    """Members of etcd, and replicas. A context manager that ends them all."""
 
-    def __init__(self, binary, folder, choose, network):
+    def __init__(self, binary, folder, choose, network, member_count=3, replica_count=3):
         self.choose, self.network = choose, network
-        self.members = [Member(folder, number, network) for number in range(3)]
-        library = shim.build(folder)
+        self.members = [Member(folder, number, network) for number in range(member_count)]
+        # Without choices all have the calendar and the disk of the machine.
+        library = shim.build(folder) if choose else None
         self.replicas = [Replica(binary, folder, number, self.members, network, library)
-                         for number in range(3)]
+                         for number in range(replica_count)]
         # Who holds it may disturb etcd, or the ways to it: one fault leaves a majority.
         self.etcd = threading.Lock()
         # When which replica need not take writes, and when it need not answer at all.
@@ -252,15 +262,17 @@ class Cluster:
             for member in self.members:
                 member.start(self.members)
             self.await_etcd()
-            for replica, strategy in zip(self.replicas, self.choose.sample(STRATEGIES, 3)):
-                replica.start(strategy, self.choose.choice(SKEWS))
+            self.start_replicas()
             self.start = self.replicas[0].ask_json("/v1/changes?limit=1")["revision"]
         except BaseException:
-            self.__exit__()
+            self.kill()
             raise
         return self
 
     def __exit__(self, *_):
+        self.kill()
+
+    def kill(self):
         # A fault that goes on starts nothing more.
         for each in self.replicas + self.members:
             each.is_over = True
@@ -268,12 +280,19 @@ class Cluster:
             each.kill()
         self.network.heal()
 
+    def start_replicas(self):
+        for replica, strategy in zip(self.replicas, self.choose.sample(STRATEGIES, 3)):
+            replica.start(strategy, self.choose.choice(SKEWS))
+
     @staticmethod
     def restart(replica, choose):
         replica.start(choose.choice(STRATEGIES), choose.choice(SKEWS))
 
-    def settle(self):
-        """Waits until all replicas are the same. Returns the commits and the export."""
+    def settle(self, can_expire=False):
+        """Waits until all replicas are the same, and nothing is left to expire, unless that can be.
+
+        Returns the export, the commits and the revision.
+        """
         self.await_etcd()
         for replica in self.replicas:
             await_true(f"replica {replica.number} is ready: {replica.last_words()}",
@@ -283,7 +302,8 @@ class Cluster:
         def are_same():
             last[:] = [(replica.export(), replica.changes()) for replica in self.replicas]
             export, (_, revision) = last[0]
-            return last[0] == last[1] == last[2] and '"expires"' not in export and \
+            return all(each == last[0] for each in last) and \
+                (can_expire or '"expires"' not in export) and \
                 json.loads(export.splitlines()[-1])["revision"] == revision
 
         try:
@@ -333,7 +353,7 @@ class Cluster:
 
 def difference(states):
     exports = [state[0].splitlines() for state in states]
-    for index in (1, 2):
+    for index in range(1, len(states)):
         for one, other in zip(exports[0], exports[index]):
             if one != other:
                 return f"replica 0 has {one[:300]}, replica {index} has {other[:300]}"

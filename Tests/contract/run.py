@@ -7,6 +7,7 @@ Needs what `scripts/require test` installs. Everything is random with a fixed se
 """
 
 import argparse
+import contextlib
 import json
 import os
 import pathlib
@@ -27,9 +28,15 @@ sys.path.insert(0, str(TOP / "scripts"))
 
 from process import Failure, Latchkey, create_token  # noqa: E402
 
+from clusters import ClusterAsService  # noqa: E402
+
 CONTRACT = TOP / "openapi.yaml"
 OPENMETRICS = "application/openmetrics-text; version=1.0.0"
 COMMAND_SECONDS_MAX = 600
+RIGHTS = ("read,write", "operations,fetch,compare,export,import,admin,backup")
+# A cluster has the routes of one service, so that what they refuse is the same. What it can have of
+# its own are the outcomes of changes, which few requests show.
+CLUSTER_OPTIONS = (3, "--phases", "examples,fuzzing,stateful")
 
 
 def main():
@@ -41,13 +48,15 @@ def main():
     # Some commands run in another folder.
     arguments.binary = os.path.abspath(arguments.binary)
 
-    with tempfile.TemporaryFile("w+") as log:
+    with tempfile.TemporaryFile("w+") as log, tempfile.TemporaryDirectory() as client:
+        client = pathlib.Path(client)
         try:
             step("openapi.yaml is valid YAML, and a valid description", validate)
             with Latchkey(arguments.binary, log=log) as service:
                 step("docs/http-api.md is true: each command gets its status", run_page, service)
                 step("that check finds mistakes", run_broken_pages, service)
-                step("a client generated from openapi.yaml calls it", call_generated, service)
+                step("a client is generated from openapi.yaml, whole", generate_client, client)
+                step("that client calls it", call_generated, service, client)
             step("Swift OpenAPI Generator can take openapi.yaml whole", check_swift_rules)
             # All clients have one address.
             with tempfile.TemporaryDirectory() as folder, \
@@ -58,7 +67,7 @@ def main():
                 step("the service serves that description", serves_contract, service)
                 step("promtool accepts the metrics", check_with_promtool, service)
                 step("promtool accepts the configuration", check_configuration)
-                step("what compose.yaml starts is bounded", check_compose)
+                step("what the compose files start is bounded", check_compose)
                 step("the unit file and the manifests of deploy/ are right", check_deploy,
                      arguments.binary)
                 step("the alerts fire when they should", test_alerts)
@@ -70,6 +79,8 @@ def main():
             step("each route asks for its rights", check_access, arguments.binary, log)
             for name, check in tls.CHECKS.items():
                 step(f"TLS: {name}", check_tls, check, arguments.binary)
+            for count in (1, 3):
+                check_cluster(arguments, count, client)
             step("a profile of contention blames the planted holder",
                  profiles.hot, arguments.binary, log, profiles.check_file)
         except Failure as failure:
@@ -107,16 +118,19 @@ def validate():
     run(tool("openapi-spec-validator"), CONTRACT)
 
 
-def call_generated(service):
+def generate_client(client):
     generator = tool("openapi-python-client")
-    with tempfile.TemporaryDirectory() as folder:
-        folder = pathlib.Path(folder)
-        mistakes = generated.generate(generator, folder)
-        mistakes = mistakes or generated.call(tool("python"), folder, service.url)
-        if mistakes:
-            raise Failure("a generated client goes wrong:\n" + "\n".join(mistakes))
-        if not generated.planted(generator, folder):
-            raise Failure("an endpoint that the generator leaves out is overlooked")
+    mistakes = generated.generate(generator, client)
+    if mistakes:
+        raise Failure("no client is generated:\n" + "\n".join(mistakes))
+    if not generated.planted(generator, client):
+        raise Failure("an endpoint that the generator leaves out is overlooked")
+
+
+def call_generated(service, client):
+    mistakes = generated.call(tool("python"), client, service.url)
+    if mistakes:
+        raise Failure("a generated client goes wrong:\n" + "\n".join(mistakes))
 
 
 def check_swift_rules():
@@ -144,8 +158,8 @@ def take_tour(service):
         raise Failure("the tour goes wrong:\n" + "\n".join(mistakes))
 
 
-def run_page(service):
-    mistakes = curls.mistakes(service.url)
+def run_page(service, has_data=False):
+    mistakes = curls.mistakes(service.url, has_data=has_data)
     if mistakes:
         raise Failure("docs/http-api.md goes wrong:\n" + "\n".join(mistakes))
 
@@ -172,17 +186,41 @@ def check_tls(check, binary):
 def check_rules(arguments, log):
     with tempfile.TemporaryDirectory() as folder:
         lines = pathlib.Path(folder) / "lines"
-        rights = ("read,write", "operations,fetch,compare,export,import,admin,backup")
-        token = create_token(arguments.binary, lines, "all", *rights)
+        token = create_token(arguments.binary, lines, "all", *RIGHTS)
         with Latchkey(arguments.binary, "--token-file", lines, "--client-share", "1/1",
                       log=log) as service:
-            drive(service, token, arguments)
+            drive(service, token, arguments.seed, arguments.examples)
             status, _, _ = service.ask("GET", "/healthz")
             if status != 200:
                 raise Failure(f"/healthz answers {status}")
 
 
-def drive(service, token, arguments):
+def check_cluster(arguments, count, client):
+    """What holds for one service, of the first replica of a cluster of so many."""
+    name = f"a cluster of {count}"
+
+    @contextlib.contextmanager
+    def cluster(*options, **others):
+        with tempfile.TemporaryDirectory() as folder, ClusterAsService(
+                arguments.binary, pathlib.Path(folder), count, *options, **others) as service:
+            yield service
+
+    with cluster() as service:
+        step(f"{name}: docs/http-api.md is true", run_page, service, True)
+        step(f"{name}: the generated client calls it", call_generated, service, client)
+    with cluster() as service:
+        step(f"{name}: the README's tour comes out as printed", take_tour, service)
+        step(f"{name}: promtool accepts the metrics", check_with_promtool, service)
+        step(f"{name}: OpenMetrics and text parse, and agree", check_formats, service)
+    with tempfile.TemporaryDirectory() as folder:
+        lines = pathlib.Path(folder) / "lines"
+        token = create_token(arguments.binary, lines, "all", *RIGHTS)
+        with cluster("--token-file", lines, token=token) as service:
+            step(f"{name}: it keeps to openapi.yaml, tokens included",
+                 drive, service, token, arguments.seed, *CLUSTER_OPTIONS)
+
+
+def drive(service, token, seed, examples, *more):
     here = pathlib.Path(__file__).parent
     with tempfile.TemporaryDirectory() as scratch:
         # The working folder is a scratch one because Hypothesis keeps its examples there.
@@ -193,7 +231,7 @@ def drive(service, token, arguments):
         options = [f"--exclude-operation-id={name}" for name in left_out]
         run(tool("schemathesis"), "--config-file", here / "schemathesis.toml", "run", CONTRACT,
             *options, "--url", service.url, "--header", f"Authorization: Bearer {token}",
-            "--seed", arguments.seed, "--max-examples", arguments.examples, cwd=scratch,
+            "--seed", seed, "--max-examples", examples, *more, cwd=scratch,
             env={**os.environ, "SCHEMATHESIS_HOOKS": "hooks", "PYTHONPATH": str(here),
                  "PYTHONDONTWRITEBYTECODE": "1"})
 
@@ -209,7 +247,8 @@ def check_deploy(binary):
 
 
 def check_compose():
-    run(tool("python"), TOP / "Tests" / "contract" / "compose.py", TOP / "compose.yaml")
+    run(tool("python"), TOP / "Tests" / "contract" / "compose.py", TOP / "compose.yaml",
+        TOP / "compose.cluster.yaml")
 
 
 def test_alerts():
