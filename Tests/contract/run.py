@@ -24,11 +24,10 @@ import tour
 
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
 TOOLS = TOP / ".build-tools"
-sys.path.insert(0, str(TOP / "scripts"))
+sys.path += [str(TOP / "scripts"), str(TOP / "Tests" / "cluster")]
 
+from as_service import ClusterAsService  # noqa: E402
 from process import Failure, Latchkey, create_token  # noqa: E402
-
-from clusters import ClusterAsService  # noqa: E402
 
 CONTRACT = TOP / "openapi.yaml"
 OPENMETRICS = "application/openmetrics-text; version=1.0.0"

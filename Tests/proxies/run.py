@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests nginx and Caddy in front of a running service, with the examples of deploy/.
+"""Tests nginx and Caddy in front of a service and a cluster, with the examples of deploy/.
 
     Tests/proxies/run.py --binary .build-release/bin/latchkey --tools .build-tools/bin
 
@@ -14,8 +14,9 @@ import sys
 import tempfile
 
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
-sys.path.insert(0, str(TOP / "scripts"))
+sys.path += [str(TOP / "scripts"), str(TOP / "Tests" / "cluster")]
 
+import balancer  # noqa: E402
 import checks  # noqa: E402
 from process import Failure, Latchkey  # noqa: E402
 from proxy import HOST, Caddy, Nginx  # noqa: E402
@@ -92,7 +93,22 @@ def main():
         if not attempt(arguments, kind, check, mistake, is_encrypted):
             print(f"FAILED {kind.name}: {mistake[1].strip()!r} is overlooked", flush=True)
             failed += 1
+    for mistake in (None, balancer.MISTAKE):
+        complaint = attempt_balancer(arguments, mistake)
+        if bool(complaint) == bool(mistake):
+            print(f"ok the balancer of a cluster{f' without {mistake[0]}' * bool(mistake)}")
+        else:
+            print(f"FAILED the balancer of a cluster: {complaint or f'{mistake} is overlooked'}")
+            failed += 1
     return 1 if failed else 0
+
+
+def attempt_balancer(arguments, mistake):
+    """Why the check fails, or None."""
+    try:
+        return balancer.check(arguments, mistake)
+    except (Failure, OSError) as failure:
+        return failure
 
 
 def attempt(arguments, kind, check, mistake=None, is_encrypted=False):

@@ -1,12 +1,7 @@
 """Clusters that stand for one service: clients speak to the first replica, the others follow."""
 
-import pathlib
-import sys
-
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "cluster"))
-
-from network import Loopback  # noqa: E402
-from replicas import STRATEGIES, Cluster  # noqa: E402
+from network import Loopback
+from replicas import STRATEGIES, Cluster
 
 
 class ClusterAsService(Cluster):
