@@ -241,7 +241,8 @@ struct BoundTests {
         }
     }
 
-    @Test(arguments: Deployment.allCases)
+    /// A replica has no backlog: changes wait for the log.
+    @Test(arguments: Deployment.withoutClusters)
     func `a full backlog is refused and applied later`(deployment: Deployment) async throws {
         let flags = ["--backlog", "1", "--stripes", "1", "--strategy", "serial-queue-async"]
         try await deployment.serve(flags) { site in

@@ -95,6 +95,24 @@ struct EtcdLogTests {
         }
     }
 
+    @Test func `a log that has stopped receives and puts nothing`() async throws {
+        try await offPool {
+            let etcd = try EtcdProcesses.shared.get()
+            let (log, other) = (Self.log(etcd, key: "stop"), Self.log(etcd, key: "stop"))
+            let (stopped, followed) = (Followed(), Followed())
+            log.follow(after: .start) { stopped.add($0) }
+            other.follow(after: .start) { followed.add($0) }
+            #expect(Self.append(log, [1]) == .appended)
+            #expect(stopped.wait { $0.entries.count == 1 })
+            log.stop()
+            let count = stopped.all.count
+            #expect(Self.append(log, [2]) == .unknown("no connection"))
+            #expect(Self.append(other, [3]) == .appended)
+            #expect(followed.wait { $0.entries == [[1], [3]] })
+            #expect(stopped.all.count == count)
+        }
+    }
+
     @Test func `an entry of the greatest length goes in, and a longer one is refused`()
         async throws
     {

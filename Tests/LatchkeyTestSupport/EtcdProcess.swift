@@ -68,7 +68,8 @@ public final class EtcdProcesses: @unchecked Sendable {
         encryption: Encryption? = nil,
         outlives: Bool
     ) throws {
-        folder = try TemporaryFolder()
+        // The disk is shared with whatever runs beside the tests, and etcd waits for it.
+        folder = try TemporaryFolder(inMemory: outlives)
         self.flags = flags + (encryption?.flags ?? [])
         scheme = encryption == nil ? "http" : "https"
         lifeline = outlives ? Pipe() : nil

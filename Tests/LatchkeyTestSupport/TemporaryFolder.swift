@@ -4,8 +4,11 @@ internal import Foundation
 package final class TemporaryFolder: Sendable {
     package let path: String
 
-    package init() throws {
-        let url = FileManager.default.temporaryDirectory
+    /// Makes a folder, in memory if that is wanted and the system has a place for it.
+    package init(inMemory: Bool = false) throws {
+        let memory = URL(filePath: "/dev/shm")
+        let isInMemory = inMemory && FileManager.default.isWritableFile(atPath: memory.path())
+        let url = (isInMemory ? memory : FileManager.default.temporaryDirectory)
             .appending(path: "latchkey-test-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
         path = url.path()
