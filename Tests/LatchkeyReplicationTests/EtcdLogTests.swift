@@ -134,6 +134,25 @@ struct EtcdLogTests {
         }
     }
 
+    @Test func `a call without an answer in time has the next one made at another member`()
+        async throws
+    {
+        try await offPool {
+            // It answers pings, as its machine is well, but has no majority.
+            let alone = try EtcdProcesses(members: 3)
+            for member in 1...2 { alone.signal(member, SIGSTOP) }
+            defer { for member in 1...2 { alone.signal(member, SIGCONT) } }
+            let others = try EtcdProcesses()
+            let addresses = [alone.addresses[0]] + others.addresses
+            let log = EtcdLog(
+                EtcdClient(addresses.compactMap { EtcdServer($0) }, EtcdTrust()),
+                key: Array("log".utf8)
+            )
+            #expect(Self.end(log) == nil)
+            #expect(Self.end(log) == .start)
+        }
+    }
+
     @Test func `a log goes on with another member, without a gap and without repeats`()
         async throws
     {

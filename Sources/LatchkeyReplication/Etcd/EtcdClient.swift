@@ -5,8 +5,10 @@ internal import LatchkeySync
 ///
 /// **Design.** `state` has the channel. When that ends, its owner is told, and the next call opens
 /// one to the next member. A call that finds no channel, because the last one has just failed,
-/// waits for the pause: so a cluster that is gone costs no processor. `state` is not held while
-/// anything is called.
+/// waits for the pause: so a cluster that is gone costs no processor. A call without an answer in
+/// time ends the channel, too, unless something else has come meanwhile: a member that was cut off
+/// from the others still answers pings, and one that is only slow still delivers. `state` is not
+/// held while anything is called.
 package final class EtcdClient: Sendable {
     private struct State: Sendable {
         var channel: RPCChannel?
@@ -15,6 +17,8 @@ package final class EtcdClient: Sendable {
         /// The member of the next channel.
         var next = 0
         var failureCount = 0
+        /// How often a server has answered.
+        var successCount = 0
         var isClosed = false
     }
 
@@ -53,12 +57,20 @@ package final class EtcdClient: Sendable {
         completion: @escaping @Sendable (Result<EtcdAnswer, EtcdFailure>) -> Void
     ) {
         let answer = Guarded<[UInt8]?>(nil)
-        let number = open()?.call(
+        let opened = open()
+        // Not the channel, whose thread drops this at last.
+        let (generation, successCount) = (opened?.generation, state.read { $0.successCount })
+        let number = opened?.channel.call(
             path,
             request,
             timeout: timeout,
             take: { message in answer.write { $0 = message } },
-            end: { status in
+            end: { [weak self] status in
+                if status.isLate, let self, let generation,
+                    self.state.read({ $0.successCount == successCount })
+                {
+                    ends(generation)
+                }
                 guard status.isSuccess, let bytes = answer.read({ $0 }) else {
                     return completion(.failure(EtcdFailure(status)))
                 }
@@ -83,7 +95,7 @@ package final class EtcdClient: Sendable {
         take: @escaping @Sendable ([UInt8]) -> Void,
         end: @escaping @Sendable (EtcdFailure) -> Void
     ) -> (@Sendable () -> Void)? {
-        guard let channel = open() else { return nil }
+        guard let channel = open()?.channel else { return nil }
         let number = channel.call(
             path,
             request,
@@ -118,19 +130,22 @@ package final class EtcdClient: Sendable {
 
     /// A server has answered.
     func succeeds() {
-        state.write { $0.failureCount = 0 }
+        state.write { state in
+            state.failureCount = 0
+            state.successCount += 1
+        }
     }
 
-    private func open() -> RPCChannel? {
+    private func open() -> (channel: RPCChannel, generation: UInt64)? {
         state.write { state in
-            if let channel = state.channel { return channel }
+            if let channel = state.channel { return (channel, state.generation) }
             guard !state.isClosed else { return nil }
             state.generation += 1
             let generation = state.generation
             let server = servers[state.next]
             state.next = (state.next + 1) % servers.count
             state.channel = RPCChannel(server, trust) { [weak self] _ in self?.ends(generation) }
-            return state.channel
+            return state.channel.map { ($0, generation) }
         }
     }
 

@@ -32,7 +32,11 @@ package final class Replica: Sendable {
         /// A change that was not sent for this time is refused.
         package var refusalNanoseconds: UInt64 = 1_800_000_000
         /// An entry that did not come for this time is sent again, to another server.
-        package var repetitionNanoseconds: UInt64 = 1_500_000_000
+        ///
+        /// etcd has a new leader 1 to 2 s after the last one has gone, and has lost what it got
+        /// before. The second repetition comes behind that, and the third one still within 3 s: one
+        /// of three servers can be the one that is cut off.
+        package var repetitionNanoseconds: UInt64 = 900_000_000
         /// Those who wait for an entry are told after this time that its outcome is unknown.
         package var unknownNanoseconds: UInt64 = 5_000_000_000
         /// The time between two questions where the log ends, if nothing else says so.
