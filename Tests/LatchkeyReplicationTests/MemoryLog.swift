@@ -25,6 +25,7 @@ final class MemoryLog: Sendable {
     private struct State: Sendable {
         var entries: [[UInt8]] = []
         var late: [[UInt8]] = []
+        var appendCount = 0
         var followers: [Int: Follower] = [:]
         var random: SeededGenerator
         var isFull = false
@@ -44,6 +45,9 @@ final class MemoryLog: Sendable {
     }
 
     var entries: [[UInt8]] { state.read { $0.entries } }
+
+    /// How often members have appended, in vain or not.
+    var appendCount: Int { state.read { $0.appendCount } }
 
     func setFull(_ isFull: Bool) { state.write { $0.isFull = isFull } }
 
@@ -109,6 +113,7 @@ final class MemoryLog: Sendable {
         _ completion: @escaping @Sendable (LogAppend) -> Void
     ) {
         let answer = state.write { state -> LogAppend? in
+            state.appendCount += 1
             if state.isFull { return .full("full") }
             if state.isFilling {
                 state.entries.append(entry)

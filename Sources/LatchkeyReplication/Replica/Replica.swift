@@ -34,9 +34,10 @@ package final class Replica: Sendable {
         /// An entry that did not come for this time is sent again, to another server.
         ///
         /// etcd has a new leader 1 to 2 s after the last one has gone, and has lost what it got
-        /// before. The second repetition comes behind that, and the third one still within 3 s: one
-        /// of three servers can be the one that is cut off.
-        package var repetitionNanoseconds: UInt64 = 900_000_000
+        /// before; and one of three servers can be the one that is cut off. So the first
+        /// repetitions come often, for writes to go on within 3 s. Later ones come more rarely:
+        /// a log that is only slow delivers nothing while servers are changed.
+        package var repetitionNanoseconds: UInt64 = 600_000_000
         /// Those who wait for an entry are told after this time that its outcome is unknown.
         package var unknownNanoseconds: UInt64 = 5_000_000_000
         /// The time between two questions where the log ends, if nothing else says so.
@@ -124,6 +125,8 @@ package final class Replica: Sendable {
         let since: UInt64
         var sent: UInt64
         var attemptCount = 1
+        /// How many of the times between two repetitions pass before the next one.
+        var patience: UInt64 { 1 << UInt64(min((attemptCount - 1) / 5, 2)) }
         /// Those who wait; empty once they were told that the outcome is unknown.
         var completions: [Completion]
     }
@@ -307,7 +310,9 @@ package final class Replica: Sendable {
                 late = entry.completions
                 entry.completions = []
             }
-            let isDue = isRunning && now.elapsed(since: entry.sent) > settings.repetitionNanoseconds
+            let isDue =
+                isRunning
+                && now.elapsed(since: entry.sent) > entry.patience * settings.repetitionNanoseconds
             if isDue {
                 entry.sent = now
                 entry.attemptCount += 1
