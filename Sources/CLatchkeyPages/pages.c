@@ -28,6 +28,8 @@ static const uint8_t script[] = {
     ,
 #embed "Dashboard/watches.js"
     ,
+#embed "Dashboard/cluster.js"
+    ,
 #embed "Dashboard/contention.js"
     ,
 #embed "Dashboard/property.js"

@@ -29,7 +29,7 @@ struct AdminPortTests {
             #expect(try site.ask("GET", "/v1/strategies").status == 503)
             for path in [
                 "/healthz", "/readyz", "/metrics", "/v1/contention", "/v1/strategies",
-                "/v1/overview", "/v1/watches",
+                "/v1/overview", "/v1/watches", "/v1/cluster",
             ] {
                 #expect(try admin.ask("GET", path).status == 200, "\(path)")
             }

@@ -239,6 +239,58 @@ struct ClusterTests {
         }
     }
 
+    /// What a replica says of the cluster.
+    private struct Known: Decodable {
+        struct Cluster: Decodable {
+            let name: String
+            let ageSeconds: Double
+            let replicas: [Each]
+        }
+        struct Each: Decodable {
+            let id: String
+            let isThis: Bool
+            let url: String?
+            let state: String
+            let revision: UInt64
+            let noteSeconds: Double
+        }
+
+        let cluster: Cluster?
+    }
+
+    @Test func `each replica says what the others have said last, and how long ago`() async throws {
+        try await offPool {
+            let replicas = try ReplicaSet(
+                strategies: ["lock", "lock"],
+                flags: ["--cluster-url", "http://127.0.0.1:7"]
+            )
+            func known(_ index: Int) throws -> Known.Cluster {
+                let body = try replicas.sites[index].ask("GET", "/v1/cluster").body
+                return try #require(try JSONDecoder().decode(Known.self, from: Data(body)).cluster)
+            }
+            let written = try replicas.sites[0].ask("PUT", "/v1/properties/a", "1")
+            let revision = try #require(UInt64((written.headers["etag"] ?? "").filter(\.isNumber)))
+            try ReplicaSet.eventually("each has heard of the other's revision") {
+                try (0..<2).allSatisfy { index in
+                    let each = try known(index)
+                    return each.replicas.map(\.revision) == [revision, revision]
+                        && each.replicas.allSatisfy { $0.state == "serving" }
+                }
+            }
+            let (one, other) = (try known(0), try known(1))
+            #expect(one.name == "test" && one.ageSeconds < 5)
+            #expect(one.replicas.map(\.id) == other.replicas.map(\.id))
+            #expect(one.replicas.map(\.isThis) == other.replicas.map { !$0.isThis })
+            #expect(one.replicas.allSatisfy { $0.url == "http://127.0.0.1:7" })
+            // What is gone stays, and its note grows old.
+            replicas.end(1)
+            try ReplicaSet.eventually("the note of the other one grows old") {
+                try known(0).replicas.contains { !$0.isThis && $0.noteSeconds > 6 }
+            }
+            #expect(try known(0).replicas.contains { $0.isThis && $0.noteSeconds < 1 })
+        }
+    }
+
     @Test func `a new replica needs no log that is forgotten, however little happened`()
         async throws
     {

@@ -339,6 +339,34 @@ struct FollowTests {
         }
     }
 
+    @Test func `a replica says whom it follows, and how far it is behind`() async throws {
+        try await offPool {
+            let pair = try Replication()
+            func following(_ site: Site) throws -> [String: Any]? {
+                let known = try site.ask("GET", "/v1/cluster").json as? [String: Any]
+                return try #require(known)["following"] as? [String: Any]
+            }
+            #expect(try following(pair.source) == nil)
+            let written = try pair.source.ask("PUT", "/v1/properties/a", "1")
+            let revision = try #require(UInt64((written.headers["etag"] ?? "").filter(\.isNumber)))
+            try pair.awaitLevel()
+            let now = try #require(try following(pair.copy))
+            #expect(now["leader"] as? String == "http://127.0.0.1:\(pair.source.port)")
+            #expect(now["state"] as? String == "following" && now["isConnected"] as? Bool == true)
+            #expect(now["revision"] as? UInt64 == revision && now["lagRevisions"] as? Int == 0)
+            #expect(try #require(now["ageSeconds"] as? Double) < 5)
+            pair.leader.signal(SIGSTOP)
+            try Replication.eventually("it says that it is stale") {
+                let now = try following(pair.copy)
+                return now?["state"] as? String == "stale" && now?["isConnected"] as? Bool == false
+            }
+            #expect(try pair.copy.ask("POST", "/v1/promote").status == 200)
+            let leads = try #require(try following(pair.copy))
+            #expect(leads["state"] as? String == "promoted" && leads["ageSeconds"] == nil)
+            #expect(try pair.copy.ask("GET", "/v1/cluster?a=1").problem == "invalid-query")
+        }
+    }
+
     @Test func `a replica takes no data`() async throws {
         let result = try await Program.result(
             of: ["serve", "--follow", "http://127.0.0.1:1", "--data", "/nowhere"]

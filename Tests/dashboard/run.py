@@ -21,6 +21,7 @@ sys.path.insert(0, str(TOP / "scripts"))
 from process import Failure, Latchkey, Server  # noqa: E402
 
 import accessibility  # noqa: E402
+import cluster  # noqa: E402
 import folders  # noqa: E402
 import operations  # noqa: E402
 import overview  # noqa: E402
@@ -31,6 +32,7 @@ import tokens  # noqa: E402
 from browser import WAIT_SECONDS_MAX, Browser  # noqa: E402
 
 
+ETCD = TOP / ".build-tools/bin/etcd"
 DRAWN = """
     return ["rate", "ratio", "wait"].every(chart =>
       [...document.querySelectorAll(`#chart-${chart} g`)]
@@ -74,6 +76,12 @@ def main():
                              arguments.screenshots)
                     step("the overview shows what is near its bound", overview.check_bounds,
                          arguments.binary, browser, log)
+                    step("a replica says whom it follows", cluster.check_following,
+                         arguments.binary, browser, log, arguments.screenshots)
+                    with tempfile.TemporaryDirectory() as folder:
+                        step("the replicas of a cluster are listed", cluster.check_cluster, ETCD,
+                             arguments.binary, pathlib.Path(folder), browser, log,
+                             arguments.screenshots)
                     step("the page of a report fits narrow screens and paper", report.check,
                          arguments.binary, profile, browser, arguments.screenshots)
         except Failure as failure:
@@ -96,6 +104,7 @@ def run(service, browser, screenshots):
     browser.open(service.url + "/")
     for name, check in overview.CHECKS:
         step(name, check, service, browser)
+    step("a service alone shows no replicas", cluster.check_alone, service, browser)
     step("contention is drawn for each strategy", check_contention, service, browser)
     for name, check in properties.checks(has_watch, has_expiry):
         step(name, check, service, browser)

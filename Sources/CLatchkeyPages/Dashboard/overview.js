@@ -34,12 +34,14 @@ const overview = {
   start() {
     this.poll();
     watches.start();
+    cluster.start();
   },
 
   stop() {
     clearTimeout(this.timer);
     this.run = undefined;
     watches.stop();
+    cluster.stop();
   },
 
   /// The answer of the service, or undefined. A service without the route is not asked.

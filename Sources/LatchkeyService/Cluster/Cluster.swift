@@ -237,23 +237,34 @@ final class Cluster: Sendable {
     }
 
     private func say(_ replica: Replica, _ persistence: Persistence, _ start: LogPlace) {
-        let stored = persistence.status.position.flatMap { LogPosition(decoding: $0) }
-        let position = replica.position
-        // What is executed and not stored is needed again after a restart.
-        let record = ClusterDirectory.Record(
-            url: settings.url,
-            place: (stored?.place ?? start).number,
-            revision: position.revision,
-            state: state.word,
-            time: StoreClock.system.now().milliseconds
-        )
-        directory.say(record, of: persistence.identity) { _ in }
+        directory.say(record(replica, persistence, start), of: persistence.identity) { _ in }
         directory.records { [state] result in
             guard case .success(let records) = result else { return }
             state.hears(of: records)
             let now = StoreClock.system.now().milliseconds
             replica.writes(format: ClusterDirectory.format(of: records, at: now))
         }
+    }
+
+    private func record(
+        _ replica: Replica,
+        _ persistence: Persistence,
+        _ start: LogPlace
+    ) -> ClusterDirectory.Record {
+        let stored = persistence.status.position.flatMap { LogPosition(decoding: $0) }
+        // What is executed and not stored is needed again after a restart.
+        return ClusterDirectory.Record(
+            url: settings.url,
+            place: (stored?.place ?? start).number,
+            revision: replica.position.revision,
+            state: state.word,
+            time: StoreClock.system.now().milliseconds
+        )
+    }
+
+    /// What this replica says of itself now; nil before it has started.
+    var ownRecord: (identity: String, record: ClusterDirectory.Record)? {
+        started.read { $0 }.map { ($1.identity, record($0, $1, $2)) }
     }
 
     func register(in registry: MetricRegistry) {

@@ -8,7 +8,7 @@ internal import LatchkeyStrategies
 /// **Design.** The follower's thread writes, all others read. `age` is beside `state` because each
 /// request reads it.
 final class FollowState: Sendable {
-    enum Phase: Sendable {
+    enum Phase: String, Sendable {
         case connecting
         case seeding
         case following
@@ -90,6 +90,28 @@ final class FollowState: Sendable {
         return true
     }
 
+    /// What is known at one time.
+    struct Reading {
+        let word: String
+        let isConnected: Bool
+        let revision: Revision
+        /// To the latest revision that the leader told.
+        let lag: Revision
+        let level: StateAge.Level
+    }
+
+    var reading: Reading {
+        let (now, level, isStale) = (state.read { $0 }, age.level, age.isStale)
+        let isBehind = level != .none && now.leaderRevision > now.revision
+        return Reading(
+            word: now.phase == .following && isStale ? "stale" : now.phase.rawValue,
+            isConnected: now.isConnected,
+            revision: now.revision,
+            lag: isBehind ? now.leaderRevision - now.revision : 0,
+            level: level
+        )
+    }
+
     var check: Readiness.Check {
         let now = state.read { $0 }
         let (level, isStale) = (age.level, age.isStale)
@@ -134,17 +156,15 @@ extension FollowState {
 
     func register(in registry: MetricRegistry) {
         registry.collect([Self.ageFamily, Self.lag, Self.connected, Self.restarts]) { writer in
-            let now = self.state.read { $0 }
-            let level = self.age.level
+            let now = self.reading
             writer.begin(Self.ageFamily)
-            writer.sample(.none, Double(level.ageNanoseconds) / 1e9)
+            writer.sample(.none, Double(now.level.ageNanoseconds) / 1e9)
             writer.begin(Self.lag)
-            let isBehind = level != .none && now.leaderRevision > now.revision
-            writer.sample(.none, isBehind ? now.leaderRevision - now.revision : 0)
+            writer.sample(.none, now.lag)
             writer.begin(Self.connected)
             writer.sample(.none, UInt64(now.isConnected ? 1 : 0))
             writer.begin(Self.restarts)
-            writer.sample(.none, now.restartCount)
+            writer.sample(.none, self.state.read { $0.restartCount })
         }
     }
 }

@@ -23,10 +23,7 @@ final class StateAge: Sendable {
 
         /// That in seconds.
         var ageText: String {
-            let milliseconds = ageMilliseconds
-            let rest = "\(milliseconds % 1000)"
-            return "\(milliseconds / 1000)."
-                + String(repeating: "0", count: 3 - rest.count) + rest
+            StateAge.secondsText(milliseconds: ageMilliseconds)
         }
 
         /// The time since then; 0 for ``none``.
@@ -39,6 +36,11 @@ final class StateAge: Sendable {
     /// `Level.none` once the service leads; 0 before it had anything.
     private let levelNanoseconds = Atomic<UInt64>(0)
     private let revision = Atomic<Revision>(0)
+
+    static func secondsText(milliseconds: UInt64) -> String {
+        let rest = "\(milliseconds % 1000)"
+        return "\(milliseconds / 1000)." + String(repeating: "0", count: 3 - rest.count) + rest
+    }
 
     /// The nanoseconds since the machine started, the time that it slept included: else a replica
     /// would be younger than it is after a pause of its machine.

@@ -9,6 +9,7 @@ struct AdminServer: Sendable {
     static let patterns: Set = [
         "/healthz", "/readyz", "/metrics", "/version", "/debug/pprof/mutex", "/v1/strategies",
         "/v1/contention", "/v1/contention/reset", "/v1/overview", "/v1/watches",
+        "/v1/cluster",
     ]
     private static let connectionCountMax = 64
     private static let stopTime = Duration.milliseconds(100)

@@ -269,6 +269,7 @@ struct StoreRouteMaker: StrategyVisitor {
         WatchRoutes(store: watched, hub: watches).add(to: &table)
         WatchListRoutes(hub: watches, store: watched).add(to: &table)
         PromoteRoute(promote: promotion).add(to: &table)
+        ClusterRoutes(cluster: cluster, follow: following?.follower.state).add(to: &table)
         let operations = Operations(
             configuration,
             store: serving,

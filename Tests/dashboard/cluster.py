@@ -1,0 +1,81 @@
+"""The part of the dashboard for replicas, of a leader and of a cluster."""
+
+import socket
+import subprocess
+
+from process import Failure, Latchkey
+
+ROWS = "return [...document.querySelectorAll('#replicas tr')].map(row => row.textContent)"
+
+
+def is_shown(browser):
+    return browser.run("return document.getElementById('cluster').checkVisibility()")
+
+
+def check_alone(service, browser):
+    browser.open(service.url + "/#overview")
+    browser.wait_for_text("#overview-state", "Live")
+    if is_shown(browser) or service.ask_json("/v1/cluster") != {}:
+        raise Failure("a service alone shows replicas")
+
+
+def check_following(binary, browser, log, pictures):
+    with Latchkey(binary, log=log) as leader:
+        with Latchkey(binary, "--follow", leader.url, log=log) as replica:
+            leader.ask("PUT", "/v1/properties/a", "1")
+            browser.open(replica.url + "/")
+            browser.wait_for_text("#following-facts", f"Follows {leader.url}. Level")
+            browser.wait_for_text("#following-facts", ", 0 revisions behind.")
+            browser.wait_for_text("#cluster-facts", "following")
+            if pictures:
+                browser.screenshot(pictures / "following.png", 1280)
+            replica.ask("POST", "/v1/promote")
+            browser.wait_for_text("#following-facts", "until it was promoted")
+
+
+def free_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+def check_cluster(etcd, binary, folder, browser, log, pictures):
+    client, peer = (f"http://127.0.0.1:{free_port()}" for _ in range(2))
+    process = subprocess.Popen(
+        [etcd, "--name", "m", "--data-dir", folder / "etcd", "--listen-client-urls", client,
+         "--advertise-client-urls", client, "--listen-peer-urls", peer,
+         "--initial-advertise-peer-urls", peer, "--initial-cluster", f"m={peer}",
+         "--log-level", "error"], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+    try:
+        addresses = ("http://one.example:8080", "http://two.example:8080")
+        one, two = (Latchkey(binary, "--data", folder / str(number), "--cluster", client,
+                             "--cluster-name", "orders", "--cluster-url", address, log=log)
+                    for number, address in enumerate(addresses))
+        with one:
+            with two:
+                one.ask("PUT", "/v1/properties/a", "1")
+                browser.open(one.url + "/")
+                browser.wait_for_text("#cluster-title", "Cluster orders")
+                browser.wait_for("both with the same revision", """
+                    const rows = [...document.querySelectorAll('#replicas tr')];
+                    const revision = document.getElementById('fact-revision').textContent;
+                    return rows.length === 2 && rows.every(row =>
+                      row.children[1].textContent === revision
+                      && row.querySelector('.good')?.textContent === 'serving')""")
+                rows = sorted(browser.run(ROWS))
+                if [address in row for address, row in zip(addresses, rows)] != [True, True]:
+                    raise Failure(f"the replicas are {rows}")
+                if ["(this one)" in row for row in rows] != [True, False]:
+                    raise Failure(f"the replicas are {rows}")
+                if pictures:
+                    browser.screenshot(pictures / "cluster.png", 1280)
+                    browser.look_like(360, 900)
+                    browser.screenshot(pictures / "cluster-narrow.png", 360)
+                    browser.look_like(1280, 900)
+            # Its last words stay, and are not taken for the present.
+            browser.wait_for_text("#replicas .bad", "silent, was serving")
+            if pictures:
+                browser.screenshot(pictures / "cluster-silent.png", 1280)
+    finally:
+        process.kill()
+        process.wait()
