@@ -14,8 +14,6 @@ internal import Synchronization
 final class Follower: Sendable {
     /// How long the next question waits when there was nothing new.
     private static let pauseMilliseconds = 50
-    private static let retryMillisecondsMin = 100
-    private static let retryMillisecondsMax = 5000
     private static let commitCountMax = 1000
     /// How far a promotion jumps: more commits than the old leader can have made unseen.
     private static let jump: Revision = 1 << 32
@@ -59,14 +57,14 @@ final class Follower: Sendable {
     ///
     /// - Throws: Once a signal has come that ends the service: no thread waits for one yet.
     func seed() throws(StartFailure) -> Seed {
-        var pause = Self.retryMillisecondsMin
+        var pause = RetryPause()
         while true {
             do throws(Failure) {
                 return try export(connection()) { EndingSignals.isPending }
             } catch {
                 fail(error)
             }
-            let end = ContinuousClock.now + Self.jittered(pause)
+            let end = ContinuousClock.now + pause.next()
             while ContinuousClock.now < end {
                 guard !EndingSignals.isPending else {
                     throw StartFailure(
@@ -76,7 +74,6 @@ final class Follower: Sendable {
                 }
                 _ = wakeUp.wait(timeout: .now() + .milliseconds(20))
             }
-            pause = min(2 * pause, Self.retryMillisecondsMax)
         }
     }
 
@@ -124,30 +121,34 @@ final class Follower: Sendable {
 
     private func run(_ store: FollowedStore) {
         var connection: ServiceConnection?
-        var pause = Self.retryMillisecondsMin
-        var isSeeding = false
+        var pause = RetryPause()
+        var (isSeeding, wasLevel) = (false, false)
         while !isStopping.load(ordering: .acquiring) {
             do throws(Failure) {
                 let open = if let connection { connection } else { try self.connection() }
                 connection = open
                 if isSeeding {
                     try reseed(store, open)
-                    isSeeding = false
+                    (isSeeding, wasLevel) = (false, false)
                 }
                 let hasMore = try step(store, open)
-                pause = Self.retryMillisecondsMin
-                if !hasMore { wait(.milliseconds(Self.pauseMilliseconds)) }
+                guard !hasMore else { continue }
+                wasLevel = true
+                pause.restart()
+                wait(.milliseconds(Self.pauseMilliseconds))
             } catch {
                 guard !isStopping.load(ordering: .acquiring) else { return }
                 if error.isGap, !isSeeding {
                     isSeeding = true
+                    // Only once it was level may the next export follow the last one at once: the
+                    // history of a leader can be too short for the time that an export takes.
+                    if !wasLevel { wait(pause.next()) }
                     continue
                 }
                 fail(error)
                 // A file with another token may be there by now.
                 connection = nil
-                wait(Self.jittered(pause))
-                pause = min(2 * pause, Self.retryMillisecondsMax)
+                wait(pause.next())
             }
         }
     }
@@ -273,10 +274,5 @@ final class Follower: Sendable {
             time.components.seconds * 1000
             + time.components.attoseconds / 1_000_000_000_000_000
         _ = wakeUp.wait(timeout: .now() + .milliseconds(Int(milliseconds)))
-    }
-
-    /// Half of the time to all of it, so that replicas of one leader do not come together.
-    private static func jittered(_ milliseconds: Int) -> Duration {
-        .milliseconds(Int.random(in: milliseconds / 2...milliseconds))
     }
 }

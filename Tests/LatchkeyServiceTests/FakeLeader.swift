@@ -1,0 +1,77 @@
+import Foundation
+import LatchkeyHTTP
+import LatchkeyStrategies
+import Testing
+
+@testable import LatchkeyService
+@testable import LatchkeyStore
+
+/// A leader whose answers a test decides, and a replica of it in the same process.
+///
+/// It has no properties, and begins at revision 5.
+final class FakeLeader: Sendable {
+    /// An answer to `/v1/changes`; nil for one without changes.
+    typealias Changes = @Sendable (_ number: Int) -> (status: HTTPStatus, body: String)?
+
+    static let revision: Revision = 5
+
+    let server: HTTPServer
+    let state: FollowState
+    let follower: Follower
+    let journal = Journal(HistoryLimits(), after: 0, start: 0)
+    /// When each request came, before it was answered.
+    private let arrivals: Guarded<[String: [UInt64]]>
+
+    init(_ changes: @escaping Changes) throws {
+        let arrivals = Guarded<[String: [UInt64]]>([:])
+        self.arrivals = arrivals
+        var configuration = HTTPServerConfiguration()
+        configuration.port = 0
+        server = try HTTPServer(configuration) { exchange in
+            let path = String(decoding: exchange.path, as: UTF8.self)
+            let count = arrivals.write { arrivals in
+                arrivals[path, default: []].append(StateAge.now())
+                return arrivals[path]?.count ?? 0
+            }
+            guard path == "/v1/changes" else {
+                let end = "{\"end\":true,\"count\":0,\"revision\":\(Self.revision)}\n"
+                return exchange.respond(.ok, body: .bytes(Array(end.utf8)))
+            }
+            let (status, body) = changes(count) ?? (.ok, Self.page(latest: Self.revision))
+            exchange.respond(status, body: .bytes(Array(body.utf8)))
+        }
+        var settings = FollowSettings()
+        settings.leader = "http://127.0.0.1:\(server.port)"
+        state = FollowState(leader: settings.leader)
+        follower = Follower(settings, state, Log(format: .text, level: .error))
+        let store = PropertyStore<LockStrategy>(
+            limits: StoreLimits(),
+            stripeCount: 1,
+            strategy: { LockStrategy() }
+        )
+        let seed = try follower.seed()
+        let followed = FollowedStore(store, journal)
+        followed.replace(with: seed.properties, at: seed.revision)
+        follower.start(followed, seed)
+    }
+
+    deinit {
+        follower.stop()
+        _ = server.stop(within: .seconds(5))
+    }
+
+    /// A page of changes without any.
+    static func page(latest: Revision, _ changes: String = "") -> String {
+        "{\"revision\":\(latest),\"changes\":[\(changes)],\"next\":\(latest)}"
+    }
+
+    /// Waits until so many requests have come, and returns when they did, in nanoseconds.
+    func awaitArrivals(_ path: String, _ count: Int) -> [UInt64] {
+        while true {
+            let found = arrivals.read { $0[path] ?? [] }
+            if found.count >= count { return found }
+            // Sleeps because the replica asks when it likes.
+            usleep(1000)
+        }
+    }
+}
