@@ -354,7 +354,10 @@ void latchkey_fetch_send(const struct latchkey_fetch_request *request,
     CURLcode code = CURLE_FAILED_INIT;
     if (multi != NULL && easy != NULL && copy_fields(&transfer) && prepare(easy, &transfer) &&
         curl_multi_add_handle(multi, easy) == CURLM_OK) {
+        long sent = 0;
         code = drive(multi, &transfer);
+        curl_easy_getinfo(easy, CURLINFO_REQUEST_SIZE, &sent);
+        answer->is_unsent = sent == 0;
         curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &answer->status);
         if (code == CURLE_OK) {
             char *location = NULL;

@@ -97,6 +97,8 @@ struct latchkey_fetch_answer {
     enum latchkey_fetch_outcome outcome;
     /* The number of libcurl's error (CURLcode). */
     int code;
+    /* Whether nothing of the request was sent: the server has done nothing. */
+    bool is_unsent;
     long status;
     /* The lines of all heads and of the trailers, as they came. */
     uint8_t *head;

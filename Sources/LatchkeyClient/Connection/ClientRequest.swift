@@ -62,10 +62,19 @@ package struct ClientRequest: Sendable {
         fields.append(field)
     }
 
-    package mutating func send(_ body: Body, type: String) {
+    /// Adds a field, also one with an empty value.
+    package mutating func add(field name: String, _ value: String) {
+        // libcurl takes "name:" for one that is left out.
+        fields.append(value.isEmpty ? "\(name);" : "\(name): \(value)")
+    }
+
+    /// - Parameters:
+    ///   - body: What is sent.
+    ///   - type: Its media type; nil for none.
+    package mutating func send(_ body: Body, type: String?) {
         self.body = body
         fields.removeAll { $0 == "Content-Type:" }
-        fields.append("Content-Type: \(type)")
+        if let type { add(field: "Content-Type", type) } else { fields.append("Content-Type:") }
     }
 
     /// Makes repeats of this very request one request for the service.

@@ -210,7 +210,7 @@ extension ConnectionFailure {
             case LATCHKEY_FETCH_CANCELLED: .cancelled
             case _ where Self.unconnected.contains(code): .unconnected
             case _ where Self.untrusted.contains(code): .untrusted
-            case LATCHKEY_FETCH_TIMED_OUT: .timedOut
+            case LATCHKEY_FETCH_TIMED_OUT: unsafe answer.is_unsent ? .unconnected : .timedOut
             case LATCHKEY_FETCH_TOO_LARGE: .unusable
             case _ where code == Self.noHTTP: .unusable
             default: .broken

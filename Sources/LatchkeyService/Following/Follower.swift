@@ -19,12 +19,17 @@ final class Follower: Sendable {
     private static let jump: Revision = 1 << 32
 
     let state: FollowState
+    /// Nil unless changes are sent on.
+    let forwarder: Forwarder?
     private let settings: FollowSettings
     private let log: Log
     private let queue = DispatchQueue(label: "latchkey.follow", qos: .userInitiated)
     private let isStopping = Atomic<Bool>(false)
     private let isAsked = Atomic<Bool>(false)
+    /// Ends a pause after a failure.
     private let wakeUp = DispatchSemaphore(value: 0)
+    /// Ends a pause because there was nothing new.
+    private let hurry = DispatchSemaphore(value: 0)
     /// Nil until the service follows.
     private let store = Guarded<FollowedStore?>(nil)
 
@@ -32,6 +37,9 @@ final class Follower: Sendable {
         self.settings = settings
         self.state = state
         self.log = log
+        forwarder =
+            settings.isForwarding
+            ? Forwarder(settings, state) { [hurry] in hurry.signal() } : nil
     }
 
     /// What keeps a step from being made.
@@ -99,6 +107,7 @@ final class Follower: Sendable {
     func stop() {
         isStopping.store(true, ordering: .releasing)
         wakeUp.signal()
+        hurry.signal()
     }
 
     /// Stops following, and makes this service a leader.
@@ -135,7 +144,7 @@ final class Follower: Sendable {
                 guard !hasMore else { continue }
                 wasLevel = true
                 pause.restart()
-                wait(.milliseconds(Self.pauseMilliseconds))
+                waitForMore()
             } catch {
                 guard !isStopping.load(ordering: .acquiring) else { return }
                 if error.isGap, !isSeeding {
@@ -185,6 +194,7 @@ final class Follower: Sendable {
         }
         guard changes.next == changes.latest else { return true }
         state.isLevel(since: before)
+        forwarder?.isLevel(since: before)
         return false
     }
 
@@ -267,6 +277,14 @@ final class Follower: Sendable {
             "leader not followed",
             ["leader": settings.leader, "reason": failure.reason]
         )
+    }
+
+    /// Waits a moment for new changes, or until some are known to be there.
+    private func waitForMore() {
+        guard hurry.wait(timeout: .now() + .milliseconds(Self.pauseMilliseconds)) == .success
+        else { return }
+        // One question serves all who hurry.
+        while hurry.wait(timeout: .now()) == .success {}
     }
 
     private func wait(_ time: Duration) {

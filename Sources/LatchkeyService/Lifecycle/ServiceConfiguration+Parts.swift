@@ -120,7 +120,7 @@ extension ServiceConfiguration {
         _ follower: Follower?,
         _ cluster: Cluster?
     ) -> RouteTable {
-        RouteTable(
+        var table = RouteTable(
             metrics: RequestMetrics(
                 registry,
                 sendsServerTiming: sendsServerTiming,
@@ -141,6 +141,8 @@ extension ServiceConfiguration {
                 isShared: self.cluster.isOn
             )
         )
+        table.forwarder = follower?.forwarder
+        return table
     }
 
     func watchPlaces(_ registry: MetricRegistry) -> SharedPlaces {

@@ -73,6 +73,7 @@ package enum Problem: String, CaseIterable, Sendable {
     case noBackup = "no-backup"
     case backupFailed = "backup-failed"
     case notLevel = "not-level"
+    case leaderUnreachable = "leader-unreachable"
 
     package var status: Int {
         switch self {
@@ -98,7 +99,8 @@ package enum Problem: String, CaseIterable, Sendable {
         case .outcomeUnknown, .answerNotKept: 500
         case .unsupportedTransferCoding: 501
         case .tooManyConnections, .outOfMemory, .backlogFull, .timedOut, .draining, .recovering,
-            .journalFailed, .tooManyIdempotencyKeys, .tooManyWatchers, .notLevel:
+            .journalFailed, .tooManyIdempotencyKeys, .tooManyWatchers, .notLevel,
+            .leaderUnreachable:
             503
         case .storeFull, .quotaExceeded, .diskFull: 507
         case .invalidLine, .incompleteImport: 400
@@ -136,6 +138,7 @@ package enum Problem: String, CaseIterable, Sendable {
         case .notFollowing: "The service follows no other one."
         case .noBackup: "The service keeps no data."
         case .backupFailed: "The backup was not made."
+        case .leaderUnreachable: "The leader of this replica cannot be reached."
         case .notLevel: "The service does not have the state that the read asks for."
         case .valueTooLarge: "The value would be too large."
         case .transactionTooLarge: "The transaction works on too many bytes."

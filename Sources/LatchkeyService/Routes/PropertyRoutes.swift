@@ -25,7 +25,8 @@ struct PropertyRoutes: Sendable {
             property,
             needs: .token,
             statuses: [201, 204, 400, 412, 415, 503, 507],
-            isRepeatable: true
+            isRepeatable: true,
+            isForwarded: true
         ) { request, match throws(RequestFailure) in
             try put(request, match)
         }
@@ -34,7 +35,8 @@ struct PropertyRoutes: Sendable {
             property,
             needs: .token,
             statuses: [200, 400, 412, 415, 422, 503, 507],
-            isRepeatable: true
+            isRepeatable: true,
+            isForwarded: true
         ) { request, match throws(RequestFailure) in
             try patch(request, match)
         }
@@ -43,7 +45,8 @@ struct PropertyRoutes: Sendable {
             property,
             needs: .token,
             statuses: [204, 400, 404, 412, 503],
-            isRepeatable: true
+            isRepeatable: true,
+            isForwarded: true
         ) {
             request,
             match throws(RequestFailure) in
@@ -54,7 +57,8 @@ struct PropertyRoutes: Sendable {
             "\(property)/increment",
             needs: .token,
             statuses: [200, 400, 409, 412, 415, 503, 507],
-            isRepeatable: true
+            isRepeatable: true,
+            isForwarded: true
         ) { request, match throws(RequestFailure) in
             try increment(request, match)
         }
@@ -63,7 +67,8 @@ struct PropertyRoutes: Sendable {
             "\(property)/touch",
             needs: .token,
             statuses: [204, 400, 404, 412, 503],
-            isRepeatable: true
+            isRepeatable: true,
+            isForwarded: true
         ) { request, match throws(RequestFailure) in
             try touch(request, match)
         }

@@ -13,12 +13,17 @@ struct RouteTable {
     private static let repeatableStatuses: [UInt16] = [400, 422, 429, 503]
     /// Statuses that a route sends by itself which reads the store.
     private static let readingStatuses: [UInt16] = [400, 429, 503]
+    /// Statuses that a leader sends, to which a request was sent on, or that stand for none.
+    private static let leaderStatuses: [UInt16] = [401, 403, 500]
+
     let metrics: RequestMetrics
     let admission: Admission
     /// Nil if `Idempotency-Key` is switched off.
     let repetition: Repetition?
     /// Nil before there is a store.
     var reads: FreshReads?
+    /// Nil unless the service follows another one, and sends changes on to it.
+    var forwarder: Forwarder?
     private(set) var routes: [Route] = []
     /// For requests that match no route, by method.
     private let unmatched: [RequestSeries]
@@ -53,6 +58,8 @@ struct RouteTable {
     ///     routes that change state. The answer must be made with ``ServiceRequest``, and must not
     ///     be a stream.
     ///   - isLocal: Whether it changes no state that a replica has from its leader.
+    ///   - isForwarded: Whether a replica can send it on to its leader: all of it is in memory, and
+    ///     what it does can be seen at the replica.
     ///   - readsStore: Whether its `GET` reads the store, so that clients can say how new the state
     ///     must be. The handler must ask for the query with ``ServiceRequest/query(_:)``.
     ///   - checkHead: Called at the head of a request with a body, before `handle`; may give the
@@ -66,19 +73,21 @@ struct RouteTable {
         servesRefused: Bool = false,
         isRepeatable: Bool = false,
         isLocal: Bool = false,
+        isForwarded: Bool = false,
         readsStore: Bool = false,
         checkHead: Handler? = nil,
         handle: @escaping Handler
     ) {
-        let repetition = isRepeatable ? repetition : nil
-        let admission = admission
+        let (repetition, admission) = (isRepeatable ? repetition : nil, admission)
         let reads = readsStore ? reads : nil
         let changes = method != .get
         let follow = changes && !isLocal ? metrics.follow : nil
+        let forwarder = isForwarded ? forwarder : nil
         let statuses = Set(statuses).union(admission.statuses)
             .union(isRepeatable ? Self.repeatableStatuses : [])
             .union(readsStore ? Self.readingStatuses : [])
             .union(metrics.follow != nil && (follow != nil || readsStore) ? [421] : [])
+            .union(forwarder == nil ? [] : Self.leaderStatuses)
             .sorted()
         let series = metrics.series(
             method: method,
@@ -91,8 +100,7 @@ struct RouteTable {
             ? series
             : metrics.series(method: .head, route: pattern, statuses: statuses, changes: false)
         // Known now, so that a service that asks for nothing pays for no question.
-        let (isOpen, unknown) = (admission.isOpen, admission.unknown)
-        let isShared = !servesRefused
+        let (isOpen, unknown, isShared) = (admission.isOpen, admission.unknown, !servesRefused)
         var check: Route.Handler?
         if checkHead != nil || !isOpen {
             check = { exchange, match in
@@ -101,7 +109,7 @@ struct RouteTable {
                 let counts = checkHead != nil
                 guard
                     isOpen || admission.admits(&request, need, counts: counts, isShared: isShared),
-                    follow?.refuses(request) != true,
+                    forwarder != nil || follow?.refuses(request) != true,
                     let checkHead
                 else { return }
                 Self.run(checkHead, request, match)
@@ -121,7 +129,7 @@ struct RouteTable {
                 guard admission.admits(&request, need, counts: counts, isShared: isShared)
                 else { return }
             }
-            if let follow, follow.refuses(request) { return }
+            if forwarder?.takes(request) == true || follow?.refuses(request) == true { return }
             if let repetition, repetition.handles(request, match, handle) { return }
             if let reads, reads.handles(request, match, handle) { return }
             Self.run(handle, request, match)

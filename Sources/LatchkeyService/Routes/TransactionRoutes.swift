@@ -23,7 +23,8 @@ struct TransactionRoutes: Sendable {
             "/v1/transactions",
             needs: .token,
             statuses: [200, 400, 404, 409, 415, 422, 429, 503, 507],
-            isRepeatable: true
+            isRepeatable: true,
+            isForwarded: true
         ) { request, _ throws(RequestFailure) in
             try transact(request)
         }
@@ -32,7 +33,8 @@ struct TransactionRoutes: Sendable {
             "/v1/pop",
             needs: .token,
             statuses: [200, 400, 404, 415, 422, 429, 503, 507],
-            isRepeatable: true
+            isRepeatable: true,
+            isForwarded: true
         ) { request, _ throws(RequestFailure) in
             try pop(request)
         }
@@ -41,7 +43,8 @@ struct TransactionRoutes: Sendable {
             "/v1/properties",
             needs: .token,
             statuses: [200, 400, 422, 503],
-            isRepeatable: true
+            isRepeatable: true,
+            isForwarded: true
         ) { request, _ throws(RequestFailure) in
             try deletePrefix(request)
         }
