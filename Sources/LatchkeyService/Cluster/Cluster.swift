@@ -264,7 +264,7 @@ final class Cluster: Sendable {
 
     /// What this replica says of itself now; nil before it has started.
     var ownRecord: (identity: String, record: ClusterDirectory.Record)? {
-        started.read { $0 }.map { ($1.identity, record($0, $1, $2)) }
+        started.read { $0 }.map { ($2.identity, record($0, $2, $3)) }
     }
 
     func register(in registry: MetricRegistry) {

@@ -1,0 +1,61 @@
+internal import LatchkeyStore
+
+// The entry that is sent next.
+
+extension Replica.State {
+    /// Whether the caller is to have an entry sent.
+    var beginsSending: Bool {
+        mutating get {
+            guard inFlight == nil, !isSending, !waiting.isEmpty else { return false }
+            isSending = true
+            return true
+        }
+    }
+
+    /// Takes what fits an entry, and puts it in flight.
+    mutating func nextEntry(
+        _ settings: Replica.Settings,
+        at now: UInt64,
+        _ time: Timestamp
+    ) -> Replica.InFlight? {
+        guard inFlight == nil, phase == .serving || phase == .draining,
+            !waiting.isEmpty || marks.isAsked
+        else { return nil }
+        var writer = LogEntryWriter()
+        var count = 0
+        while count < waiting.count, writer.fits(waiting[count].encoded.count) {
+            writer.add(waiting[count].encoded)
+            count += 1
+        }
+        let completions = waiting[..<count].map(\.completion)
+        waiting.removeFirst(count)
+        waitingByteCount -= writer.byteCount
+        sequence += 1
+        let asksForMark = now.elapsed(since: lastMark) > settings.markNanoseconds
+        if asksForMark { lastMark = now }
+        let entry = Replica.InFlight(
+            bytes: writer.bytes(
+                format: format,
+                writer: settings.incarnation,
+                sequence: sequence,
+                time: time,
+                asksForMark: asksForMark,
+                earlier: marks.next()
+            ),
+            sequence: sequence,
+            since: now,
+            sent: now,
+            completions: completions
+        )
+        inFlight = entry
+        return entry
+    }
+}
+
+extension UInt64 {
+    /// The nanoseconds from a time to this one; 0 if that one is later.
+    ///
+    /// It can be: a thread asks the clock before it holds the state, and another one that asks
+    /// afterwards can hold it first.
+    func elapsed(since earlier: UInt64) -> UInt64 { self > earlier ? self - earlier : 0 }
+}
