@@ -233,7 +233,7 @@ durability-quick: build ## `make durability` in under 90 seconds
 	Tests/durability/run.py quick --binary $(RELEASE_BINARY) $(ARGS)
 
 .PHONY: cluster
-cluster: build ## faults of replicas, etcd, network and disks under load, judged exactly (25 minutes)
+cluster: build ## faults of replicas, etcd, network, disks under load, judged exactly (25 minutes)
 	scripts/require cluster
 	Tests/cluster/run.py --binary $(RELEASE_BINARY) $(ARGS)
 
