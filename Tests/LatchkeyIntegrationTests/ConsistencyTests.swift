@@ -256,7 +256,7 @@ struct ConsistencyTests {
             for _ in 0..<3 {
                 let start = ContinuousClock.now
                 let read = try client.request("GET", "/v1/properties/a?consistency=linearizable")
-                #expect(read.status == 503 && read.problem == "not-level")
+                #expect(read.status == 503 && read.problem == "not-level", "\(read)")
                 #expect(read.headers["retry-after"] == "1")
                 #expect(start.duration(to: .now) < .seconds(6))
                 #expect(try client.request("GET", "/v1/properties/a").text == "1")
