@@ -30,6 +30,15 @@ final class Replication: @unchecked Sendable {
         _ = try leader.awaitPort()
     }
 
+    /// Stops the leader for the time being, so that it answers nothing from now on.
+    func stopLeader() throws {
+        leader.signal(SIGSTOP)
+        try Self.eventually("the leader has stopped") {
+            let path = "/proc/\(leader.processIdentifier)/stat"
+            return try String(contentsOfFile: path, encoding: .utf8).contains(") T ")
+        }
+    }
+
     /// Kills the replica, and starts it again.
     func restartReplica() throws {
         replica.signal(SIGKILL)
@@ -221,7 +230,7 @@ struct FollowTests {
             #expect(try pair.source.ask("PUT", "/v1/properties/b", "1").status == 201)
             try pair.awaitLevel()
             #expect(try pair.source.ask("GET", "/v1/properties/b").headers["latchkey-age"] == nil)
-            pair.leader.signal(SIGSTOP)
+            try pair.stopLeader()
             let stopped = ContinuousClock.now
             var ages: [Double] = []
             while ContinuousClock.now < stopped + .seconds(2) {

@@ -116,11 +116,7 @@ struct ForwardTests {
     {
         try await offPool {
             let pair = try Replication(replica: ["--forward"])
-            pair.leader.signal(SIGSTOP)
-            try Replication.eventually("the leader has stopped") {
-                let path = "/proc/\(pair.leader.processIdentifier)/stat"
-                return try String(contentsOfFile: path, encoding: .utf8).contains(") T ")
-            }
+            try pair.stopLeader()
             // More than there are lanes: reads go on, and all writes get an answer.
             let statuses = Guarded<[String: Int]>([:])
             let copy = pair.copy

@@ -18,7 +18,9 @@ final class Forwarder: Sendable {
     static let laneCount = 16
     /// How many wait for a lane.
     static let waitingCountMax = 1024
-    /// How long a request waits for a lane before it is refused. Nothing was sent then.
+    /// How long a request may wait for a lane.
+    ///
+    /// One whose turn comes later is refused. Nothing was sent then.
     private static let turnNanosecondsMax: UInt64 = 2_000_000_000
     /// How long the leader may take.
     private static let answerTime = Duration.seconds(5)

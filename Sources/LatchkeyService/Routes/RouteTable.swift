@@ -80,9 +80,8 @@ struct RouteTable {
     ) {
         let (repetition, admission) = (isRepeatable ? repetition : nil, admission)
         let reads = readsStore ? reads : nil
-        let changes = method != .get
+        let (changes, forwarder) = (method != .get, isForwarded ? forwarder : nil)
         let follow = changes && !isLocal ? metrics.follow : nil
-        let forwarder = isForwarded ? forwarder : nil
         let statuses = Set(statuses).union(admission.statuses)
             .union(isRepeatable ? Self.repeatableStatuses : [])
             .union(readsStore ? Self.readingStatuses : [])
