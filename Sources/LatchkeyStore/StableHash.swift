@@ -14,7 +14,7 @@ package struct StableHash: Sendable {
     }
 
     package mutating func add(_ bytes: UnsafeRawBufferPointer) {
-        for unsafe byte in unsafe bytes { add(byte) }
+        for index in bytes.indices { add(unsafe bytes[index]) }
     }
 
     private mutating func add(_ byte: UInt8) {
