@@ -152,9 +152,6 @@ enum ServeCommand {
             sentences += ofTLS.filter(given.contains)
                 .map { "--\($0) needs addresses in --cluster that all begin with https://." }
         }
-        if cluster.certificate.isEmpty != cluster.key.isEmpty {
-            sentences.append("--cluster-certificate and --cluster-key need each other.")
-        }
         return sentences.map { UsageError($0) }
     }
 }

@@ -165,7 +165,7 @@ struct ClusterEncryptionTests {
         let half = try await Program.result(
             of: start + ["https://a", "--cluster-certificate", "/nonexistent"]
         )
-        #expect(half.status == 2)
+        #expect(half.status == 1)
         #expect(half.errors.contains("--cluster-certificate and --cluster-key need each other"))
     }
 }

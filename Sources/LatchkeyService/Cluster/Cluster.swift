@@ -39,6 +39,9 @@ final class Cluster: Sendable {
         self.settings = settings
         self.log = log
         state = ClusterState(name: settings.name)
+        guard settings.certificate.isEmpty == settings.key.isEmpty else {
+            throw StartFailure(reason: "--cluster-certificate and --cluster-key need each other.")
+        }
         let trust = EtcdTrust(
             authorities: try Self.text(settings.authorities, "cluster-ca"),
             certificate: try Self.text(settings.certificate, "cluster-certificate"),
