@@ -128,6 +128,7 @@ struct ClusterTests {
             try replicas.awaitSame()
             replicas.end(2)
             try replicas.removeData(2)
+            try replicas.offerState(running: 2)
             try replicas.start(2)
             try replicas.awaitSame()
             // All at once.
@@ -233,6 +234,7 @@ struct ClusterTests {
             }
             let backup = try replicas.sites[0].ask("GET", "/v1/backup")
             #expect(backup.status == 200 && backup.body.starts(with: Array("SQLite format 3".utf8)))
+            try replicas.offerState()
             try replicas.add()
             try replicas.awaitSame()
             #expect(replicas.endAll())
@@ -299,9 +301,7 @@ struct ClusterTests {
             let site = replicas.sites[0]
             #expect(try site.ask("PUT", "/v1/properties/a", "1").status == 201)
             // Its address is known now, and its files have the change.
-            replicas.end(0, SIGTERM)
-            try replicas.start(0, ["--cluster-url", "http://127.0.0.1:\(site.port)"])
-            try replicas.forget()
+            try replicas.offerState()
             try replicas.add()
             try replicas.awaitSame()
             #expect(try replicas.sites[1].ask("GET", "/v1/properties/a").text == "1")

@@ -102,21 +102,30 @@ final class ReplicaSet: @unchecked Sendable {
         let kvs: [Record]?
     }
 
-    /// Has etcd forget all before the first replica's place, once that has said that its files
-    /// have it.
-    func forget() throws {
+    /// Has etcd forget all before the first replica's place, once so many replicas have said that
+    /// their files have it, the one with the address among them.
+    func forget(saidBy count: Int = 1, address: String = "") throws {
         let place = try metric("latchkey_cluster_log_place", at: 0) ?? "none"
-        try Self.eventually("the replica has said where it is") {
+        try Self.eventually("the replicas have said where they are") {
             let key = Data("/latchkey/replicas/".utf8).base64EncodedString()
             let end = Data("/latchkey/replicas0".utf8).base64EncodedString()
             let question = #"{"key":"\#(key)","range_end":"\#(end)"}"#
             let answer = try etcd.ask(0, "/v3/kv/range", question)
             let kvs = try JSONDecoder().decode(Records.self, from: answer).kvs ?? []
-            return kvs.contains {
-                String(decoding: $0.value, as: UTF8.self).contains("\"place\":\(place)")
-            }
+            let level = kvs.map { String(decoding: $0.value, as: UTF8.self) }
+                .filter { $0.contains("\"place\":\(place)") }
+            return level.count >= count
+                && (address.isEmpty || level.contains { $0.contains(address) })
         }
         try etcd.ask(0, "/v3/kv/compaction", "{\"revision\":\"\(place)\"}")
+    }
+
+    /// Starts the first replica again with its own address, so that a new one can take its state,
+    /// and has etcd forget the log before that.
+    func offerState(running count: Int = 1) throws {
+        end(0, SIGTERM)
+        try start(0, ["--cluster-url", "http://127.0.0.1:\(sites[0].port)"])
+        try forget(saidBy: count, address: ":\(sites[0].port)\"")
     }
 
     /// Where a replica has its data.

@@ -93,7 +93,10 @@ final class Cluster: Sendable {
     /// the log is executed from there.
     private func seed(_ folder: String) throws(StartFailure) {
         let records = try ask { self.directory.records(completion: $0) }
-        let peers = records.values.filter { $0.place > 0 && !$0.url.isEmpty }
+        let unfit: Set = ["diverged", "too-late"]
+        let peers = records.values.filter {
+            $0.place > 0 && !$0.url.isEmpty && !unfit.contains($0.state)
+        }
         let seed = ClusterSeed(
             settings: settings,
             log: log,
