@@ -240,7 +240,7 @@ struct DurabilityTests {
                 .lock,
                 ["--history", "100", "--compact-after", "500"]
             )
-            let count = 5000
+            let count = 2000
             let lines = (1...count).map { #"{"name":"p\#($0)","value":\#($0)}"# + "\n" }.joined()
             let imported = try site.ask("POST", "/v1/import?batch=1&partial=true", lines)
             #expect(imported.status == 200)
