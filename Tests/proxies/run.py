@@ -96,7 +96,7 @@ def main():
     for mistake in (None, balancer.MISTAKE):
         complaint = attempt_balancer(arguments, mistake)
         if bool(complaint) == bool(mistake):
-            print(f"ok the balancer of a cluster{f' without {mistake[0]}' * bool(mistake)}")
+            print("ok the balancer of a cluster" + (f" without {mistake[0]}" if mistake else ""))
         else:
             print(f"FAILED the balancer of a cluster: {complaint or f'{mistake} is overlooked'}")
             failed += 1
