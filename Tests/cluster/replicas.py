@@ -130,7 +130,9 @@ class Replica(Server):
         self.command = [str(word) for word in (
             *self.network.inside(self.node),
             "env", *(f"{name}={value}" for name, value in library.items()),
-            self.binary, "serve", "--host", self.host, "--insecure", "--port", self.port,
+            self.binary, "serve", "--host", self.host, "--port", self.port,
+            # Others than loopback need it, or tokens.
+            *(["--insecure"] if self.network.can_cut else []),
             "--data", self.path / "data",
             "--cluster", self.members, "--cluster-url", f"http://{self.host}:{self.port}",
             "--history", 200_000, "--client-share", "1/1", "--log-level", "info",
