@@ -29,7 +29,6 @@ sys.path.insert(0, str(TOP / "scripts"))
 
 from advice import measure_advice  # noqa: E402
 from clients import turns  # noqa: E402
-from cluster import measure_cluster  # noqa: E402
 from command import measure_command  # noqa: E402
 from durability import measure_durability  # noqa: E402
 from instructions import measure_instructions  # noqa: E402
@@ -40,6 +39,8 @@ from sizes import measure_sizes  # noqa: E402
 from tls import measure_tls  # noqa: E402
 from transfer import measure_transfers  # noqa: E402
 from watching import measure_expiry, measure_watching  # noqa: E402
+# Last: it brings folders of tests, which have modules of the same names.
+from cluster import measure_cluster  # noqa: E402
 
 CONNECTIONS = 32
 MANY = 100_000
