@@ -232,6 +232,27 @@ struct DurabilityTests {
         }
     }
 
+    @Test func `a backup over HTTP leaves no file, and a start removes what a kill has left`()
+        async throws
+    {
+        try await offPool {
+            let folder = try TemporaryFolder()
+            var (program, site) = try Self.start(folder)
+            #expect(try site.ask("PUT", "/v1/properties/a", "1").status == 201)
+            let left = folder.path + "/data/latchkey-backup.db"
+            for _ in 0..<2 {
+                #expect(try site.ask("GET", "/v1/backup").status == 200)
+                #expect(!FileManager.default.fileExists(atPath: left))
+            }
+            Self.kill(program)
+            #expect(FileManager.default.createFile(atPath: left, contents: Data([1])))
+            (program, site) = try Self.start(folder)
+            #expect(!FileManager.default.fileExists(atPath: left))
+            #expect(try site.ask("GET", "/v1/backup").status == 200)
+            #expect(program.end() == 0)
+        }
+    }
+
     @Test func `what is compacted is a gap, also for a longer history`() async throws {
         try await offPool {
             let folder = try TemporaryFolder()

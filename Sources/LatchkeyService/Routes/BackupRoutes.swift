@@ -8,7 +8,8 @@ internal import LatchkeyStrategies
 /// The route of backups: the database of the service as of one revision, as a file of SQLite.
 ///
 /// **Design.** The copy is made on a queue of its own, one after the other, because it takes
-/// seconds. Its file has no name any more when it is sent, so that it goes with its descriptor.
+/// seconds. Its file has no name any more when it is sent, so that it goes with its descriptor. Until
+/// then it has one name: what a process that was killed has left goes at the next start.
 struct BackupRoutes: Sendable {
     /// The folder with the data; empty if the service keeps none.
     private let folder: String
@@ -20,7 +21,10 @@ struct BackupRoutes: Sendable {
         self.exports = exports
     }
 
+    private var file: String { folder + "/latchkey-backup.db" }
+
     func add(to table: inout RouteTable) {
+        if !folder.isEmpty { unsafe unlink(file) }
         table.add(
             .get,
             "/v1/backup",
@@ -41,7 +45,6 @@ struct BackupRoutes: Sendable {
         _ presence: Presence
     ) {
         guard !presence.isOver else { return request.answerInVain() }
-        let file = "\(folder)/backup-\(UInt64.random(in: 0 ... .max)).db"
         let reason: String
         do throws(PersistenceFailure) {
             let report = try Persistence.backup(of: folder, into: file)
