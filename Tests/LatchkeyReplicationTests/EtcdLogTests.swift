@@ -234,6 +234,12 @@ struct EtcdLogTests {
             empty.follow(after: .start) { new.add($0) }
             #expect(Self.append(log, [10]) == .appended && Self.append(empty, [0]) == .appended)
             #expect(level.wait { $0.entries == [[10]] } && new.wait { $0.entries == [[0]] })
+            // Also if there are entries before somebody follows.
+            let late = Followed()
+            let again = Self.log(etcd, key: "empty")
+            again.follow(after: .start) { late.add($0) }
+            #expect(late.wait { $0.entries == [[0]] })
+            again.stop()
             let last = try #require(level.places.last)
             log.follow(after: LogPlace(end.number + 9)) { ahead.add($0) }
             #expect(

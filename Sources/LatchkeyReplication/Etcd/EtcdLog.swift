@@ -145,7 +145,8 @@ package final class EtcdLog: ReplicatedLog {
                 // All between is other keys', and etcd can have forgotten it.
                 log.checked(answer.values.first, from: answer.header.revision + 1, now)
             } else if now.place == .start {
-                log.checked(nil, from: 1, now)
+                // From the first entry: what is before is other keys', and can be forgotten.
+                log.checked(nil, from: answer.values.first?.created ?? 1, now)
             } else {
                 log.look(now)
             }
