@@ -50,7 +50,6 @@ package struct ClusterDirectory: Sendable {
     private static let put = "/etcdserverpb.KV/Put"
     private static let range = "/etcdserverpb.KV/Range"
     private static let transaction = "/etcdserverpb.KV/Txn"
-    private static let remove = "/etcdserverpb.KV/DeleteRange"
     private static let compaction = "/etcdserverpb.KV/Compact"
     private static let timeout = Duration.seconds(3)
 
@@ -103,7 +102,10 @@ package struct ClusterDirectory: Sendable {
             EtcdRequest.put(Array("\(Self.replicas)\(name)/\(identity)".utf8), Array(json)),
             .put,
             timeout: Self.timeout
-        ) { completion(Self.failure($0)) }
+        ) { result in
+            guard case .failure(let failure) = result else { return completion(nil) }
+            completion(Failure(reason: failure.reason))
+        }
     }
 
     /// The records of all replicas, by their identities; also of other clusters, if they are
@@ -134,21 +136,6 @@ package struct ClusterDirectory: Sendable {
                 }
             )
         }
-    }
-
-    /// Forgets a replica that does not come back.
-    package func forget(_ identity: String, completion: @escaping @Sendable (Failure?) -> Void) {
-        client.send(
-            Self.remove,
-            EtcdRequest.delete(Array("\(Self.replicas)\(name)/\(identity)".utf8)),
-            .put,
-            timeout: Self.timeout
-        ) { completion(Self.failure($0)) }
-    }
-
-    private static func failure(_ result: Result<EtcdAnswer, EtcdFailure>) -> Failure? {
-        guard case .failure(let failure) = result else { return nil }
-        return Failure(reason: failure.reason)
     }
 
     /// The latest format of entries that all replicas read that were heard of in the last hour.

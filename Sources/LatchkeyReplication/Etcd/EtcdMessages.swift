@@ -24,9 +24,8 @@ struct EtcdKeyValue: Equatable {
     }
 }
 
-/// What stands in front of each answer: which cluster, and its latest revision.
+/// What stands in front of each answer: the latest revision of etcd.
 struct EtcdHeader: Equatable {
-    var cluster: UInt64 = 0
     var revision: UInt64 = 0
 
     init() {}
@@ -34,7 +33,6 @@ struct EtcdHeader: Equatable {
     init(_ bytes: ArraySlice<UInt8>) throws(ProtobufReader.InvalidMessage) {
         try ProtobufReader.read(bytes) { field in
             switch field.number {
-            case 1: cluster = field.value
             case 3: revision = field.value
             case _: break
             }
@@ -44,8 +42,8 @@ struct EtcdHeader: Equatable {
 
 /// Requests, encoded.
 enum EtcdRequest {
-    static func put(_ key: [UInt8], _ value: [UInt8], lease: UInt64 = 0) -> [UInt8] {
-        .message { $0.put(key, value, lease: lease) }
+    static func put(_ key: [UInt8], _ value: [UInt8]) -> [UInt8] {
+        .message { $0.put(key, value) }
     }
 
     /// A range of one key, or of all that begin with it; at a revision, if it is not 0.
@@ -53,14 +51,12 @@ enum EtcdRequest {
         _ key: [UInt8],
         at revision: UInt64 = 0,
         isPrefix: Bool = false,
-        isKeysOnly: Bool = false,
-        isLocal: Bool = false
+        isKeysOnly: Bool = false
     ) -> [UInt8] {
         .message { message in
             message.add(1, key)
             message.add(2, isPrefix ? end(ofPrefix: key) : [])
             message.add(4, revision)
-            message.add(7, isLocal)
             message.add(8, isKeysOnly)
         }
     }
@@ -79,7 +75,7 @@ enum EtcdRequest {
             message.add(
                 2,
                 message: { operation in
-                    operation.add(2, message: { $0.put(key, value, lease: 0) })
+                    operation.add(2, message: { $0.put(key, value) })
                 }
             )
             message.add(
@@ -89,10 +85,6 @@ enum EtcdRequest {
                 }
             )
         }
-    }
-
-    static func delete(_ key: [UInt8]) -> [UInt8] {
-        .message { $0.add(1, key) }
     }
 
     /// Follows one key from a revision on.
@@ -115,14 +107,6 @@ enum EtcdRequest {
         .message { $0.add(1, revision) }
     }
 
-    static func grantLease(seconds: UInt64) -> [UInt8] {
-        .message { $0.add(1, seconds) }
-    }
-
-    static func keepLease(_ lease: UInt64) -> [UInt8] {
-        .message { $0.add(1, lease) }
-    }
-
     /// The first key behind all that begin with a prefix.
     static func end(ofPrefix prefix: [UInt8]) -> [UInt8] {
         var end = prefix
@@ -141,10 +125,9 @@ extension [UInt8] {
 }
 
 extension ProtobufWriter {
-    fileprivate mutating func put(_ key: [UInt8], _ value: [UInt8], lease: UInt64) {
+    fileprivate mutating func put(_ key: [UInt8], _ value: [UInt8]) {
         add(1, key)
         add(2, value)
-        add(3, lease)
     }
 }
 
@@ -154,16 +137,11 @@ struct EtcdAnswer {
     var values: [EtcdKeyValue] = []
     /// Whether the condition of a transaction held.
     var isSuccess = false
-    /// The number of a lease.
-    var lease: UInt64 = 0
-    /// The seconds that a lease has.
-    var seconds: UInt64 = 0
 
     enum Kind {
         case put
         case range
         case transaction
-        case lease
     }
 
     init(_ bytes: ArraySlice<UInt8>, _ kind: Kind) throws(ProtobufReader.InvalidMessage) {
@@ -173,8 +151,6 @@ struct EtcdAnswer {
             case (.range, 2): values.append(try EtcdKeyValue(field.bytes))
             case (.transaction, 2): isSuccess = field.value != 0
             case (.transaction, 3): try add(response: field.bytes)
-            case (.lease, 2): lease = field.value
-            case (.lease, 3): seconds = field.value
             case _: break
             }
         }
@@ -194,25 +170,17 @@ struct EtcdAnswer {
 
 /// A part of what a watch has to say.
 struct EtcdWatchAnswer {
-    var header = EtcdHeader()
-    var isCreated = false
     var isCancelled = false
     /// The first revision that is still there, if the one asked for is not.
     var compacted: UInt64 = 0
-    var reason = ""
     /// The values that were put, in the order of their revisions.
     var values: [EtcdKeyValue] = []
-    /// Whether a key was deleted.
-    var isDeleted = false
 
     init(_ bytes: ArraySlice<UInt8>) throws(ProtobufReader.InvalidMessage) {
         try ProtobufReader.read(bytes) { (field) throws(ProtobufReader.InvalidMessage) in
             switch field.number {
-            case 1: header = try EtcdHeader(field.bytes)
-            case 3: isCreated = field.value != 0
             case 4: isCancelled = field.value != 0
             case 5: compacted = field.value
-            case 6: reason = String(decoding: field.bytes, as: UTF8.self)
             case 11: try add(event: field.bytes)
             case _: break
             }
@@ -230,10 +198,6 @@ struct EtcdWatchAnswer {
             case _: break
             }
         }
-        if isPut {
-            values.append(value)
-        } else {
-            isDeleted = true
-        }
+        if isPut { values.append(value) }
     }
 }

@@ -122,8 +122,7 @@ struct LogEntryWriter: Sendable {
 
     /// Whether a change of so many bytes fits.
     ///
-    /// One fits an empty entry even if it is beyond the
-    /// bound, which the log's own is above.
+    /// One fits an empty entry even if it is beyond the bound, which the log's own is above.
     func fits(_ byteCount: Int) -> Bool {
         isEmpty || count < Self.changeCountMax && self.byteCount + byteCount <= Self.byteCountMax
     }

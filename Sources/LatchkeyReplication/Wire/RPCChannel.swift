@@ -21,9 +21,6 @@ final class RPCChannel: @unchecked Sendable {
         var isSuccess: Bool { code == Int(LATCHKEY_RPC_OK) }
         /// Whether there was no answer in time.
         var isLate: Bool { code == Int(LATCHKEY_RPC_DEADLINE_EXCEEDED) }
-
-        static let unavailable = Int(LATCHKEY_RPC_UNAVAILABLE)
-        static let exhausted = Int(LATCHKEY_RPC_RESOURCE_EXHAUSTED)
     }
 
     /// What C calls back.
