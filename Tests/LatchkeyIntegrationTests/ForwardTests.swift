@@ -142,6 +142,34 @@ struct ForwardTests {
         }
     }
 
+    @Test func `a client has its share of the changes that are sent on`() async throws {
+        try await offPool {
+            let flags = ["--forward", "--client-share", "1/512", "--max-connections-per-address"]
+            let pair = try Replication(replica: flags + ["0"])
+            try pair.stopLeader()
+            let problems = Guarded<[String: Int]>([:])
+            let copy = pair.copy
+            // Two of 1,024 places are for one address.
+            let writers = [UInt8](arrayLiteral: 1, 1, 1, 2).map { address in
+                TestThread {
+                    let answer = try? copy.ask("PUT", "/v1/properties/n", "1", from: address)
+                    let key = "\(address) \(answer?.status ?? 0) \(answer?.problem ?? "none")"
+                    problems.write { $0[key, default: 0] += 1 }
+                }
+            }
+            for writer in writers { #expect(writer.join()) }
+            #expect(
+                problems.read { $0 } == [
+                    "1 429 client-share-taken": 1, "1 500 outcome-unknown": 2,
+                    "2 500 outcome-unknown": 1,
+                ]
+            )
+            pair.leader.signal(SIGCONT)
+            // Their places are free again.
+            #expect(try copy.ask("PUT", "/v1/properties/n", "2").status == 204)
+        }
+    }
+
     @Test func `the client's own token decides, at the replica and at the leader`() async throws {
         let tokens = try Tokens([
             "follower": ["read", "export"], "app": ["read", "write:a/"], "reader": ["read"],

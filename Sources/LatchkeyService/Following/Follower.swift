@@ -33,13 +33,21 @@ final class Follower: Sendable {
     /// Nil until the service follows.
     private let store = Guarded<FollowedStore?>(nil)
 
-    init(_ settings: FollowSettings, _ state: FollowState, _ log: Log) {
+    /// `forwardedOfClient` is how many changes of one client are sent on or wait for that, at most.
+    init(
+        _ settings: FollowSettings,
+        _ state: FollowState,
+        _ log: Log,
+        forwardedOfClient: Int = Forwarder.placeCount
+    ) {
         self.settings = settings
         self.state = state
         self.log = log
         forwarder =
             settings.isForwarding
-            ? Forwarder(settings, state) { [hurry] in hurry.signal() } : nil
+            ? Forwarder(settings, state, placesOfClient: forwardedOfClient) { [hurry] in
+                hurry.signal()
+            } : nil
     }
 
     /// What keeps a step from being made.

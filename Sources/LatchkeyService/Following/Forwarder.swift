@@ -16,8 +16,8 @@ internal import LatchkeyStrategies
 final class Forwarder: Sendable {
     /// How many requests are sent at once.
     static let laneCount = 16
-    /// How many wait for a lane.
-    static let waitingCountMax = 1024
+    /// How many are in a lane or wait for one.
+    static let placeCount = 1024
     /// How long a request may wait for a lane.
     ///
     /// One whose turn comes later is refused. Nothing was sent then.
@@ -29,6 +29,8 @@ final class Forwarder: Sendable {
 
     private struct Job {
         let request: ServiceRequest
+        /// Of the request, which must not be used once it is answered.
+        let client: ClientKey
         let presence: Presence
         let nanoseconds: UInt64
     }
@@ -36,12 +38,6 @@ final class Forwarder: Sendable {
     private struct State {
         var idle = Array(0..<Forwarder.laneCount)
         var waiting: [Job] = []
-    }
-
-    private enum Place {
-        case lane(Int)
-        case line
-        case none
     }
 
     private struct Wait {
@@ -54,17 +50,20 @@ final class Forwarder: Sendable {
     /// Has the follower ask the leader now.
     private let hurry: @Sendable () -> Void
     private let lanes = (0..<laneCount).map { _ in DispatchQueue(label: "latchkey.forward") }
+    private let places: SharedPlaces
     private let state = Guarded(State())
     private let waits = Guarded<[Wait]>([])
 
     init(
         _ settings: FollowSettings,
         _ follow: FollowState,
+        placesOfClient: Int,
         hurry: @escaping @Sendable () -> Void
     ) {
         self.settings = settings
         self.follow = follow
         self.hurry = hurry
+        places = SharedPlaces(countMax: Self.placeCount, clientCountMax: placesOfClient)
     }
 
     /// Takes a request over; false if it is not sent on.
@@ -80,23 +79,30 @@ final class Forwarder: Sendable {
                 || request.caller.allows(.write) && exchange.hasHeader(named: .authorization),
             (try? request.parameters())?.parameters.contains(where: { $0.name == "wait" }) != true
         else { return false }
+        let client = request.client
+        do throws(RequestFailure) {
+            try places.enter(
+                client,
+                orFail: .backlogFull,
+                "changes that are sent on to the leader"
+            )
+        } catch {
+            request.fail(error)
+            return true
+        }
         exchange.awaitAnswer(for: .seconds(30))
         let job = Job(
             request: request,
+            client: client,
             presence: exchange.presence(),
             nanoseconds: StateAge.now()
         )
-        let place = state.write { state -> Place in
-            if let lane = state.idle.popLast() { return .lane(lane) }
-            guard state.waiting.count < Self.waitingCountMax else { return .none }
+        let lane = state.write { state -> Int? in
+            guard state.idle.isEmpty else { return state.idle.removeLast() }
             state.waiting.append(job)
-            return .line
+            return nil
         }
-        switch place {
-        case .lane(let lane): lanes[lane].async { [self] in run(job, lane) }
-        case .line: break
-        case .none: request.fail(.backlogFull)
-        }
+        if let lane { lanes[lane].async { [self] in run(job, lane) } }
         return true
     }
 
@@ -114,6 +120,7 @@ final class Forwarder: Sendable {
         var next: Job? = first
         while let job = next {
             send(job)
+            places.leave(job.client)
             next = state.write { state in
                 guard state.waiting.isEmpty else { return state.waiting.removeFirst() }
                 state.idle.append(lane)

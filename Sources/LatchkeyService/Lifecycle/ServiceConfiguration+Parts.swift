@@ -51,7 +51,13 @@ extension ServiceConfiguration {
 
     /// What follows another service; nil if this one leads.
     func follower(_ log: Log) -> Follower? {
-        follow.isOn ? Follower(follow, FollowState(leader: follow.leader), log) : nil
+        follow.isOn
+            ? Follower(
+                follow,
+                FollowState(leader: follow.leader),
+                log,
+                forwardedOfClient: http.share(of: Forwarder.placeCount)
+            ) : nil
     }
 
     /// The checks, among them how far the state is level with that of others, if there are some.

@@ -14,7 +14,7 @@ struct RouteTable {
     /// Statuses that a route sends by itself which reads the store.
     private static let readingStatuses: [UInt16] = [400, 429, 503]
     /// Statuses that a leader sends, to which a request was sent on, or that stand for none.
-    private static let leaderStatuses: [UInt16] = [401, 403, 500]
+    private static let leaderStatuses: [UInt16] = [401, 403, 429, 500]
 
     let metrics: RequestMetrics
     let admission: Admission
