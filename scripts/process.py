@@ -134,6 +134,24 @@ class Latchkey(Server):
         return samples
 
 
+def events(answer):
+    """The server-sent events of an answer: type, data and id; the last whole one if it is cut."""
+    event = data = number = None
+    for line in answer:
+        if not line.endswith(b"\n"):
+            return
+        line = line.decode().rstrip("\r\n")
+        if line.startswith("event: "):
+            event = line[7:]
+        elif line.startswith("data: "):
+            data = json.loads(line[6:])
+        elif line.startswith("id: "):
+            number = line[4:]
+        elif not line and event:
+            yield event, data, number
+            event = data = number = None
+
+
 def create_token(binary, lines, name, *grants):
     """Adds a token to a file of them, and returns it."""
     words = [word for grant in grants for word in ("--grant", grant)]

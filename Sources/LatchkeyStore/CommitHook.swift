@@ -221,10 +221,10 @@ extension CommitHook {
     ///
     /// Called when no thread can see what they were decided by any more, before new commits are
     /// made.
-    /// No two withdrawals overlap.
+    /// No two withdrawals overlap. A thread may begin the next one as soon as the completion of the
+    /// last one was called: it waits here for one access to `state`.
     func beginWithdrawal(after revision: Revision, _ reason: Withdrawal) {
-        state.write { state in
-            precondition(state.ending == nil, "A withdrawal begins behind the end of the last one.")
+        state.write(when: { $0.ending == nil }) { state in
             state.withdrawals.add(after: revision, reason)
             state.ending = Ending(
                 reason: reason,
@@ -252,18 +252,16 @@ extension CommitHook {
     private func tell() {
         var left = Self.isAwaited
         while left == Self.isAwaited {
-            if let ending = state.read({ $0.ending }) {
-                ending.completion?()
-                for proceed in ending.answers {
-                    proceed(.withdrawn(ending.reason))
-                }
-            }
-            let deferred = state.write { state in
-                defer { state.ending = nil }
+            state.read { $0.ending }?.completion?()
+            let ending = state.write { state in
                 passing.wrappingSubtract(Self.isAwaited - 1, ordering: .relaxed)
-                return state.ending?.deferred ?? []
+                return state.ending.take()
             }
-            for passed in deferred {
+            // Behind that: they can take long, and enter the store.
+            for proceed in ending?.answers ?? [] {
+                proceed(.withdrawn(ending?.reason ?? .unavailable))
+            }
+            for passed in ending?.deferred ?? [] {
                 receive(passed.commit, passed.note)
             }
             left = passing.wrappingSubtract(1, ordering: .acquiringAndReleasing).newValue

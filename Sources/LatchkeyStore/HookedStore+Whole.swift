@@ -59,7 +59,8 @@ extension HookedStore {
     /// Their changes are refused as ``Refusal/withdrawn(_:)``. Other answers that depend on them
     /// are decided again. Their revisions are used again.
     ///
-    /// No two withdrawals overlap: the next one is begun when the completion has returned.
+    /// No two withdrawals overlap: another thread begins the next one when the completion was
+    /// called.
     ///
     /// - Parameters:
     ///   - revision: All commits up to this one were received.

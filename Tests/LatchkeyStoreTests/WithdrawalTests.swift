@@ -64,6 +64,33 @@ struct WithdrawalTests {
         #expect(outcomes.read { $0 } == [withdrawn, "released", "released"])
     }
 
+    /// The answer of the first is held until the second has begun; its completion lingers.
+    @Test func `who is told of a withdrawal begins the next one at once`() async throws {
+        try await offPool {
+            let (isTold, isBegun, isToldAgain) = (Gate(), Gate(), Gate())
+            let hook = CommitHook { _, _ in }
+            let time = Timestamp(milliseconds: 0)
+            hook.pass(Commit(revision: 1, time: time, first: nil), 0, note: nil) { _ in
+                #expect(isBegun.pass())
+            }
+            let second = TestThread {
+                #expect(isTold.pass())
+                hook.beginWithdrawal(after: 0, .unavailable)
+                isBegun.open()
+                hook.endWithdrawal { isToldAgain.open() }
+            }
+            hook.beginWithdrawal(after: 0, .full)
+            hook.endWithdrawal {
+                isTold.open()
+                for _ in 0..<10_000 {
+                    Yield.now()
+                }
+            }
+            #expect(second.join())
+            #expect(isToldAgain.pass())
+        }
+    }
+
     @Test func `a reader that looked before a withdrawal is not shown what it found`() async throws
     {
         try await offPool { LookingBeforeWithdrawal().run() }

@@ -12,7 +12,7 @@ import time
 from unittest.mock import ANY
 
 from judge import FAILED, MADE, READ, REFUSED, UNKNOWN, Operation
-from process import Failure
+from process import Failure, events
 
 SECONDS_MAX = 12
 PAUSE_SECONDS = 0.02
@@ -305,25 +305,13 @@ class Watcher(Talker):
         self.is_stopped.wait(PAUSE_SECONDS)
 
     def read(self, answer, end):
-        event = data = number = None
-        for line in answer:
-            if not line.endswith(b"\n"):
+        for event, data, number in events(answer):
+            self.take_event(event, data, number)
+            # In the middle of a transaction.
+            is_cut = number and "." in number and self.choose.random() < 0.2
+            self.middles += bool(is_cut)
+            if is_cut or time.monotonic() > end or self.is_stopped.is_set():
                 return
-            line = line.decode().rstrip("\r\n")
-            if line.startswith("event: "):
-                event = line[7:]
-            elif line.startswith("data: "):
-                data = json.loads(line[6:])
-            elif line.startswith("id: "):
-                number = line[4:]
-            elif not line and event:
-                self.take_event(event, data, number)
-                # In the middle of a transaction.
-                is_cut = number and "." in number and self.choose.random() < 0.2
-                self.middles += bool(is_cut)
-                event = data = number = None
-                if is_cut or time.monotonic() > end or self.is_stopped.is_set():
-                    return
 
     def take_event(self, event, data, number):
         if event == "gap":

@@ -5,7 +5,7 @@ import json
 import threading
 import time
 
-from process import Failure
+from process import Failure, events
 
 SECONDS_MAX = 20
 
@@ -42,22 +42,9 @@ class Watch:
         self.ended = True
 
     def _take(self, answer):
-        event, data, number = None, None, None
-        for line in answer:
-            if not line.endswith(b"\n"):
-                # The connection was cut in the midst of it.
-                return
-            line = line.decode().rstrip("\r\n")
-            if line.startswith("event: "):
-                event = line[7:]
-            elif line.startswith("data: "):
-                data = json.loads(line[6:])
-            elif line.startswith("id: "):
-                number = line[4:]
-            elif not line and event:
-                with self.lock:
-                    self._event(event, data, number)
-                event = data = number = None
+        for event, data, number in events(answer):
+            with self.lock:
+                self._event(event, data, number)
 
     def _event(self, event, data, number):
         if event == "gap":

@@ -8,8 +8,8 @@ internal import LatchkeyStrategies
 /// The route of backups: the database of the service as of one revision, as a file of SQLite.
 ///
 /// **Design.** The copy is made on a queue of its own, one after the other, because it takes
-/// seconds. Its file has no name any more when it is sent, so that it goes with its descriptor. Until
-/// then it has one name: what a process that was killed has left goes at the next start.
+/// seconds. Its file has no name any more when it is sent, so that it goes with its descriptor.
+/// Until then it has one name: what a process that was killed has left goes at the next start.
 struct BackupRoutes: Sendable {
     /// The folder with the data; empty if the service keeps none.
     private let folder: String
