@@ -6,16 +6,44 @@
 
 #include "internal.h"
 
-enum {
-    /* Messages of a watch come as fast as the thread takes them. */
-    WINDOW_BYTES = 16 * 1024 * 1024
-};
-
 void latchkey_rpc_free_call(struct call *call) {
     free(call->path);
     free(call->request);
     free(call->message);
     free(call);
+}
+
+struct call *latchkey_rpc_make_call(latchkey_rpc_channel *channel,
+                                    const struct latchkey_rpc_request *request) {
+    struct call *call = calloc(1, sizeof *call);
+    if (call == NULL) {
+        return NULL;
+    }
+    call->channel = channel;
+    call->stream = -1;
+    call->status = -1;
+    call->needs_leader = request->needs_leader;
+    call->is_held = request->is_held;
+    call->context = request->context;
+    call->take = request->take;
+    call->end = request->end;
+    call->deadline =
+        request->timeout_milliseconds == 0 ? 0 : latchkey_rpc_now() + request->timeout_milliseconds;
+    call->path = strdup(request->path);
+    call->request_count = PREFIX_BYTES + request->message_count;
+    call->request = malloc(call->request_count);
+    if (call->path == NULL || call->request == NULL || request->message_count > UINT32_MAX) {
+        latchkey_rpc_free_call(call);
+        return NULL;
+    }
+    uint32_t count = (uint32_t)request->message_count;
+    uint8_t prefix[PREFIX_BYTES] = {0, (uint8_t)(count >> 24), (uint8_t)(count >> 16),
+                                    (uint8_t)(count >> 8), (uint8_t)count};
+    memcpy(call->request, prefix, PREFIX_BYTES);
+    if (count > 0) {
+        memcpy(call->request + PREFIX_BYTES, request->message, count);
+    }
+    return call;
 }
 
 void latchkey_rpc_end(struct call *call, int status, const char *reason) {
@@ -28,6 +56,13 @@ void latchkey_rpc_end(struct call *call, int status, const char *reason) {
                                   NGHTTP2_CANCEL);
     }
     call->end(call->context, status, reason);
+}
+
+void latchkey_rpc_take_more(struct call *call, size_t byte_count) {
+    if (!call->is_ended && call->stream >= 0) {
+        // It fails only without memory: then the next output does, too.
+        nghttp2_session_consume_stream(call->channel->session, call->stream, byte_count);
+    }
 }
 
 static struct call *call_of(nghttp2_session *session, int32_t stream) {
@@ -78,7 +113,14 @@ static int on_data(nghttp2_session *session, uint8_t flags, int32_t stream, cons
                    size_t count, void *context) {
     (void)flags;
     (void)context;
+    // The windows of the calls are the bounds. That of all must not keep one waiting for another.
+    if (nghttp2_session_consume_connection(session, count) != 0) {
+        return NGHTTP2_ERR_CALLBACK_FAILURE;
+    }
     struct call *call = call_of(session, stream);
+    if (call != NULL && !call->is_held) {
+        latchkey_rpc_take_more(call, count);
+    }
     while (call != NULL && !call->is_ended && count > 0) {
         if (!take_part(call, &bytes, &count)) {
             latchkey_rpc_end(call, LATCHKEY_RPC_RESOURCE_EXHAUSTED, "a message is too long");
@@ -184,16 +226,22 @@ bool latchkey_rpc_begin(latchkey_rpc_channel *channel) {
     nghttp2_session_callbacks_set_on_header_callback(callbacks, on_header);
     nghttp2_session_callbacks_set_on_stream_close_callback(callbacks, on_close);
     nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, on_frame);
-    int code = nghttp2_session_client_new(&channel->session, callbacks, channel);
+    nghttp2_option *option;
+    int code = nghttp2_option_new(&option);
+    if (code == 0) {
+        nghttp2_option_set_no_auto_window_update(option, 1);
+        code = nghttp2_session_client_new2(&channel->session, callbacks, channel, option);
+        nghttp2_option_del(option);
+    }
     nghttp2_session_callbacks_del(callbacks);
     nghttp2_settings_entry settings[] = {
         {NGHTTP2_SETTINGS_ENABLE_PUSH, 0},
-        {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, WINDOW_BYTES},
+        {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, LATCHKEY_RPC_WINDOW_BYTES},
     };
     return code == 0 &&
            nghttp2_submit_settings(channel->session, NGHTTP2_FLAG_NONE, settings, 2) == 0 &&
            nghttp2_session_set_local_window_size(channel->session, NGHTTP2_FLAG_NONE, 0,
-                                                 WINDOW_BYTES) == 0;
+                                                 LATCHKEY_RPC_WINDOW_BYTES) == 0;
 }
 
 static ssize_t read_request(nghttp2_session *session, int32_t stream, uint8_t *bytes, size_t count,

@@ -40,7 +40,7 @@ static void release(latchkey_rpc_channel *channel) {
     for (size_t index = 0; index < sizeof texts / sizeof *texts; index++) {
         free((char *)(uintptr_t)texts[index]);
     }
-    free(channel->cancelled);
+    free(channel->wishes);
     free(channel->output);
     free(channel->input);
     free(channel);
@@ -70,11 +70,11 @@ static void take_submitted(latchkey_rpc_channel *channel) {
     struct call *submitted = channel->submitted;
     channel->submitted = NULL;
     channel->submitted_end = &channel->submitted;
-    uint64_t *cancelled = channel->cancelled;
-    size_t cancelled_count = channel->cancelled_count;
-    channel->cancelled = NULL;
-    channel->cancelled_count = 0;
-    channel->cancelled_capacity = 0;
+    struct wish *wishes = channel->wishes;
+    size_t wish_count = channel->wish_count;
+    channel->wishes = NULL;
+    channel->wish_count = 0;
+    channel->wish_capacity = 0;
     pthread_mutex_unlock(&channel->lock);
     while (submitted != NULL) {
         struct call *call = submitted;
@@ -83,14 +83,19 @@ static void take_submitted(latchkey_rpc_channel *channel) {
         channel->calls = call;
         latchkey_rpc_submit(channel, call);
     }
-    for (size_t index = 0; index < cancelled_count; index++) {
+    for (const struct wish *wish = wishes; wish < wishes + wish_count; wish++) {
         for (struct call *call = channel->calls; call != NULL; call = call->next) {
-            if (call->number == cancelled[index]) {
+            if (call->number != wish->number) {
+                continue;
+            }
+            if (wish->byte_count > 0) {
+                latchkey_rpc_take_more(call, wish->byte_count);
+            } else {
                 latchkey_rpc_end(call, LATCHKEY_RPC_CANCELLED, "");
             }
         }
     }
-    free(cancelled);
+    free(wishes);
 }
 
 /* Ends calls whose time is over, and frees those that have ended. Returns how long the next one
@@ -323,41 +328,9 @@ void latchkey_rpc_close(latchkey_rpc_channel *channel) {
     release(channel);
 }
 
-static struct call *make_call(latchkey_rpc_channel *channel,
-                              const struct latchkey_rpc_request *request) {
-    struct call *call = calloc(1, sizeof *call);
-    if (call == NULL) {
-        return NULL;
-    }
-    call->channel = channel;
-    call->stream = -1;
-    call->status = -1;
-    call->needs_leader = request->needs_leader;
-    call->context = request->context;
-    call->take = request->take;
-    call->end = request->end;
-    call->deadline =
-        request->timeout_milliseconds == 0 ? 0 : latchkey_rpc_now() + request->timeout_milliseconds;
-    call->path = strdup(request->path);
-    call->request_count = PREFIX_BYTES + request->message_count;
-    call->request = malloc(call->request_count);
-    if (call->path == NULL || call->request == NULL || request->message_count > UINT32_MAX) {
-        latchkey_rpc_free_call(call);
-        return NULL;
-    }
-    uint32_t count = (uint32_t)request->message_count;
-    uint8_t prefix[PREFIX_BYTES] = {0, (uint8_t)(count >> 24), (uint8_t)(count >> 16),
-                                    (uint8_t)(count >> 8), (uint8_t)count};
-    memcpy(call->request, prefix, PREFIX_BYTES);
-    if (count > 0) {
-        memcpy(call->request + PREFIX_BYTES, request->message, count);
-    }
-    return call;
-}
-
 uint64_t latchkey_rpc_call(latchkey_rpc_channel *channel,
                            const struct latchkey_rpc_request *request) {
-    struct call *call = make_call(channel, request);
+    struct call *call = latchkey_rpc_make_call(channel, request);
     if (call == NULL) {
         return 0;
     }
@@ -378,19 +351,29 @@ uint64_t latchkey_rpc_call(latchkey_rpc_channel *channel,
     return number;
 }
 
-void latchkey_rpc_cancel(latchkey_rpc_channel *channel, uint64_t number) {
+static void wish_for(latchkey_rpc_channel *channel, struct wish wish) {
     pthread_mutex_lock(&channel->lock);
-    if (channel->cancelled_count == channel->cancelled_capacity) {
-        size_t larger = channel->cancelled_capacity == 0 ? 8 : 2 * channel->cancelled_capacity;
-        uint64_t *moved = realloc(channel->cancelled, larger * sizeof *moved);
+    if (channel->wish_count == channel->wish_capacity) {
+        size_t larger = channel->wish_capacity == 0 ? 8 : 2 * channel->wish_capacity;
+        struct wish *moved = realloc(channel->wishes, larger * sizeof *moved);
         if (moved != NULL) {
-            channel->cancelled = moved;
-            channel->cancelled_capacity = larger;
+            channel->wishes = moved;
+            channel->wish_capacity = larger;
         }
     }
-    if (channel->cancelled_count < channel->cancelled_capacity) {
-        channel->cancelled[channel->cancelled_count++] = number;
+    if (channel->wish_count < channel->wish_capacity) {
+        channel->wishes[channel->wish_count++] = wish;
     }
     pthread_mutex_unlock(&channel->lock);
     wake(channel);
+}
+
+void latchkey_rpc_consume(latchkey_rpc_channel *channel, uint64_t number, size_t byte_count) {
+    if (byte_count > 0) {
+        wish_for(channel, (struct wish){number, byte_count});
+    }
+}
+
+void latchkey_rpc_cancel(latchkey_rpc_channel *channel, uint64_t number) {
+    wish_for(channel, (struct wish){number, 0});
 }

@@ -13,8 +13,7 @@ enum {
     /* What is written to the socket at once. */
     OUTPUT_BYTES = 256 * 1024,
     INPUT_BYTES = 256 * 1024,
-    /* The length of a message's head: a flag and the length. */
-    PREFIX_BYTES = 5
+    PREFIX_BYTES = LATCHKEY_RPC_PREFIX_BYTES
 };
 
 /* A connection: a socket that never blocks, and perhaps a session over it. */
@@ -35,6 +34,7 @@ struct call {
     int64_t deadline;
     bool is_ended;
     bool needs_leader;
+    bool is_held;
     char *path;
     void *context;
     void (*take)(void *context, const uint8_t *bytes, size_t count);
@@ -57,6 +57,12 @@ struct call {
     char reason[REASON_BYTES];
 };
 
+/* What the owner asks of a call: more bytes of its answer, or that it ends, which has none. */
+struct wish {
+    uint64_t number;
+    size_t byte_count;
+};
+
 struct latchkey_rpc_channel {
     /* The owner and the thread. */
     atomic_int reference_count;
@@ -71,9 +77,9 @@ struct latchkey_rpc_channel {
     uint64_t number;
     struct call *submitted;
     struct call **submitted_end;
-    uint64_t *cancelled;
-    size_t cancelled_count;
-    size_t cancelled_capacity;
+    struct wish *wishes;
+    size_t wish_count;
+    size_t wish_capacity;
 
     /* Of the thread. */
     struct transport transport;
@@ -124,8 +130,15 @@ bool latchkey_rpc_begin(latchkey_rpc_channel *channel);
 /* Sends the request of a call, which is in the list. */
 void latchkey_rpc_submit(latchkey_rpc_channel *channel, struct call *call);
 
+/* Lets the server send so many bytes more of the answer. */
+void latchkey_rpc_take_more(struct call *call, size_t byte_count);
+
 /* Calls the callback, once. The call stays in the list until it is swept. */
 void latchkey_rpc_end(struct call *call, int status, const char *reason);
+
+/* Copies a request, with its head. NULL if there is no memory. */
+struct call *latchkey_rpc_make_call(latchkey_rpc_channel *channel,
+                                    const struct latchkey_rpc_request *request);
 
 void latchkey_rpc_free_call(struct call *call);
 

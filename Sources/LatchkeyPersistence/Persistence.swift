@@ -94,10 +94,26 @@ package final class Persistence: Sendable {
         storedRevision = database.meta.storedRevision
         historyRevision = max(database.meta.storedRevision, database.meta.roundRevision)
         lastRevision = database.lastRevision
-        identity = String(UInt64(bitPattern: database.meta[.identity]), radix: 16)
+        identity = Identity(number: database.meta[.identity]).text
         storedTime = Timestamp(milliseconds: database.meta[.storedTime])
         storedCount = Int(database.meta[.storedCount])
         changeCount = Int(database.lastRow - database.meta[.storedRow])
+    }
+
+    /// What a data folder is told from all others by.
+    package struct Identity: Sendable {
+        let number: Int64
+
+        package var text: String { String(UInt64(bitPattern: number), radix: 16) }
+
+        init(number: Int64) {
+            self.number = number
+        }
+
+        /// A new one.
+        package init() {
+            number = .random(in: .min ... .max)
+        }
     }
 
     /// Whether a folder has a database, or should have one.
@@ -208,6 +224,11 @@ package final class Persistence: Sendable {
     /// Blocks while too much is to be written. One thread calls it and ``append(_:note:)``.
     package func seal(through revision: Revision, _ position: [UInt8]) {
         started.load()?.seal(through: revision, position)
+    }
+
+    /// Has ``seal(through:_:)`` wait no more, also while the disk takes nothing: who appends ends.
+    package func takesAll() {
+        started.load()?.takesAll()
     }
 
     private var opened: OpenedDatabase {

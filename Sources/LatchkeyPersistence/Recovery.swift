@@ -106,7 +106,8 @@ extension Persistence {
     /// The backup is moved into the folder, and gets an identity of its own.
     package static func seed(
         _ file: String,
-        into path: String
+        into path: String,
+        identity: Identity = Identity()
     ) throws(PersistenceFailure) {
         if let damage = try Copy.check(file).damages.first {
             throw PersistenceFailure(.damaged, damage)
@@ -114,7 +115,7 @@ extension Persistence {
         do {
             let connection = try Connection(file)
             var meta = try Meta(connection)
-            meta[.identity] = Int64.random(in: .min ... .max)
+            meta[.identity] = identity.number
             try meta.write([.identity], try Statement(connection, Meta.writing))
         } catch {
             throw PersistenceFailure(error, file)

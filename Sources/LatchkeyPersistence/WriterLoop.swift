@@ -29,6 +29,8 @@ final class WriterLoop: Sendable {
         /// In `interval`: up to here, commits were released before they were written.
         var released: Revision
         var isStopping = false
+        /// Whether ``WriterLoop/seal(through:_:)`` waits while too much is to be written.
+        var isBounded = true
         /// Nothing is written any more.
         var hasEnded = false
         /// A round of compaction that the writer has not begun.
@@ -171,7 +173,14 @@ final class WriterLoop: Sendable {
             guard !inbox.hasEnded else { return }
             inbox.position = inbox.queue.seal(through: revision, position) ? nil : position
         }
-        inbox.write(when: { hasRoom($0) || $0.hasEnded || $0.isStopping }, { _ in })
+        inbox.write(
+            when: { hasRoom($0) || $0.hasEnded || $0.isStopping || !$0.isBounded },
+            { _ in }
+        )
+    }
+
+    func takesAll() {
+        inbox.write { $0.isBounded = false }
     }
 
     var status: PersistenceStatus {

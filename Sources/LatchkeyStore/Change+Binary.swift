@@ -218,7 +218,7 @@ extension Change.Step {
         let conditionCodes = try reader.byte()
         let name = try reader.name()
         let ttl = try reader.number()
-        guard let ttl = TimeToLive(exactly: ttl) else {
+        guard let ttl = TimeToLive(exactly: ttl), ttl <= TimeToLiveText.millisecondsMax else {
             throw InvalidChange()
         }
         let isOnlyIfNew = try reader.flag()

@@ -224,14 +224,17 @@ extension CommitHook {
     /// No two withdrawals overlap. A thread may begin the next one as soon as the completion of the
     /// last one was called: it waits here for one access to `state`.
     func beginWithdrawal(after revision: Revision, _ reason: Withdrawal) {
-        state.write(when: { $0.ending == nil }) { state in
-            state.withdrawals.add(after: revision, reason)
-            state.ending = Ending(
-                reason: reason,
-                answers: state.waiting.takeAll(after: revision)
-            )
-            currentGeneration.wrappingAdd(1, ordering: .releasing)
-        }
+        state.write(
+            when: { $0.ending == nil },
+            { state in
+                state.withdrawals.add(after: revision, reason)
+                state.ending = Ending(
+                    reason: reason,
+                    answers: state.waiting.takeAll(after: revision)
+                )
+                currentGeneration.wrappingAdd(1, ordering: .releasing)
+            }
+        )
     }
 
     /// Tells the user that the commits are withdrawn, and sends the answers that waited for them.

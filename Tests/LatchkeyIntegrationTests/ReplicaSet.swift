@@ -131,12 +131,49 @@ final class ReplicaSet: @unchecked Sendable {
     /// Where a replica has its data.
     func data(_ index: Int) -> String { "\(folder.path)/\(index)" }
 
-    /// Starts one more replica, without data; it is given its own address.
+    /// Starts one more replica, without data.
     func add(_ more: [String] = []) throws {
         let index = programs.count
         programs.append(try Program(arguments(index, port: 0) + more))
         sites.append(Site(port: try programs[index].awaitPort()))
         try Self.awaitReady(sites[index])
+    }
+
+    /// Starts one more replica, without data, which does not become ready.
+    ///
+    /// - Returns: The port at which it says so.
+    func addUnready() throws -> UInt16 {
+        let port = try EtcdProcesses.freePort()
+        programs.append(try Program(arguments(programs.count, port: port)))
+        sites.append(Site(port: port))
+        return port
+    }
+
+    /// Puts an entry without changes into the log, as a replica that is not there.
+    ///
+    /// - Parameters:
+    ///   - writer: Its incarnation; below 128.
+    ///   - sequence: The number of the entry, below 128.
+    ///   - asksForMark: Whether all are to compare what they have behind it.
+    ///   - mark: A place, and the hash that the writer says it has had there.
+    /// - Throws: If etcd does not take it.
+    func insertEntry(
+        writer: UInt8,
+        sequence: UInt8,
+        asksForMark: Bool = false,
+        mark: (place: UInt64, hash: UInt8) = (0, 0)
+    ) throws {
+        var entry: [UInt8] = [1, writer] + [UInt8](repeating: 0, count: 7)
+        entry += [sequence, 0, asksForMark ? 1 : 0]
+        var rest = mark.place
+        while rest > 127 {
+            entry.append(UInt8(rest & 127) | 128)
+            rest >>= 7
+        }
+        entry += [UInt8(rest), 0, mark.hash] + [UInt8](repeating: 0, count: 7) + [0]
+        let key = Data("/latchkey/logs/\(name)".utf8).base64EncodedString()
+        let value = Data(entry).base64EncodedString()
+        try etcd.ask(0, "/v3/kv/put", "{\"key\":\"\(key)\",\"value\":\"\(value)\"}")
     }
 
     /// The result of a start that is expected to fail.

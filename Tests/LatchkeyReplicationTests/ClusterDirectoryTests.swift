@@ -30,33 +30,62 @@ struct ClusterDirectoryTests {
     func `the log is kept for all replicas of the last hour, and for the best of each cluster`() {
         let hour = ClusterDirectory.absenceMilliseconds
         let now = 10 * hour
-        typealias Directory = ClusterDirectory
-        #expect(Directory.bound(of: [:], at: now) == nil)
-        #expect(
-            Directory.bound(
-                of: ["a/1": Self.record(7, now), "a/2": Self.record(5, now - 1)],
-                at: now
+        func bound(
+            _ records: [String: ClusterDirectory.Record],
+            b end: UInt64 = 9
+        ) -> UInt64? {
+            let logs = ["a": LogPlace(9), "b": LogPlace(end)]
+            let ends = ClusterDirectory.Ends(logs: logs, all: LogPlace(12))
+            return ClusterDirectory.bound(of: records, ends, at: now)?.number
+        }
+        #expect(bound([:]) == nil)
+        #expect(bound(["a/1": Self.record(7, now), "a/2": Self.record(5, now - 1)]) == 5)
+        #expect(bound(["a/1": Self.record(7, now), "a/2": Self.record(5, now - hour)]) == 7)
+        let gone = ["b/1": Self.record(3), "b/2": Self.record(4)]
+        #expect(bound(gone.merging(["a/1": Self.record(7, now)]) { one, _ in one }) == 4)
+        #expect(bound(["a/1": Self.record(7, now), "b/1": Self.record(0, now)]) == nil)
+        // A cluster at the end of its log holds nothing, and one that never wrote, neither.
+        #expect(bound(["a/1": Self.record(7, now), "b/1": Self.record(4)], b: 4) == 7)
+        #expect(bound(["a/1": Self.record(7, now), "b/1": Self.record(0, now)], b: 0) == 7)
+        #expect(bound(["a/1": Self.record(7, now), "c/1": Self.record(0)]) == 7)
+        #expect(bound(["a/1": Self.record(9, now), "b/1": Self.record(9, now)]) == 12)
+    }
+
+    /// An idle cluster has said where it is, and writes nothing.
+    @Test func `a cluster without changes does not keep the log of another one`() async throws {
+        try await offPool {
+            let etcd = try EtcdProcesses()
+            let client = EtcdClient(etcd.addresses.compactMap { EtcdServer($0) }, EtcdTrust())
+            let (busy, idle) = (
+                ClusterDirectory(client, name: "busy"), ClusterDirectory(client, name: "idle")
             )
-                == LogPlace(5)
-        )
-        #expect(
-            Directory.bound(
-                of: ["a/1": Self.record(7, now), "a/2": Self.record(5, now - hour)],
-                at: now
-            ) == LogPlace(7)
-        )
-        #expect(
-            Directory.bound(
-                of: [
-                    "a/1": Self.record(7, now), "b/1": Self.record(3, 0), "b/2": Self.record(4, 0),
-                ],
-                at: now
-            ) == LogPlace(4)
-        )
-        #expect(
-            Directory.bound(of: ["a/1": Self.record(7, now), "b/1": Self.record(0, now)], at: now)
-                == nil
-        )
+            let logs = [busy, idle].map { EtcdLog(client, key: $0.logKey) }
+            func append(_ index: Int) {
+                let outcome: LogAppend? = Self.wait { logs[index].append([1], completion: $0) }
+                #expect(outcome == .appended)
+            }
+            func end(_ index: Int) -> UInt64 {
+                let place: LogPlace?? = Self.wait { logs[index].end(completion: $0) }
+                return (place ?? nil)?.number ?? 0
+            }
+            func say(_ directory: ClusterDirectory, _ place: UInt64) {
+                let failure: ClusterDirectory.Failure?? = Self.wait {
+                    directory.say(Self.record(place, 1), of: "1", completion: $0)
+                }
+                #expect((failure ?? nil) == nil)
+            }
+            append(1)
+            say(idle, end(1))
+            for _ in 0..<10 { append(0) }
+            say(busy, end(0))
+            #expect(Self.wait { busy.hasStart(completion: $0) } == .success(true))
+            append(0)
+            let bound: LogPlace?? = Self.wait { busy.compact(at: 1, completion: $0) }
+            #expect((bound ?? nil)?.number == end(0) - 2, "the record is between the two entries")
+            #expect(Self.wait { busy.hasStart(completion: $0) } == .success(false))
+            let none = ClusterDirectory(client, name: "none")
+            #expect(Self.wait { none.hasStart(completion: $0) } == .success(true))
+        }
     }
 
     @Test func `the format of entries is one that all replicas of the last hour read`() throws {
@@ -97,6 +126,9 @@ struct ClusterDirectoryTests {
             #expect(Self.wait { one.records(completion: $0) } == .success(["r1": Self.record(9)]))
             let all = Self.wait { one.records(ofAll: true, completion: $0) }
             #expect(try all?.get().keys.sorted() == ["one/r1", "other/r1"])
+            // The other one's log goes on behind its place.
+            let log = EtcdLog(client, key: other.logKey)
+            #expect(Self.wait { log.append([1], completion: $0) } == .appended)
             #expect(Self.wait { one.compact(at: 0, completion: $0) } == .some(LogPlace(4)))
         }
     }

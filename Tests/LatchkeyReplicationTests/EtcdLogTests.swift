@@ -29,16 +29,20 @@ struct EtcdLogTests {
 
         var all: [LogEvent] { events.read { $0 } }
 
-        /// Waits until a condition holds.
         func wait(_ isTrue: (Followed) -> Bool) -> Bool {
-            let end = ContinuousClock.now + .seconds(30)
-            while ContinuousClock.now < end {
-                if isTrue(self) { return true }
-                // Sleeps because events come on a thread that tells no other thread.
-                usleep(2_000)
-            }
-            return false
+            EtcdLogTests.wait { isTrue(self) }
         }
+    }
+
+    /// Waits until a condition holds.
+    fileprivate static func wait(_ isTrue: () -> Bool) -> Bool {
+        let end = ContinuousClock.now + .seconds(30)
+        while ContinuousClock.now < end {
+            if isTrue() { return true }
+            // Sleeps because events come on a thread that tells no other thread.
+            usleep(2_000)
+        }
+        return false
     }
 
     private static func log(_ etcd: EtcdProcesses, key: String = "log", first: Int = 0) -> EtcdLog {
@@ -110,6 +114,33 @@ struct EtcdLogTests {
             #expect(Self.append(other, [3]) == .appended)
             #expect(followed.wait { $0.entries == [[1], [3]] })
             #expect(stopped.all.count == count)
+        }
+    }
+
+    @Test func `a server sends no more than a window ahead of what was consumed`() async throws {
+        try await offPool {
+            let etcd = try EtcdProcesses()
+            let client = EtcdClient(etcd.addresses.compactMap { EtcdServer($0) }, EtcdTrust())
+            let log = EtcdLog(client, key: [1])
+            let entry = [UInt8](repeating: 7, count: 1_000_000)
+            for _ in 0..<24 { #expect(Self.append(log, entry) == .appended) }
+            let taken = Guarded(0)
+            let stream = client.stream(
+                "/etcdserverpb.Watch/Watch",
+                EtcdRequest.watch([1], from: 1),
+                take: { message in
+                    taken.write { $0 += RPCChannel.windowByteCount(message) }
+                },
+                end: { _ in }
+            )
+            let window = RPCChannel.windowByteCount
+            // Less than a message, which can be of two entries, does not fit.
+            #expect(Self.wait { taken.read { $0 } > window - 2 * entry.count - 10_000 })
+            // The connection goes on, and the server has had time to send more.
+            for _ in 0..<20 { #expect(Self.end(log) != nil) }
+            #expect(taken.read { $0 } <= window)
+            stream?.consume(taken.read { $0 })
+            #expect(Self.wait { taken.read { $0 } > 24 * entry.count })
         }
     }
 

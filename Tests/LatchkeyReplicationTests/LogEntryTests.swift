@@ -71,6 +71,33 @@ struct LogEntryTests {
         }
     }
 
+    /// No replica writes them; but a sum with them would end each replica, at each start.
+    @Test func `times and times to live that are too long are damage`() throws {
+        func entry(time: Int64) -> [UInt8] {
+            LogEntryWriter().bytes(
+                writer: 1,
+                sequence: 1,
+                time: Timestamp(milliseconds: time),
+                asksForMark: false,
+                earlier: nil
+            )
+        }
+        let last = try LogEntry(decoding: entry(time: LogEntry.millisecondsMax))
+        #expect(last.time.milliseconds == LogEntry.millisecondsMax)
+        #expect(throws: LogEntry.Failure.damaged) {
+            try LogEntry(decoding: entry(time: LogEntry.millisecondsMax + 1))
+        }
+        for (ttl, isRight) in [(315_360_000_000, true), (315_360_000_001, false)] {
+            let change = Change.increment(ReplicaTests.name("a"), by: 1, ttl: TimeToLive(ttl))
+            let bytes = Self.entry([change])
+            if isRight {
+                #expect(throws: Never.self) { try LogEntry(decoding: bytes) }
+            } else {
+                #expect(throws: LogEntry.Failure.damaged) { try LogEntry(decoding: bytes) }
+            }
+        }
+    }
+
     @Test func `an entry is bounded by changes and bytes`() {
         var writer = LogEntryWriter()
         #expect(writer.fits(LogBounds.changeByteCountMax))

@@ -77,6 +77,11 @@ final class MemoryLog: Sendable {
         deliver()
     }
 
+    /// Waits until a member has taken what was delivered.
+    func awaitDelivered(to member: Int) {
+        state.read { $0.followers[member]?.queue }?.sync {}
+    }
+
     /// Adds an entry that no member has sent.
     func insert(_ entry: [UInt8]) {
         state.write { $0.entries.append(entry) }

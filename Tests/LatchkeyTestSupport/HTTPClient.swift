@@ -126,6 +126,11 @@ public final class HTTPClient {
         guard let count = Int(line, radix: 16) else {
             throw HTTPClientError("not the length of a chunk: \(line)", 0)
         }
+        guard count > 0 else {
+            // Trailers, which etcd's gateway sends.
+            while try !readLine().isEmpty {}
+            return []
+        }
         let chunk = try read(count)
         guard try readLine().isEmpty else {
             throw HTTPClientError("no end of a chunk", 0)

@@ -184,7 +184,7 @@ class Replica(Server):
             self.process.kill()
             self.process.wait()
 
-    def end(self):
+    def end(self, statuses=(0,)):
         """SIGTERM: what was taken is answered."""
         self.process.terminate()
         try:
@@ -192,7 +192,7 @@ class Replica(Server):
         except subprocess.TimeoutExpired:
             self.kill()
             status = None
-        if status != 0:
+        if status not in statuses:
             raise Failure(f"replica {self.number} ended with {status}: {self.last_words()}")
 
     def forget(self):

@@ -19,6 +19,9 @@ SCRAPE_COUNT_MIN = 4
 READY_SECONDS_MAX = 60
 # Only a service with TLS has it; tls.py looks for it there.
 ENCRYPTED = {"latchkey_tls_certificate_expiry_seconds"}
+# Only a replica of a cluster has the first ones, only a follower the others.
+REPLICATED = {"latchkey_cluster_state", "latchkey_cluster_age_seconds",
+              "latchkey_follow_connected", "latchkey_follow_age_seconds"}
 # What Grafana puts in the place of its variables.
 VARIABLES = {"$__rate_interval": "30s", "$instance": ".*", "$job": ".*"}
 
@@ -84,7 +87,7 @@ def unknown_metrics(text, service):
     """The names of metrics in a text that the service does not have."""
     scraped = {series.split("{")[0] for series in service.metrics()}
     named = set(re.findall(r"\b(?:latchkey|process)_\w+", text))
-    return sorted(named - scraped - ENCRYPTED)
+    return sorted(named - scraped - ENCRYPTED - REPLICATED)
 
 
 def mistakes(service, program, deploy):

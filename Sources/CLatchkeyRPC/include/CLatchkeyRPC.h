@@ -24,6 +24,13 @@ enum {
     LATCHKEY_RPC_UNAVAILABLE = 14
 };
 
+enum {
+    /* How much a server sends ahead: messages of a watch come as fast as they are consumed. */
+    LATCHKEY_RPC_WINDOW_BYTES = 16 * 1024 * 1024,
+    /* The length of a message's head: a flag and the length. */
+    LATCHKEY_RPC_PREFIX_BYTES = 5
+};
+
 typedef struct latchkey_rpc_channel latchkey_rpc_channel;
 
 /* All texts are copied. */
@@ -61,6 +68,9 @@ struct latchkey_rpc_request {
     size_t message_count;
     /* The server ends the call when it has no leader (metadata `hasleader`, of etcd). */
     bool needs_leader;
+    /* The server sends at most LATCHKEY_RPC_WINDOW_BYTES of the answer ahead of what
+     * `latchkey_rpc_consume` was called for. Else each message is consumed when `take` returns. */
+    bool is_held;
     /* 0 for no bound. */
     uint32_t timeout_milliseconds;
     void *context;
@@ -77,6 +87,10 @@ struct latchkey_rpc_request {
  * or there is no memory. */
 uint64_t latchkey_rpc_call(latchkey_rpc_channel *channel,
                            const struct latchkey_rpc_request *request);
+
+/* Says that so many bytes of the answers of a held call are of no more use: their lengths, and
+ * LATCHKEY_RPC_PREFIX_BYTES for each. Nothing, if the call has ended. Any thread. */
+void latchkey_rpc_consume(latchkey_rpc_channel *channel, uint64_t number, size_t byte_count);
 
 /* Ends a call as cancelled, unless it has ended. Any thread. */
 void latchkey_rpc_cancel(latchkey_rpc_channel *channel, uint64_t number);

@@ -5,7 +5,7 @@ internal import Foundation
 /// The keys are `/latchkey/settings/NAME`, and `/latchkey/replicas/NAME/ID` for each replica. The
 /// log is the key `/latchkey/logs/NAME`.
 ///
-/// **Design.** No state: each function is one or two calls. A record of a replica stays when the
+/// **Design.** No state: each function is one to three calls. A record of a replica stays when the
 /// replica is gone, because the log must be kept for its return; ``bound(of:at:)`` says for how
 /// long.
 package struct ClusterDirectory: Sendable {
@@ -61,8 +61,10 @@ package struct ClusterDirectory: Sendable {
         self.name = name
     }
 
+    private static let logs = "/latchkey/logs/"
+
     /// The key whose values are the log.
-    package var logKey: [UInt8] { Array("/latchkey/logs/\(name)".utf8) }
+    package var logKey: [UInt8] { Array("\(Self.logs)\(name)".utf8) }
 
     private static let replicas = "/latchkey/replicas/"
 
@@ -144,6 +146,39 @@ package struct ClusterDirectory: Sendable {
             .map { $0.format ?? LogEntry.formatMin }.min() ?? LogEntry.formatMin
     }
 
+    /// Asks whether the log has all entries since its first one.
+    package func hasStart(completion: @escaping @Sendable (Result<Bool, Failure>) -> Void) {
+        let (client, key) = (client, logKey)
+        client.send(
+            Self.range,
+            EtcdRequest.range(key, isKeysOnly: true),
+            .range,
+            timeout: Self.timeout
+        ) { result in
+            switch result {
+            case .failure(let failure): completion(.failure(Failure(reason: failure.reason)))
+            case .success(let answer):
+                guard let first = answer.values.first?.created else {
+                    return completion(.success(true))
+                }
+                client.send(
+                    Self.range,
+                    EtcdRequest.range(key, at: first, isKeysOnly: true),
+                    .range,
+                    timeout: Self.timeout
+                ) { result in
+                    switch result {
+                    case .success: completion(.success(true))
+                    case .failure(let failure) where failure.isCompacted:
+                        completion(.success(false))
+                    case .failure(let failure):
+                        completion(.failure(Failure(reason: failure.reason)))
+                    }
+                }
+            }
+        }
+    }
+
     /// Has etcd forget what no replica of any cluster needs.
     ///
     /// - Parameters:
@@ -155,34 +190,63 @@ package struct ClusterDirectory: Sendable {
     ) {
         let client = client
         records(ofAll: true) { result in
-            guard case .success(let records) = result,
-                let bound = Self.bound(of: records, at: now)
-            else { return completion(nil) }
+            guard case .success(let records) = result else { return completion(nil) }
+            // Asked behind the records: so no place of theirs is behind an end that is not known.
             client.send(
-                Self.compaction,
-                EtcdRequest.compact(bound.number),
-                .put,
+                Self.range,
+                EtcdRequest.range(Array(Self.logs.utf8), isPrefix: true, isKeysOnly: true),
+                .range,
                 timeout: Self.timeout
             ) { result in
-                if case .success = result { completion(bound) } else { completion(nil) }
+                guard case .success(let answer) = result,
+                    let bound = Self.bound(of: records, Ends(answer), at: now)
+                else { return completion(nil) }
+                client.send(
+                    Self.compaction,
+                    EtcdRequest.compact(bound.number),
+                    .put,
+                    timeout: Self.timeout
+                ) { result in
+                    if case .success = result { completion(bound) } else { completion(nil) }
+                }
             }
         }
     }
 
-    /// The place up to which no replica needs the log: the lowest of those that were heard of in
-    /// the last hour; and of each cluster at least the highest one, whenever that was heard of.
+    /// Where the logs end, by the names of their clusters, and etcd itself.
+    struct Ends {
+        var logs: [String: LogPlace]
+        var all: LogPlace
+
+        init(logs: [String: LogPlace], all: LogPlace) {
+            self.logs = logs
+            self.all = all
+        }
+
+        init(_ answer: EtcdAnswer) {
+            all = LogPlace(answer.header.revision)
+            logs = [:]
+            for value in answer.values {
+                let name = value.key.dropFirst(ClusterDirectory.logs.utf8.count)
+                logs[String(decoding: name, as: UTF8.self)] = LogPlace(value.modified)
+            }
+        }
+    }
+
+    /// The place up to which no replica needs etcd's history: the lowest of those that were heard
+    /// of in the last hour; and of each cluster at least the highest one, whenever that was heard
+    /// of.
     ///
     /// What a cluster has acknowledged last can be in the log alone. So one whose replicas are all
-    /// gone for long finds its log when they come back.
-    static func bound(of records: [String: Record], at now: Int64) -> LogPlace? {
-        var bounds: [LogPlace] = []
-        let clusters = Dictionary(grouping: records) { $0.key.prefix { $0 != "/" } }
-        for cluster in clusters.values {
-            let places = cluster.map { LogPlace($0.value.place) }
+    /// gone for long finds its log when they come back. A replica whose place is the end of its log
+    /// needs nothing: so one without changes does not hold what others write.
+    static func bound(of records: [String: Record], _ ends: Ends, at now: Int64) -> LogPlace? {
+        let clusters = Dictionary(grouping: records) { String($0.key.prefix { $0 != "/" }) }
+        let bounds = clusters.map { name, cluster in
             let recent = cluster.filter { now - $0.value.time < absenceMilliseconds }
-            bounds.append(
-                recent.map { LogPlace($0.value.place) }.min() ?? places.max() ?? .start
-            )
+            let place =
+                recent.map(\.value.place).min() ?? cluster.map(\.value.place).max() ?? 0
+            return LogPlace(place) < ends.logs[name] ?? .start ? LogPlace(place) : ends.all
         }
         return bounds.min().flatMap { $0 == .start ? nil : $0 }
     }

@@ -4,11 +4,10 @@ internal import LatchkeySync
 /// Calls of one etcd cluster: one connection at a time, to one of its members.
 ///
 /// **Design.** `state` has the channel. When that ends, its owner is told, and the next call opens
-/// one to the next member. A call that finds no channel, because the last one has just failed,
-/// waits for the pause: so a cluster that is gone costs no processor. A call without an answer in
-/// time ends the channel, too, unless something else has come meanwhile: a member that was cut off
-/// from the others still answers pings, and one that is only slow still delivers. `state` is not
-/// held while anything is called.
+/// one to the next member. Who tries again waits for ``pause`` first: so a cluster that is gone
+/// costs no processor. A call without an answer in time ends the channel, too, unless something
+/// else has come meanwhile: a member that was cut off from the others still answers pings, and one
+/// that is only slow still delivers. `state` is not held while anything is called.
 package final class EtcdClient: Sendable {
     private struct State: Sendable {
         var channel: RPCChannel?
@@ -17,6 +16,8 @@ package final class EtcdClient: Sendable {
         /// The member of the next channel.
         var next = 0
         var failureCount = 0
+        /// Why the last connection has ended, since a server has answered.
+        var trouble: String?
         /// How often a server has answered.
         var successCount = 0
         var isClosed = false
@@ -69,13 +70,15 @@ package final class EtcdClient: Sendable {
                 if status.isLate, let self, let generation,
                     self.state.read({ $0.successCount == successCount })
                 {
-                    ends(generation)
+                    ends(generation, status.reason)
                 }
                 guard status.isSuccess, let bytes = answer.read({ $0 }) else {
                     return completion(.failure(EtcdFailure(status)))
                 }
                 do throws(ProtobufReader.InvalidMessage) {
-                    completion(.success(try EtcdAnswer(bytes[...], kind)))
+                    let answer = try EtcdAnswer(bytes[...], kind)
+                    self?.succeeds()
+                    completion(.success(answer))
                 } catch {
                     completion(.failure(.invalid))
                 }
@@ -86,25 +89,38 @@ package final class EtcdClient: Sendable {
         }
     }
 
+    /// A call with any number of answers.
+    struct Stream: Sendable {
+        fileprivate weak let channel: RPCChannel?
+        fileprivate let number: UInt64
+
+        /// Lets the server send so many bytes more.
+        func consume(_ byteCount: Int) { channel?.consume(number, byteCount) }
+
+        func cancel() { channel?.cancel(number) }
+    }
+
     /// A call that has any number of answers until it ends.
     ///
-    /// - Returns: What cancels it; nil, and nothing is called, if there is no connection.
+    /// The server sends a window of them ahead of what was consumed.
+    ///
+    /// - Returns: Nil, and nothing is called, if there is no connection.
     func stream(
         _ path: String,
         _ request: [UInt8],
         take: @escaping @Sendable ([UInt8]) -> Void,
         end: @escaping @Sendable (EtcdFailure) -> Void
-    ) -> (@Sendable () -> Void)? {
+    ) -> Stream? {
         guard let channel = open()?.channel else { return nil }
         let number = channel.call(
             path,
             request,
             needsLeader: true,
+            isHeld: true,
             take: take,
             end: { end(EtcdFailure($0)) }
         )
-        guard let number else { return nil }
-        return { [weak channel] in channel?.cancel(number) }
+        return number.map { Stream(channel: channel, number: $0) }
     }
 
     /// Ends the connection, with all its calls; the next one is to another member.
@@ -128,10 +144,14 @@ package final class EtcdClient: Sendable {
         return .milliseconds(Int.random(in: most / 2...most))
     }
 
+    /// Why no server answers, and which one was tried last; nil if one does.
+    package var trouble: String? { state.read { $0.trouble } }
+
     /// A server has answered.
     func succeeds() {
         state.write { state in
             state.failureCount = 0
+            state.trouble = nil
             state.successCount += 1
         }
     }
@@ -144,15 +164,18 @@ package final class EtcdClient: Sendable {
             let generation = state.generation
             let server = servers[state.next]
             state.next = (state.next + 1) % servers.count
-            state.channel = RPCChannel(server, trust) { [weak self] _ in self?.ends(generation) }
+            state.channel = RPCChannel(server, trust) { [weak self] reason in
+                self?.ends(generation, "\(server.text): \(reason)")
+            }
             return state.channel.map { ($0, generation) }
         }
     }
 
-    private func ends(_ generation: UInt64) {
+    private func ends(_ generation: UInt64, _ trouble: String) {
         let former = state.write { state -> RPCChannel? in
             guard state.generation == generation else { return nil }
             state.failureCount += 1
+            state.trouble = trouble
             return state.channel.take()
         }
         // Its thread calls this, and frees what is left of it later.

@@ -8,9 +8,10 @@ internal import LatchkeySync
 /// (https://etcd.io/docs/v3.4/learning/api_guarantees/).
 ///
 /// **Design.** `queue` does all that follows: it opens a watch, checks what comes, and opens the
-/// next one behind the last place that came, when one ends. The answers of other calls come on the
-/// thread of their connection. A watch asks for a leader: else one at a member without quorum would
-/// stay silent.
+/// next one behind the last place that came, when one ends. The server sends no more than a window
+/// ahead of what was received, so the backlog of one that is late or waits for its disk stays
+/// there. The answers of other calls come on the thread of their connection. A watch asks for a
+/// leader: else one at a member without quorum would stay silent.
 package final class EtcdLog: ReplicatedLog {
     private struct Following: Sendable {
         var place: LogPlace
@@ -19,7 +20,9 @@ package final class EtcdLog: ReplicatedLog {
         let receive: @Sendable (LogEvent) -> Void
         /// Counts the watches, so that what a former one sends is known.
         var generation: UInt64 = 0
-        var cancel: (@Sendable () -> Void)?
+        var stream: EtcdClient.Stream?
+        /// Of the stream, what was executed and is not said yet.
+        var consumed = 0
         var isConnected = false
         /// Whether the end of the log was compared with the place.
         var isChecked = false
@@ -46,7 +49,6 @@ package final class EtcdLog: ReplicatedLog {
         _ entry: [UInt8],
         completion: @escaping @Sendable (LogAppend) -> Void
     ) {
-        let client = client
         client.send(
             Self.put,
             EtcdRequest.put(key, entry),
@@ -54,11 +56,8 @@ package final class EtcdLog: ReplicatedLog {
             timeout: Self.appendTimeout
         ) { result in
             switch result {
-            case .success:
-                client.succeeds()
-                completion(.appended)
-            case .failure(let failure):
-                completion(LogAppend(failure))
+            case .success: completion(.appended)
+            case .failure(let failure): completion(LogAppend(failure))
             }
         }
     }
@@ -89,14 +88,14 @@ package final class EtcdLog: ReplicatedLog {
             following?.generation = (former?.generation ?? 0) + 1
             return former
         }
-        former?.cancel?()
+        former?.stream?.cancel()
         queue.async { [self] in connect() }
     }
 
     /// Ends the connection to etcd: behind the call nothing is received or put any more.
     package func stop() {
         let former = following.write { $0.take() }
-        former?.cancel?()
+        former?.stream?.cancel()
         client.close()
         // What came before is executed.
         queue.sync {}
@@ -111,7 +110,7 @@ package final class EtcdLog: ReplicatedLog {
         guard let now = following.read({ $0 }) else { return }
         guard now.isChecked else { return check(now) }
         let generation = now.generation
-        let cancel = client.stream(
+        let stream = client.stream(
             Self.watch,
             EtcdRequest.watch(key, from: now.from),
             take: { [weak self] message in
@@ -121,13 +120,14 @@ package final class EtcdLog: ReplicatedLog {
                 self?.enqueue { $0.ends(failure, generation) }
             }
         )
-        guard let cancel else { return ends(.unconnected, generation) }
+        guard let stream else { return ends(.unconnected, generation) }
         let isCurrent = following.write { following in
             guard following?.generation == generation else { return false }
-            following?.cancel = cancel
+            following?.stream = stream
+            following?.consumed = 0
             return true
         }
-        if !isCurrent { cancel() }
+        if !isCurrent { stream.cancel() }
     }
 
     /// A log that ends before the place is another one, or was restored from an earlier backup.
@@ -196,6 +196,7 @@ package final class EtcdLog: ReplicatedLog {
 
     private func take(_ message: [UInt8], _ generation: UInt64) {
         guard let now = following.read({ $0 }), now.generation == generation else { return }
+        defer { consume(message, generation) }
         let answer: EtcdWatchAnswer
         do throws(ProtobufReader.InvalidMessage) {
             answer = try EtcdWatchAnswer(message[...])
@@ -220,20 +221,32 @@ package final class EtcdLog: ReplicatedLog {
         }
     }
 
+    /// Has the server send more, once a part of the window is free.
+    private func consume(_ message: [UInt8], _ generation: UInt64) {
+        let (stream, count) = following.write { following -> (EtcdClient.Stream?, Int) in
+            guard let now = following, now.generation == generation else { return (nil, 0) }
+            let count = now.consumed + RPCChannel.windowByteCount(message)
+            let isDue = count >= RPCChannel.consumedByteCount
+            following?.consumed = isDue ? 0 : count
+            return (isDue ? now.stream : nil, count)
+        }
+        stream?.consume(count)
+    }
+
     /// Opens the next watch after a pause.
     private func ends(_ failure: EtcdFailure, _ generation: UInt64) {
         let now = following.write { following -> Following? in
             guard let now = following, now.generation == generation else { return nil }
             following?.generation += 1
-            following?.cancel = nil
+            following?.stream = nil
             following?.isConnected = false
             // Another member, or the same one behind a restart, can be one of another log.
             following?.isChecked = false
             return now
         }
         guard let now else { return }
-        now.cancel?()
-        now.receive(.disconnected(failure.reason))
+        now.stream?.cancel()
+        now.receive(.disconnected(client.trouble ?? failure.reason))
         queue.asyncAfter(deadline: .now() + .nanoseconds(Int(client.pause / .nanoseconds(1)))) {
             [weak self] in self?.connect()
         }

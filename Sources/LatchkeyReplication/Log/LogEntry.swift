@@ -48,6 +48,8 @@ package struct LogEntry: Sendable {
     package static let formatMin: UInt8 = 1
     /// The latest one.
     package static let formatMax: UInt8 = 1
+    /// The latest time of an entry, the end of the year 9999: sums with times to live fit.
+    static let millisecondsMax: Int64 = 253_402_300_799_999
 
     package let writer: UInt64
     package let sequence: UInt64
@@ -195,7 +197,9 @@ extension BinaryReader {
     }
 
     fileprivate mutating func milliseconds() throws(InvalidChange) -> Int64 {
-        guard let milliseconds = Int64(exactly: try number()) else { throw InvalidChange() }
+        guard let milliseconds = Int64(exactly: try number()),
+            milliseconds <= LogEntry.millisecondsMax
+        else { throw InvalidChange() }
         return milliseconds
     }
 }

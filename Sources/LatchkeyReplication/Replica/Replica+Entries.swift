@@ -19,7 +19,8 @@ extension Replica.State {
         _ time: Timestamp
     ) -> Replica.InFlight? {
         guard inFlight == nil, phase == .serving || phase == .draining,
-            !waiting.isEmpty || marks.isAsked
+            !waiting.isEmpty || marks.isAsked,
+            now.elapsed(since: heard) <= settings.silenceNanoseconds
         else { return nil }
         var writer = LogEntryWriter()
         var count = 0

@@ -47,7 +47,8 @@ extension Replica {
     func enter(_ phase: Phase) {
         let isChanged = state.write { state in
             switch state.phase {
-            case phase, .diverged, .tooLate, .draining: return false
+            case phase, .diverged, .differs, .tooLate: return false
+            case .draining where !phase.isFinal: return false
             case .serving:
                 // Without a connection it goes on: changes wait, and are refused when they have
                 // waited too long, and reads say their age.
@@ -71,7 +72,9 @@ extension Replica {
         } catch {
             return stop(at: place, error)
         }
+        let now = clocks.nanoseconds()
         let (position, isNew) = state.write { state -> (LogPosition, Bool) in
+            state.heard = now
             let isNew = state.position.enters(writer: entry.writer, sequence: entry.sequence)
             if isNew, entry.time.milliseconds > state.position.time.milliseconds {
                 state.position.time = entry.time
@@ -98,12 +101,7 @@ extension Replica {
     }
 
     /// Whether it executes what comes.
-    var isRunning: Bool {
-        switch phase {
-        case .diverged, .tooLate: false
-        case _: true
-        }
-    }
+    var isRunning: Bool { !phase.isFinal }
 
     private func stop(at place: LogPlace, _ failure: LogEntry.Failure) {
         switch failure {
@@ -171,7 +169,7 @@ extension Replica {
         if sends { send() }
         if let place {
             enter(
-                .diverged(
+                .differs(
                     "The state behind place \(place.number) of the log is not that of the other "
                         + "replicas. Delete this replica's data, and start it again."
                 )

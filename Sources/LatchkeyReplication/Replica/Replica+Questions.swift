@@ -81,7 +81,11 @@ extension Replica {
         let now = clocks.nanoseconds()
         guard state.write({ $0.questions.begins(at: now) }) else { return }
         log.end { [self] place in
-            let refused = state.write { $0.questions.answered(place) }
+            let now = clocks.nanoseconds()
+            let refused = state.write { state in
+                if place != nil { state.heard = now }
+                return state.questions.answered(place)
+            }
             for answer in refused { answer(false) }
             reaches(position.place)
             if state.read({ !$0.questions.waiting.isEmpty }) { ask() }

@@ -38,6 +38,9 @@ package final class Replica: Sendable {
         /// repetitions come often, for writes to go on within 3 s. Later ones come more rarely:
         /// a log that is only slow delivers nothing while servers are changed.
         package var repetitionNanoseconds: UInt64 = 600_000_000
+        /// No entry is sent once the log has said nothing for this time: its changes can still be
+        /// refused, and those of an entry that was sent cannot.
+        package var silenceNanoseconds: UInt64 = 1_500_000_000
         /// Those who wait for an entry are told after this time that its outcome is unknown.
         package var unknownNanoseconds: UInt64 = 5_000_000_000
         /// The time between two questions where the log ends, if nothing else says so.
@@ -97,9 +100,19 @@ package final class Replica: Sendable {
         case serving
         /// The log has forgotten what the replica needs: it needs the state of another one.
         case tooLate
-        /// It has stopped for good: what it has is not what the others have, or it cannot be known.
+        /// It has stopped: it cannot execute what the log has next. What it has is right.
         case diverged(String)
+        /// It has stopped for good: what it has is not what the others have.
+        case differs(String)
         case draining
+
+        /// Whether it executes nothing any more.
+        package var isFinal: Bool {
+            switch self {
+            case .tooLate, .diverged, .differs: true
+            case .connecting, .catchingUp, .serving, .draining: false
+            }
+        }
     }
 
     /// What the replica has put into the log since it started.
@@ -143,6 +156,8 @@ package final class Replica: Sendable {
         var marks = Marks()
         var lastMark: UInt64
         var questions = Questions()
+        /// When the log has delivered or answered something last.
+        var heard: UInt64 = 0
         var counts = Counts()
         /// The format of the entries that it writes.
         var format = LogEntry.formatMin
@@ -190,9 +205,12 @@ package final class Replica: Sendable {
     }
 
     /// Takes no more changes; those that were sent get their answers.
+    ///
+    /// A replica that has stopped stays so: it must not execute what is behind an entry that it has
+    /// not executed.
     package func drain() {
         let waiting = state.write { state in
-            state.phase = .draining
+            if !state.phase.isFinal { state.phase = .draining }
             state.waitingByteCount = 0
             defer { state.waiting = [] }
             return state.waiting
@@ -292,6 +310,8 @@ package final class Replica: Sendable {
         queue.async { [self] in
             repeatEntry()
             refuseLate()
+            // What was held while the log was silent.
+            if state.write({ $0.beginsSending }) { send() }
             askIfDue()
             checkMarks()
         }

@@ -39,8 +39,15 @@ final class RPCChannel: @unchecked Sendable {
 
     private static let connectMilliseconds: UInt32 = 1000
     private static let silenceMilliseconds: UInt32 = 2000
-    /// A watch that asks for parts gets no longer ones: a request's bound, twice.
-    private static let messageByteCountMax = 4 << 20
+    /// etcd sends a watch's answer in parts of about the longest request that it takes: 1.5 MiB by
+    /// default (`--max-request-bytes`).
+    ///
+    /// Held messages of this length still fit the window.
+    private static let messageByteCountMax = 12 << 20
+    /// How much a server sends of a held call ahead of what was consumed.
+    static let windowByteCount = Int(LATCHKEY_RPC_WINDOW_BYTES)
+    /// Of this much it is said at once that it was consumed.
+    static let consumedByteCount = 1 << 20
 
     private let channel: OpaquePointer
 
@@ -89,6 +96,8 @@ final class RPCChannel: @unchecked Sendable {
     ///   - path: The method, as `/package.Service/Method`.
     ///   - message: The request.
     ///   - needsLeader: Whether the server ends the call when it has no leader.
+    ///   - isHeld: Whether the server sends no more than a window ahead of
+    ///     ``consume(_:_:)``.
     ///   - timeout: The time after which it ends; nil for none.
     ///   - take: Given each message of the answer.
     ///   - end: Called once, at last.
@@ -98,6 +107,7 @@ final class RPCChannel: @unchecked Sendable {
         _ path: String,
         _ message: [UInt8],
         needsLeader: Bool = false,
+        isHeld: Bool = false,
         timeout: Duration? = nil,
         take: @escaping @Sendable ([UInt8]) -> Void,
         end: @escaping @Sendable (Status) -> Void
@@ -105,6 +115,7 @@ final class RPCChannel: @unchecked Sendable {
         let context = unsafe Unmanaged.passRetained(Callbacks(take: take, end: end))
         var request = unsafe latchkey_rpc_request()
         unsafe request.needs_leader = needsLeader
+        unsafe request.is_held = isHeld
         unsafe request.timeout_milliseconds = timeout.map { UInt32($0 / .milliseconds(1)) } ?? 0
         unsafe request.context = context.toOpaque()
         unsafe request.take = { context, bytes, count in
@@ -128,6 +139,16 @@ final class RPCChannel: @unchecked Sendable {
             return nil
         }
         return number
+    }
+
+    /// The bytes that a message takes in the window of a held call.
+    static func windowByteCount(_ message: [UInt8]) -> Int {
+        message.count + Int(LATCHKEY_RPC_PREFIX_BYTES)
+    }
+
+    /// Lets the server send so many bytes more of a held call.
+    func consume(_ number: UInt64, _ byteCount: Int) {
+        unsafe latchkey_rpc_consume(channel, number, byteCount)
     }
 
     /// Ends a call as cancelled, unless it has ended.

@@ -23,6 +23,8 @@ final class Cluster: Sendable {
 
     let state: ClusterState
     private let settings: ClusterSettings
+    /// The folder with the data.
+    private let folder: String
     private let log: Log
     private let client: EtcdClient
     private let directory: ClusterDirectory
@@ -31,14 +33,19 @@ final class Cluster: Sendable {
         (replica: Replica, entries: EtcdLog, persistence: Persistence, start: LogPlace)?
     >(nil)
     private let tickCount = Guarded(0)
+    /// What the log was told last.
+    private let wasStale = Guarded(false)
     // SAFETY: it is not changed after `init`.
     nonisolated(unsafe) private let timer: any DispatchSourceTimer
 
     /// Reads the files of the certificates.
-    init(_ settings: ClusterSettings, _ log: Log) throws(StartFailure) {
+    init(_ settings: ClusterSettings, folder: String, _ log: Log) throws(StartFailure) {
         self.settings = settings
+        self.folder = folder
         self.log = log
-        state = ClusterState(name: settings.name)
+        guard settings.isEncrypted || settings.servers.allSatisfy({ !$0.isEncrypted }) else {
+            throw StartFailure(reason: "--cluster: write https:// for all members, or for none.")
+        }
         guard settings.certificate.isEmpty == settings.key.isEmpty else {
             throw StartFailure(reason: "--cluster-certificate and --cluster-key need each other.")
         }
@@ -47,7 +54,9 @@ final class Cluster: Sendable {
             certificate: try Self.text(settings.certificate, "cluster-certificate"),
             key: try Self.text(settings.key, "cluster-key")
         )
-        client = EtcdClient(settings.servers, trust, first: Int.random(in: 0..<1000))
+        let client = EtcdClient(settings.servers, trust, first: Int.random(in: 0..<1000))
+        self.client = client
+        state = ClusterState(name: settings.name, trouble: { client.trouble })
         directory = ClusterDirectory(client, name: settings.name)
         unsafe timer = DispatchSource.makeTimerSource(
             queue: DispatchQueue(label: "latchkey.cluster")
@@ -81,34 +90,71 @@ final class Cluster: Sendable {
             throw StartFailure(reason: "The settings of the cluster cannot be read.")
         }
         if let objection = agreement.objection(to: own) { throw StartFailure(reason: objection) }
-        if !Persistence.hasData(configuration.persistence.path) {
-            try seed(configuration.persistence.path)
+        if let reason = DivergenceNote(folder: folder).reason {
+            throw StartFailure(reason: reason)
         }
+        if !Persistence.hasData(folder) { try seed() }
         return agreement.start
     }
 
-    /// Takes the state of any other replica that has some.
+    /// Takes the state of any other replica that has some, and waits for one if it must.
     ///
-    /// The log can have forgotten its start, however little has happened. Without such a replica
-    /// the log is executed from there.
-    private func seed(_ folder: String) throws(StartFailure) {
-        let records = try ask { self.directory.records(completion: $0) }
-        let unfit: Set = ["diverged", "too-late"]
-        let peers = records.values.filter {
-            $0.place > 0 && !$0.url.isEmpty && !unfit.contains($0.state)
-        }
+    /// The log can have forgotten its start, however little has happened. If it has not, it is
+    /// executed from there without a state. No database is made before that is known, so that the
+    /// next start looks for a state again.
+    private func seed() throws(StartFailure) {
+        let identity = Persistence.Identity()
         let seed = ClusterSeed(
             settings: settings,
             log: log,
             isCancelled: { EndingSignals.isPending }
         )
-        state.isSeeding(true)
-        defer { state.isSeeding(false) }
-        for peer in peers.sorted(by: { $0.place > $1.place }) {
-            try endIfAsked()
-            guard let reason = seed.take(from: peer.url, into: folder) else { return }
-            log.write(.warning, "not seeded", ["from": peer.url, "reason": reason])
+        defer { state.seeds(nil) }
+        var logged: String?
+        while true {
+            state.seeds("It takes the state of another replica.")
+            let records = try ask { self.directory.records(completion: $0) }
+            let unfit: Set = ["diverged", "too-late"]
+            let peers = records.values.filter {
+                $0.place > 0 && !$0.url.isEmpty && !unfit.contains($0.state)
+            }
+            var reason = "No other replica has said where it is (--cluster-url)."
+            for peer in peers.sorted(by: { $0.place > $1.place }) {
+                try endIfAsked()
+                holdLog(at: peer.place, for: identity)
+                guard let failure = seed.take(from: peer.url, into: folder, as: identity)
+                else { return }
+                reason = failure
+                if logged != reason {
+                    log.write(.warning, "not seeded", ["from": peer.url, "reason": reason])
+                    logged = reason
+                }
+            }
+            if try ask({ self.directory.hasStart(completion: $0) }) { return }
+            state.seeds(
+                "The log has forgotten its start, and no replica gives its state. \(reason) If the "
+                    + "disks of all replicas are lost, start a new cluster with another "
+                    + "--cluster-name, restore a backup, and import it."
+            )
+            if logged == nil { log.write(.warning, "cluster", state.logFields) }
+            logged = reason
+            try pause(seconds: 1)
         }
+    }
+
+    /// Has the others keep the log for this replica, from the place of the state that it takes.
+    private func holdLog(at place: UInt64, for identity: Persistence.Identity) {
+        let isDone = DispatchSemaphore(value: 0)
+        let record = ClusterDirectory.Record(
+            url: "",
+            place: place,
+            revision: 0,
+            state: "seeding",
+            time: StoreClock.system.now().milliseconds
+        )
+        // Without it, the replica learns later that it is too late.
+        directory.say(record, of: identity.text) { _ in isDone.signal() }
+        isDone.wait()
     }
 
     /// Asks etcd until it answers.
@@ -186,9 +232,11 @@ final class Cluster: Sendable {
             ),
             Replica.Callbacks(
                 isLevel: { [state] in state.age.isLevel(since: $0) },
-                changed: { [state, log] phase in
+                changed: { [state, log, folder] phase in
                     state.enters(phase)
-                    log.write(.info, "cluster", state.logFields)
+                    log.write(phase.isFinal ? .error : .info, "cluster", state.logFields)
+                    guard case .differs(let reason) = phase else { return }
+                    DivergenceNote(folder: folder).write(reason, log)
                 },
                 advanced: { StoreClock.advance(to: $0) }
             )
@@ -232,6 +280,7 @@ final class Cluster: Sendable {
     private func tick() {
         guard let (replica, _, persistence, start) = started.read({ $0 }) else { return }
         replica.tick()
+        tellIfStale(replica)
         let count = tickCount.write { count in
             count += 1
             return count
@@ -240,6 +289,16 @@ final class Cluster: Sendable {
         if Int.random(in: 0..<Self.compactionTicks) == 0 {
             directory.compact(at: StoreClock.system.now().milliseconds) { _ in }
         }
+    }
+
+    private func tellIfStale(_ replica: Replica) {
+        let isStale = replica.phase == .serving && state.age.isStale
+        let isChanged = wasStale.write { wasStale in
+            defer { wasStale = isStale }
+            return wasStale != isStale
+        }
+        guard isChanged else { return }
+        log.write(isStale ? .warning : .info, "cluster", state.logFields)
     }
 
     private func say(_ replica: Replica, _ persistence: Persistence, _ start: LogPlace) {
@@ -292,6 +351,9 @@ final class Cluster: Sendable {
     /// Uses etcd no more: what is executed now is all that is written.
     func stop() {
         unsafe timer.cancel()
-        started.read { $0 }?.entries.stop()
+        guard let (_, entries, persistence, _) = started.read({ $0 }) else { return }
+        // What executes can wait for the disk, which may be full.
+        persistence.takesAll()
+        entries.stop()
     }
 }

@@ -13,7 +13,11 @@ struct ClusterSeed {
     /// Downloads a backup and makes it the data of a folder.
     ///
     /// - Returns: Why that was not done; nil if it was.
-    func take(from url: String, into folder: String) -> String? {
+    func take(
+        from url: String,
+        into folder: String,
+        as identity: Persistence.Identity
+    ) -> String? {
         let file = folder + "/seed.db"
         try? FileManager.default.createDirectory(
             atPath: folder,
@@ -26,7 +30,7 @@ struct ClusterSeed {
         log.write(.info, "seeding", ["from": url])
         if let reason = download(url, to: file) { return reason }
         do throws(PersistenceFailure) {
-            try Persistence.seed(file, into: folder)
+            try Persistence.seed(file, into: folder, identity: identity)
         } catch {
             return error.message
         }

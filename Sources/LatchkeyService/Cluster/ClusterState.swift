@@ -1,26 +1,43 @@
 internal import LatchkeyMetrics
 internal import LatchkeyReplication
 internal import LatchkeyStrategies
+internal import Synchronization
 
 /// What a replica of a cluster knows of itself, for answers, probes and metrics.
+///
+/// **Design.** Any thread writes, and any reads. `differs` is apart, because each read asks for it;
+/// relaxed, because a read that has begun a moment before is answered in any case.
 final class ClusterState: Sendable {
     let name: String
     let age = StateAge()
     private let phase = Guarded(Replica.Phase.connecting(""))
-    private let seeding = Guarded(false)
+    /// What is to be said while the replica takes the state of another one; nil if it does not.
+    private let seeding = Guarded<String?>(nil)
     private let others = Guarded<[String: ClusterDirectory.Record]>([:])
+    /// Why etcd does not answer; nil if it does.
+    private let trouble: @Sendable () -> String?
+    private let differs = Atomic<Bool>(false)
 
-    init(name: String) {
+    init(name: String, trouble: @escaping @Sendable () -> String?) {
         self.name = name
+        self.trouble = trouble
     }
 
     func enters(_ phase: Replica.Phase) {
+        if case .differs = phase { differs.store(true, ordering: .relaxed) }
         self.phase.write { $0 = phase }
     }
 
-    func isSeeding(_ isSeeding: Bool) {
-        seeding.write { $0 = isSeeding }
+    func seeds(_ detail: String?) {
+        seeding.write { $0 = detail }
     }
+
+    /// What those are told who read while ``isWrong``.
+    static let wrongDetail =
+        "The state of this replica is not that of the others. Send the request to another replica."
+
+    /// Whether the state is not that of the other replicas: no client may be shown it.
+    var isWrong: Bool { differs.load(ordering: .relaxed) }
 
     /// What all replicas have said last, this one among them.
     func hears(of records: [String: ClusterDirectory.Record]) {
@@ -39,30 +56,31 @@ final class ClusterState: Sendable {
     /// Why the replica cannot go on; nil if it can.
     var endReason: String? {
         switch phase.read({ $0 }) {
-        case .diverged, .tooLate: description.detail
+        case .diverged, .differs, .tooLate: description.detail
         case _: nil
         }
     }
 
     /// The word for the state, and what else is to be said.
     private var description: (isPassed: Bool, word: String, detail: String) {
-        if seeding.read({ $0 }) {
-            return (false, "seeding", "It takes the state of another replica.")
-        }
+        if let detail = seeding.read({ $0 }) { return (false, "seeding", detail) }
         switch phase.read({ $0 }) {
         case .connecting(let reason):
             return (false, "connecting", reason.isEmpty ? "etcd has not answered yet." : reason)
         case .catchingUp: return (false, "catching-up", "It executes what it has missed.")
         case .serving where age.isStale:
-            return (true, "stale", "It was level with the others \(age.level.ageText) s ago.")
-        case .serving: return (true, "serving", "level \(age.level.ageText) s ago.")
+            let reason = trouble().map { " etcd does not answer: \($0)." } ?? ""
+            let age = age.level.ageText
+            return (true, "stale", "It was level with the others \(age) s ago.\(reason)")
+        case .serving:
+            return (true, "serving", "It was level with the others \(age.level.ageText) s ago.")
         case .tooLate:
             return (
                 false, "too-late",
                 "The log has forgotten what this replica needs. Delete its data, and start it "
                     + "again: it takes the state of another one."
             )
-        case .diverged(let reason): return (false, "diverged", reason)
+        case .diverged(let reason), .differs(let reason): return (false, "diverged", reason)
         case .draining: return (false, "draining", "It takes no changes any more.")
         }
     }

@@ -4,7 +4,7 @@ internal import Synchronization
 
 /// How old the state of a replica can be, and the revision that it has at least.
 ///
-/// **Design.** One thread writes, all others read. Time and revision are stored, releasing, behind
+/// **Design.** Any thread writes, and any reads. Time and revision are stored, releasing, behind
 /// the commits that they speak of, and loaded, acquiring, before a request reads anything: so the
 /// age that an answer says is never below that of what it has, and it has all changes up to the
 /// revision.
@@ -66,9 +66,7 @@ final class StateAge: Sendable {
     /// The state has all that others had acknowledged at a time, or later.
     func isLevel(since nanoseconds: UInt64) {
         // An answer to an earlier question can come later.
-        if nanoseconds > levelNanoseconds.load(ordering: .relaxed) {
-            levelNanoseconds.store(nanoseconds, ordering: .releasing)
-        }
+        levelNanoseconds.max(nanoseconds, ordering: .releasing)
     }
 
     /// The state has all changes up to a revision.

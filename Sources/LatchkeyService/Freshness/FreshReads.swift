@@ -30,12 +30,17 @@ final class FreshReads: Sendable {
     ///
     /// At a replica of a cluster, one that goes on behind a revision which the state has not says
     /// so, too: another replica can have shown it. Once the state has all that was acknowledged
-    /// anywhere, it is known whether the revision is one of another store.
+    /// anywhere, it is known whether the revision is one of another store. A replica whose state
+    /// is wrong shows none.
     func handles(
         _ request: ServiceRequest,
         _ match: RouteMatch,
         _ handle: @escaping RouteTable.Handler
     ) -> Bool {
+        if cluster?.state.isWrong == true {
+            request.fail(.notLevel, detail: ClusterState.wrongDetail)
+            return true
+        }
         let isAhead = cluster != nil && Freshness.isAhead(request, of: journal.last)
         guard isAhead || Freshness.isAsked(in: request.exchange.query) else { return false }
         do throws(RequestFailure) {

@@ -74,7 +74,7 @@ extension ServiceConfiguration {
 
     /// What makes the service a replica of a cluster; nil if it is none.
     func openCluster(_ log: Log) throws(StartFailure) -> Cluster? {
-        cluster.isOn ? try Cluster(cluster, log) : nil
+        cluster.isOn ? try Cluster(cluster, folder: persistence.path, log) : nil
     }
 
     /// Whether other machines can reach the service, and everybody may do everything.

@@ -284,7 +284,11 @@ struct StoreRouteMaker: StrategyVisitor {
         ).add(to: &table)
         let exporting = ExportQueue(places: exports)
         ExportRoutes(store: serving, journal: journal, exports: exporting).add(to: &table)
-        BackupRoutes(folder: configuration.persistence.path, exports: exporting).add(to: &table)
+        BackupRoutes(
+            folder: configuration.persistence.path,
+            exports: exporting,
+            cluster: cluster?.state
+        ).add(to: &table)
         ImportRoutes(
             store: serving,
             depthMax: depthMax,

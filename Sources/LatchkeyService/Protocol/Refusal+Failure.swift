@@ -73,9 +73,9 @@ extension Refusal {
         case .withdrawn(.unknown):
             return RequestFailure(
                 .outcomeUnknown,
-                "The disk did not say whether the change is written. It can be there after a "
-                    + "restart. Repeat the request if it had an Idempotency-Key; otherwise read "
-                    + "the property first."
+                "The disk, or etcd, did not say whether the change is written. It can be made "
+                    + "later, or be there after a restart. Repeat the request if it had an "
+                    + "Idempotency-Key; otherwise read the property before you repeat it."
             )
         case .step(let index, let branch, let refusal):
             let failure = refusal.failure

@@ -14,11 +14,13 @@ struct BackupRoutes: Sendable {
     /// The folder with the data; empty if the service keeps none.
     private let folder: String
     private let exports: ExportQueue
+    private let cluster: ClusterState?
     private let queue = DispatchQueue(label: "latchkey.backups", qos: .utility)
 
-    init(folder: String, exports: ExportQueue) {
+    init(folder: String, exports: ExportQueue, cluster: ClusterState?) {
         self.folder = folder
         self.exports = exports
+        self.cluster = cluster
     }
 
     private var file: String { folder + "/latchkey-backup.db" }
@@ -33,6 +35,9 @@ struct BackupRoutes: Sendable {
         ) { request, _ throws(RequestFailure) in
             try request.noQuery()
             guard !folder.isEmpty else { throw RequestFailure(.noBackup) }
+            guard cluster?.isWrong != true else {
+                throw RequestFailure(.notLevel, ClusterState.wrongDetail)
+            }
             let permit = try exports.enter(request.client)
             let presence = request.exchange.presence()
             queue.async { send(request, permit, presence) }
