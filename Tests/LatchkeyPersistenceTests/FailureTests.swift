@@ -38,6 +38,31 @@ struct FailureTests {
         #expect(opened.persistence.finish())
     }
 
+    /// A replica executes what others have decided, so nothing of it can be withdrawn.
+    @Test func `groups wait for a full disk, until who makes them ends`() throws {
+        let folder = try TemporaryFolder()
+        let disk = FaultyDisk()
+        var tuning = disk.tuning
+        tuning.earlyCountMax = 4
+        let opened = try Opened(folder.data, .standard, tuning, isGrouped: true)
+        disk.fail(writes | log, SQLITE_FULL, ENOSPC)
+        let sealed = Atomic(0)
+        let writer = TestThread {
+            var source = CommitSource(seed: 3, after: Opened.startRevision)
+            for _ in 0..<20 {
+                guard let commit = try? source.next() else { return }
+                opened.persistence.append(commit, note: nil)
+                opened.persistence.seal(through: commit.revision, [1])
+                sealed.wrappingAdd(1, ordering: .relaxed)
+            }
+        }
+        waitUntil { opened.persistence.status.pendingCount > 4 }
+        #expect(sealed.load(ordering: .relaxed) < 20)
+        opened.persistence.takesAll()
+        #expect(writer.join())
+        #expect(!opened.persistence.finish(), "it is not on the disk")
+    }
+
     @Test(arguments: [0, 50, 99])
     func `what does not fit is withdrawn, and never shows up`(percent: Int32) throws {
         let folder = try TemporaryFolder()

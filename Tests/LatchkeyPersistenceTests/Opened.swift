@@ -25,6 +25,7 @@ final class Opened: Sendable {
         _ path: String,
         _ settings: PersistenceSettings = .standard,
         _ tuning: Tuning = Tuning(),
+        isGrouped: Bool = false,
         historyOldest: @escaping @Sendable () -> Revision = { .max }
     ) throws {
         persistence = try Persistence(
@@ -38,6 +39,7 @@ final class Opened: Sendable {
         try persistence.start(
             historyOldest: historyOldest,
             noteLifetime: .seconds(3600),
+            isGrouped: isGrouped,
             released: { [calls] revision in
                 calls.write { $0.released = max($0.released, revision) }
             },

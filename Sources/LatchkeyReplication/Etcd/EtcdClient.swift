@@ -13,7 +13,9 @@ package final class EtcdClient: Sendable {
         var channel: RPCChannel?
         /// Counts the channels, so that the end of a former one is known.
         var generation: UInt64 = 0
-        /// The member of the next channel.
+        /// The member of the last channel.
+        var server: EtcdServer?
+        /// The number of the next one.
         var next = 0
         var failureCount = 0
         /// Why the last connection has ended, since a server has answered.
@@ -164,18 +166,24 @@ package final class EtcdClient: Sendable {
             let generation = state.generation
             let server = servers[state.next]
             state.next = (state.next + 1) % servers.count
+            state.server = server
             state.channel = RPCChannel(server, trust) { [weak self] reason in
-                self?.ends(generation, "\(server.text): \(reason)")
+                self?.ends(generation, reason)
             }
             return state.channel.map { ($0, generation) }
         }
     }
 
-    private func ends(_ generation: UInt64, _ trouble: String) {
+    /// - Parameters:
+    ///   - generation: That of the channel.
+    ///   - reason: Empty if the channel was closed here, for a reason that was said before.
+    private func ends(_ generation: UInt64, _ reason: String) {
         let former = state.write { state -> RPCChannel? in
             guard state.generation == generation else { return nil }
             state.failureCount += 1
-            state.trouble = trouble
+            if let server = state.server, !reason.isEmpty {
+                state.trouble = "\(server.text): \(reason)"
+            }
             return state.channel.take()
         }
         // Its thread calls this, and frees what is left of it later.
