@@ -7,6 +7,8 @@ package struct ClientSettings: Configurable {
     package var tokenFile = none
     package var authorities = none
     package var timeout = Duration.seconds(10)
+    /// The flag that names ``tokenFile``, for messages.
+    package var tokenFlag = "--token-from"
 
     package static let none = "none"
     package static let standard = Self()
@@ -73,19 +75,19 @@ package struct ClientSettings: Configurable {
         }
         return ServiceConnection(
             origin: address.origin,
-            token: try tokenFile == Self.none ? token : Self.firstLine(of: tokenFile),
+            token: try tokenFile == Self.none ? token : firstLine(of: tokenFile),
             authorities: authorities == Self.none ? nil : authorities,
             timeLimit: timeout
         )
     }
 
-    private static func firstLine(of file: String) throws(ClientFailure) -> String {
+    private func firstLine(of file: String) throws(ClientFailure) -> String {
         guard let text = TextFile(file) else {
-            throw ClientFailure(.usage, "--token-from: \(file) cannot be read.")
+            throw ClientFailure(.usage, "\(tokenFlag): \(file) cannot be read.")
         }
         let line = text.lines.first ?? ""
-        guard isToken(line) else {
-            throw ClientFailure(.usage, "--token-from: the first line of \(file) is not a token.")
+        guard Self.isToken(line) else {
+            throw ClientFailure(.usage, "\(tokenFlag): the first line of \(file) is not a token.")
         }
         return line
     }

@@ -14,7 +14,8 @@ extension Replica {
             enter(
                 .diverged(
                     "The log ends at \(end.number), before place \(position.place.number) of this "
-                        + "replica: it is another log, or one from an earlier backup."
+                        + "replica: it is another log (is --cluster-name right?), or one from an "
+                        + "earlier backup."
                 )
             )
         case .disconnected(let reason): enter(.connecting(reason))

@@ -1,5 +1,6 @@
 internal import Dispatch
 internal import Foundation
+internal import LatchkeyClient
 internal import LatchkeyMachine
 internal import LatchkeyMetrics
 internal import LatchkeyPersistence
@@ -48,6 +49,12 @@ final class Cluster: Sendable {
         }
         guard settings.certificate.isEmpty == settings.key.isEmpty else {
             throw StartFailure(reason: "--cluster-certificate and --cluster-key need each other.")
+        }
+        do throws(ClientFailure) {
+            // A file that cannot be read would keep the replica from a state much later.
+            _ = try settings.client(of: ServiceAddress.example).connection()
+        } catch {
+            throw StartFailure(reason: error.message)
         }
         let trust = EtcdTrust(
             authorities: try Self.text(settings.authorities, "cluster-ca"),
@@ -269,10 +276,15 @@ final class Cluster: Sendable {
             }
             return LogPosition(revision: persistence.startRevision)
         }
-        guard let position = LogPosition(decoding: stored),
-            position.revision == persistence.lastRevision
-        else {
+        guard let position = LogPosition(decoding: stored) else {
             throw StartFailure(reason: Self.unreadablePosition)
+        }
+        guard position.revision == persistence.lastRevision else {
+            throw StartFailure(
+                reason: "--data has revision \(persistence.lastRevision), and was at "
+                    + "\(position.revision) when it left the cluster: a service without --cluster "
+                    + "has changed it. Delete it: the replica takes the state of another one."
+            )
         }
         return position
     }

@@ -38,11 +38,7 @@ struct ClusterSeed {
     }
 
     private func download(_ url: String, to file: String) -> String? {
-        var client = ClientSettings()
-        client.url = url
-        client.tokenFile = settings.tokenFile.isEmpty ? ClientSettings.none : settings.tokenFile
-        client.authorities =
-            settings.peerAuthorities.isEmpty ? ClientSettings.none : settings.peerAuthorities
+        let client = settings.client(of: url)
         guard FileManager.default.createFile(atPath: file, contents: nil),
             let handle = FileHandle(forWritingAtPath: file)
         else { return "\(file) cannot be written." }

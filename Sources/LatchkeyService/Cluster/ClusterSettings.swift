@@ -22,6 +22,16 @@ package struct ClusterSettings: Sendable, Equatable {
 
     /// Whether each address is one of TLS.
     package var isEncrypted: Bool { servers.allSatisfy(\.isEncrypted) }
+
+    /// How another replica is reached.
+    func client(of url: String) -> ClientSettings {
+        var client = ClientSettings()
+        client.url = url
+        client.tokenFile = tokenFile.isEmpty ? ClientSettings.none : tokenFile
+        client.tokenFlag = "--cluster-token-from"
+        client.authorities = peerAuthorities.isEmpty ? ClientSettings.none : peerAuthorities
+        return client
+    }
 }
 
 extension ClusterSettings: Configurable {

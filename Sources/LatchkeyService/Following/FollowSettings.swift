@@ -20,6 +20,7 @@ package struct FollowSettings: Sendable, Equatable {
         var settings = ClientSettings()
         settings.url = leader
         settings.tokenFile = tokenFile.isEmpty ? ClientSettings.none : tokenFile
+        settings.tokenFlag = "--follow-token-from"
         settings.authorities = authorities.isEmpty ? ClientSettings.none : authorities
         settings.timeout = .seconds(5)
         return try settings.connection()
