@@ -48,6 +48,8 @@ final class ClusterInProcess: Sendable {
     /// That of the first replica.
     var port: UInt16 { services[0].port }
 
+    var ports: [UInt16] { services.map(\.port) }
+
     /// Waits until all replicas have the same state.
     func awaitSame() throws {
         // The test has tokens of its own, and counts them.

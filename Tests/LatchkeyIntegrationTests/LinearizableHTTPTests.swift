@@ -1,4 +1,5 @@
 import Foundation
+import LatchkeyService
 import LatchkeyStrategies
 import LatchkeyTestSupport
 import Testing
@@ -22,7 +23,7 @@ struct LinearizableHTTPTests {
             let seed = UInt64(9 + round)
             let flags = ["--strategy", kind.rawValue] + mode
             try await Deployment.inProcess.serve(flags) { site in
-                let history = try Self.record(site, count: 25, seed: seed)
+                let history = try Self.record([site], count: 25, seed: seed)
                 let outcome = ModelCheck.check(history, from: PropertyModel())
                 #expect(outcome == .linearizable, "seed \(seed)")
                 let isConcurrent = history.contains { one in
@@ -36,10 +37,34 @@ struct LinearizableHTTPTests {
         }
     }
 
+    @Test(arguments: [StrategyKind.lock, .snapshot, .barrierQueueAsync, .actor])
+    func `answers of three replicas are those of one order`(kind: StrategyKind) async throws {
+        for round in 0..<Self.historyCount {
+            let cluster = try await offPool {
+                let flags = ["--strategy", kind.rawValue, "--start-revision", "0"]
+                let common = ["--port", "0", "--log-level", "error", "--drain-seconds", "5"]
+                return try ClusterInProcess(common + flags, count: 3)
+            }
+            let seed = UInt64(29 + round)
+            try await offPool {
+                let history = try Self.record(
+                    cluster.ports.map { Site(port: $0) },
+                    count: 25,
+                    seed: seed,
+                    query: "?consistency=linearizable"
+                )
+                let outcome = ModelCheck.check(history, from: PropertyModel())
+                #expect(outcome == .linearizable, "seed \(seed)")
+                try cluster.awaitSame()
+                #expect(cluster.drain().isWritten)
+            }
+        }
+    }
+
     @Test(arguments: [1, 2, 3])
     func `a read that is too old is found in a long history`(seed: Int) async throws {
         try await Deployment.inProcess.serve { site in
-            var history = try Self.record(site, count: 30, seed: UInt64(seed))
+            var history = try Self.record([site], count: 30, seed: UInt64(seed))
             #expect(ModelCheck.check(history, from: PropertyModel()) == .linearizable)
             // The last read of a property that was changed afterwards, once more at the end.
             let reads = history.sorted { $0.respondedAt < $1.respondedAt }.filter { observed in
@@ -71,7 +96,7 @@ struct LinearizableHTTPTests {
     @Test(arguments: [1, 2, 3])
     func `one wrong value is found in a long history`(seed: Int) async throws {
         try await Deployment.inProcess.serve { site in
-            let history = try Self.record(site, count: 20, seed: UInt64(seed))
+            let history = try Self.record([site], count: 20, seed: UInt64(seed))
             for (index, observed) in history.enumerated() {
                 var operation = observed.operation
                 guard case .some(.some) = operation.answer.found.last else { continue }
@@ -144,17 +169,25 @@ struct LinearizableHTTPTests {
         )
     }
 
-    /// What several clients at once send, each so many requests, and what they are answered.
+    /// What several clients at once send, each so many requests to one of the sites, and what they
+    /// are answered.
     private static func record(
-        _ site: Site,
+        _ sites: [Site],
         count: Int,
-        seed: UInt64
+        seed: UInt64,
+        query: String = ""
     ) throws -> [Observed<PropertyModel.Operation>] {
         let clock = RecordingClient.Count()
         let histories = Synchronized<[Observed<PropertyModel.Operation>], LockStrategy>([])
         let ended = TestThread.run(clientCount) { number in
             do {
-                let client = try RecordingClient(site, number: number, count: clock, seed: seed)
+                let client = try RecordingClient(
+                    sites[number % sites.count],
+                    number: number,
+                    count: clock,
+                    seed: seed,
+                    query: query
+                )
                 for _ in 0..<count {
                     try client.run()
                 }

@@ -23,13 +23,16 @@ final class RecordingClient {
     private let number: Int
     private let count: Count
     private let http: HTTPClient
+    /// Behind the target of each read.
+    private let query: String
     private var random: SeededRandom
     /// The latest revision of each property that this client knows of.
     private var known: [String: Int] = [:]
     private(set) var history: [Observed<Operation>] = []
 
-    init(_ site: Site, number: Int, count: Count, seed: UInt64) throws {
+    init(_ site: Site, number: Int, count: Count, seed: UInt64, query: String = "") throws {
         self.number = number
+        self.query = query
         self.count = count
         http = try site.client()
         random = SeededRandom(seed: seed &* 1000 &+ UInt64(number))
@@ -79,14 +82,14 @@ final class RecordingClient {
 
     private func answer(to request: PropertyModel.Request) throws -> Answer {
         switch request {
-        case .get(let name): return try single("GET", name)
+        case .get(let name): return try single("GET", name, query)
         case .increment(let name): return try single("POST", name, "/increment")
         case .delete(let name): return try single("DELETE", name)
         case .put(let name, let value, let revision):
             let condition = revision.map { $0 == 0 ? "If-None-Match: *" : "If-Match: \"\($0)\"" }
             return try single("PUT", name, headers: condition.map { [$0] } ?? [], body: "\(value)")
         case .list:
-            let page = try Page(http.request("GET", "/v1/properties").body)
+            let page = try Page(http.request("GET", "/v1/properties" + query).body)
             for name in PropertyModel.names {
                 known[name] = page.properties.first { $0.name == name }?.revision
             }
