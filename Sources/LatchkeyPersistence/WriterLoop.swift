@@ -190,8 +190,9 @@ final class WriterLoop: Sendable {
         status.durableRevision = progress.durableRevision
         status.position = progress.position
         status.pendingCount = inbox.read { $0.queue.count }
-        let age = latchkey_system_nanoseconds() - lastSync.load(ordering: .relaxed)
-        status.lastSyncAge = .nanoseconds(Int64(clamping: age))
+        // A sync can come between the two.
+        let (synced, now) = (lastSync.load(ordering: .relaxed), latchkey_system_nanoseconds())
+        status.lastSyncAge = .nanoseconds(Int64(clamping: now > synced ? now - synced : 0))
         status.logByteCount = Folder.byteCount(logPath) ?? 0
         status.databaseByteCount = Folder.byteCount(databasePath) ?? 0
         status.storedRevision = progress.storedRevision

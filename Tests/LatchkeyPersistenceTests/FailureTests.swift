@@ -38,6 +38,25 @@ struct FailureTests {
         #expect(opened.persistence.finish())
     }
 
+    /// A sync comes while its age is computed.
+    @Test func `the age of the last sync is never below 0`() throws {
+        let folder = try TemporaryFolder()
+        let opened = try Opened(folder.data)
+        let isOver = Atomic(false)
+        let writer = TestThread {
+            var source = CommitSource(seed: 4, after: Opened.startRevision)
+            while !isOver.load(ordering: .relaxed), let commit = try? source.next() {
+                opened.persistence.append(commit, note: nil)
+                opened.waitUntilReleased(commit.revision)
+            }
+        }
+        let ages = (0..<50_000).map { _ in opened.persistence.status.lastSyncAge }
+        #expect(ages.allSatisfy { $0 >= .zero })
+        isOver.store(true, ordering: .relaxed)
+        #expect(writer.join())
+        #expect(opened.persistence.finish())
+    }
+
     /// A replica executes what others have decided, so nothing of it can be withdrawn.
     @Test func `groups wait for a full disk, until who makes them ends`() throws {
         let folder = try TemporaryFolder()

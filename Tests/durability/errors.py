@@ -47,9 +47,9 @@ def run(arguments, scratch):
                     campaign.fail_start(folder, control)
                     folder.round(*next(variants), campaign.act(folder, control, round_faults))
                     campaign.counts["rounds"] += 1
-        except (Failure, Refused) as failure:
+        except (Failure, Refused, OSError) as failure:
             raise Failure(f"folder {path}, {folder.variant}, after {campaign.last}: "
-                          f"{failure}") from None
+                          f"{failure}{folder.ending()}") from None
         finally:
             control.disarm()
             folder.close()

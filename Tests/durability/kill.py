@@ -111,6 +111,13 @@ class Folder:
             environment=self.environment)
         self.service.__enter__()
 
+    def ending(self):
+        """Whether the service has ended by itself, and why."""
+        if self.service is None or self.service.is_running():
+            return ""
+        return (f" (the service ended with {self.service.process.returncode}: "
+                f"{self.service.last_words()})")
+
     def close(self):
         if self.service:
             self.service.kill()

@@ -72,6 +72,14 @@ class Service(Latchkey):
                               + self.log_text()[-600:])
             time.sleep(0.005)
 
+    def is_running(self):
+        """A process that ends by a signal closes its connections before it can be waited for."""
+        try:
+            self.process.wait(1)
+        except subprocess.TimeoutExpired:
+            return True
+        return False
+
     def is_ready(self):
         return self.ask("GET", "/readyz", expect=None)[0] == 200
 

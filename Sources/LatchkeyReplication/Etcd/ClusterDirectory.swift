@@ -142,7 +142,7 @@ package struct ClusterDirectory: Sendable {
 
     /// The latest format of entries that all replicas read that were heard of in the last hour.
     package static func format(of records: [String: Record], at now: Int64) -> UInt8 {
-        records.values.filter { now - $0.time < absenceMilliseconds }
+        records.values.filter { now &- $0.time < absenceMilliseconds }
             .map { $0.format ?? LogEntry.formatMin }.min() ?? LogEntry.formatMin
     }
 
@@ -243,7 +243,7 @@ package struct ClusterDirectory: Sendable {
     static func bound(of records: [String: Record], _ ends: Ends, at now: Int64) -> LogPlace? {
         let clusters = Dictionary(grouping: records) { String($0.key.prefix { $0 != "/" }) }
         let bounds = clusters.map { name, cluster in
-            let recent = cluster.filter { now - $0.value.time < absenceMilliseconds }
+            let recent = cluster.filter { now &- $0.value.time < absenceMilliseconds }
             let place =
                 recent.map(\.value.place).min() ?? cluster.map(\.value.place).max() ?? 0
             return LogPlace(place) < ends.logs[name] ?? .start ? LogPlace(place) : ends.all

@@ -43,7 +43,7 @@ extension Cluster {
                         json.member("state", record.state)
                         json.member("revision", record.revision)
                         json.member("storedPlace", record.place)
-                        let age = UInt64(max(0, now - record.time))
+                        let age = UInt64(max(0, now &- record.time))
                         json.member("noteSeconds", raw: StateAge.secondsText(milliseconds: age))
                     }
                 }
