@@ -7,6 +7,37 @@ import Testing
 
 @testable import LatchkeyReplication
 
+/// A replica that serves, under a clock that a test drives.
+struct ClockedReplica {
+    let log = MemoryLog(seed: 1)
+    let clock = Guarded<UInt64>(1)
+    let replica: Replica
+
+    init() {
+        replica = Replica(
+            Replica.Settings(incarnation: 1),
+            log: log.member(0),
+            store: StoreState(LockStrategy.self, stripeCount: 1),
+            at: LogPosition(),
+            Replica.Clocks(
+                nanoseconds: { [clock] in clock.read { $0 } },
+                calendar: { StoreClock.system.now() }
+            ),
+            Replica.Callbacks(isLevel: { _ in }, changed: { _ in }, advanced: { _ in })
+        )
+        replica.start()
+        // The time of the suites bounds it.
+        while replica.phase != .serving {}
+    }
+
+    /// Lets time pass, and does what is due then.
+    func pass(_ nanoseconds: UInt64) {
+        clock.write { $0 += nanoseconds }
+        replica.tick()
+        replica.queue.sync {}
+    }
+}
+
 /// An entry that does not come, under a clock that a test drives.
 @Suite(.timeLimit(.minutes(1)))
 struct EntryRepetitionTests {
@@ -14,30 +45,14 @@ struct EntryRepetitionTests {
         async throws
     {
         try await offPool {
-            let (log, clock) = (MemoryLog(seed: 1), Guarded<UInt64>(1))
-            let settings = Replica.Settings(incarnation: 1)
-            let replica = Replica(
-                settings,
-                log: log.member(0),
-                store: StoreState(LockStrategy.self, stripeCount: 1),
-                at: LogPosition(),
-                Replica.Clocks(
-                    nanoseconds: { clock.read { $0 } },
-                    calendar: { StoreClock.system.now() }
-                ),
-                Replica.Callbacks(isLevel: { _ in }, changed: { _ in }, advanced: { _ in })
-            )
-            replica.start()
-            // The suite's time bounds it.
-            while replica.phase != .serving {}
+            let rig = ClockedReplica()
+            let (log, replica) = (rig.log, rig.replica)
             log.cut(0, true)
             try replica.propose(ReplicaTests.put("1"), author: []) { _ in }
             replica.queue.sync {}
             #expect(log.appendCount == 1)
             let counts = (0..<20).map { _ in
-                clock.write { $0 += settings.repetitionNanoseconds + 1 }
-                replica.tick()
-                replica.queue.sync {}
+                rig.pass(replica.settings.repetitionNanoseconds + 1)
                 return log.appendCount
             }
             #expect(

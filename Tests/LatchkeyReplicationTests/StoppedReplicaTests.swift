@@ -1,4 +1,3 @@
-import Dispatch
 import LatchkeyStore
 import LatchkeyStrategies
 import LatchkeySync
@@ -107,36 +106,18 @@ struct StoppedReplicaTests {
         async throws
     {
         try await offPool {
-            let (log, clock) = (MemoryLog(seed: 1), Guarded<UInt64>(1))
-            let settings = Replica.Settings(incarnation: 1)
-            let replica = Replica(
-                settings,
-                log: log.member(0),
-                store: StoreState(LockStrategy.self, stripeCount: 1),
-                at: LogPosition(),
-                Replica.Clocks(
-                    nanoseconds: { clock.read { $0 } },
-                    calendar: { StoreClock.system.now() }
-                ),
-                Replica.Callbacks(isLevel: { _ in }, changed: { _ in }, advanced: { _ in })
-            )
-            func pass(_ nanoseconds: UInt64) {
-                clock.write { $0 += nanoseconds }
-                replica.tick()
-                replica.queue.sync {}
-            }
-            replica.start()
-            while replica.phase != .serving {}
+            let rig = ClockedReplica()
+            let (log, replica, settings) = (rig.log, rig.replica, rig.replica.settings)
             log.cut(0, true)
-            pass(settings.silenceNanoseconds + 1)
+            rig.pass(settings.silenceNanoseconds + 1)
             let decisions = Guarded<[Decision]>([])
             try replica.propose(ReplicaTests.put("1"), author: []) { decision in
                 decisions.write { $0.append(decision) }
             }
-            pass(settings.refusalNanoseconds)
+            rig.pass(settings.refusalNanoseconds)
             #expect(log.appendCount == 0)
             #expect(decisions.read { $0.isEmpty })
-            pass(1)
+            rig.pass(1)
             #expect(log.appendCount == 0)
             #expect(throws: Refusal.withdrawn(.unavailable)) {
                 try decisions.read { $0 }.first?.get()
@@ -147,10 +128,10 @@ struct StoppedReplicaTests {
             }
             log.cut(0, false)
             while decisions.read({ $0.count }) < 2 {
-                pass(settings.questionNanoseconds + 1)
+                rig.pass(settings.questionNanoseconds + 1)
                 if log.appendCount > 0 { continue }
                 // The change must not grow too old meanwhile.
-                clock.write { $0 -= settings.questionNanoseconds }
+                rig.clock.write { $0 -= settings.questionNanoseconds }
             }
             #expect(log.appendCount == 1 && log.entries.count == 1)
         }
