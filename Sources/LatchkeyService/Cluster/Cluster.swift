@@ -51,7 +51,7 @@ final class Cluster: Sendable {
             throw StartFailure(reason: "--cluster-certificate and --cluster-key need each other.")
         }
         do throws(ClientFailure) {
-            // A file that cannot be read would keep the replica from a state much later.
+            // A token that cannot be read would keep the replica from a state much later.
             _ = try settings.client(of: ServiceAddress.example).connection()
         } catch {
             throw StartFailure(reason: error.message)
@@ -111,13 +111,10 @@ final class Cluster: Sendable {
     /// next start looks for a state again.
     private func seed() throws(StartFailure) {
         let identity = Persistence.Identity()
-        let seed = ClusterSeed(
-            settings: settings,
-            log: log,
-            isCancelled: { EndingSignals.isPending }
-        )
+        let seed = ClusterSeed(settings: settings, isCancelled: { EndingSignals.isPending })
         defer { state.seeds(nil) }
-        var logged: String?
+        // Each thing once, however often it is tried.
+        var told: Set<String> = []
         while true {
             state.seeds("It takes the state of another replica.")
             let records = try ask { self.directory.records(completion: $0) }
@@ -128,13 +125,15 @@ final class Cluster: Sendable {
             var reason = "No other replica has said where it is (--cluster-url)."
             for peer in peers.sorted(by: { $0.place > $1.place }) {
                 try endIfAsked()
+                if told.insert(peer.url).inserted {
+                    log.write(.info, "seeding", ["from": peer.url])
+                }
                 holdLog(at: peer.place, for: identity)
                 guard let failure = seed.take(from: peer.url, into: folder, as: identity)
                 else { return }
                 reason = failure
-                if logged != reason {
+                if told.insert(reason).inserted {
                     log.write(.warning, "not seeded", ["from": peer.url, "reason": reason])
-                    logged = reason
                 }
             }
             if try ask({ self.directory.hasStart(completion: $0) }) { return }
@@ -143,8 +142,7 @@ final class Cluster: Sendable {
                     + "disks of all replicas are lost, start a new cluster with another "
                     + "--cluster-name, restore a backup, and import it."
             )
-            if logged == nil { log.write(.warning, "cluster", state.logFields) }
-            logged = reason
+            if told.insert("").inserted { log.write(.warning, "cluster", state.logFields) }
             try pause(seconds: 1)
         }
     }

@@ -7,7 +7,6 @@ struct ClusterSeed {
     private static let path = "/v1/backup"
 
     let settings: ClusterSettings
-    let log: Log
     let isCancelled: () -> Bool
 
     /// Downloads a backup and makes it the data of a folder.
@@ -27,7 +26,6 @@ struct ClusterSeed {
         // An earlier attempt can have left it.
         try? FileManager.default.removeItem(atPath: file)
         defer { try? FileManager.default.removeItem(atPath: file) }
-        log.write(.info, "seeding", ["from": url])
         if let reason = download(url, to: file) { return reason }
         do throws(PersistenceFailure) {
             try Persistence.seed(file, into: folder, identity: identity)
