@@ -69,7 +69,7 @@ struct latchkey_rpc_request {
     /* The server ends the call when it has no leader (metadata `hasleader`, of etcd). */
     bool needs_leader;
     /* The server sends at most LATCHKEY_RPC_WINDOW_BYTES of the answer ahead of what
-     * `latchkey_rpc_consume` was called for. Else each message is consumed when `take` returns. */
+     * `latchkey_rpc_consume` was called for. Else bytes are consumed as they come. */
     bool is_held;
     /* 0 for no bound. */
     uint32_t timeout_milliseconds;

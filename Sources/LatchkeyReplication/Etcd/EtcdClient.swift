@@ -13,9 +13,7 @@ package final class EtcdClient: Sendable {
         var channel: RPCChannel?
         /// Counts the channels, so that the end of a former one is known.
         var generation: UInt64 = 0
-        /// The member of the last channel.
-        var server: EtcdServer?
-        /// The number of the next one.
+        /// The member of the next channel.
         var next = 0
         var failureCount = 0
         /// Why the last connection has ended, since a server has answered.
@@ -166,7 +164,6 @@ package final class EtcdClient: Sendable {
             let generation = state.generation
             let server = servers[state.next]
             state.next = (state.next + 1) % servers.count
-            state.server = server
             state.channel = RPCChannel(server, trust) { [weak self] reason in
                 self?.ends(generation, reason)
             }
@@ -181,8 +178,9 @@ package final class EtcdClient: Sendable {
         let former = state.write { state -> RPCChannel? in
             guard state.generation == generation else { return nil }
             state.failureCount += 1
-            if let server = state.server, !reason.isEmpty {
-                state.trouble = "\(server.text): \(reason)"
+            if !reason.isEmpty {
+                let last = (state.next + servers.count - 1) % servers.count
+                state.trouble = "\(servers[last].text): \(reason)"
             }
             return state.channel.take()
         }
