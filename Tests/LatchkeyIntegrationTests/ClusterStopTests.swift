@@ -40,6 +40,34 @@ struct ClusterStopTests {
         }
     }
 
+    @Test func `a start says which file or address is wrong, and who has changed the data`()
+        async throws
+    {
+        try await offPool {
+            let replicas = try ReplicaSet(strategies: ["lock"])
+            #expect(try replicas.sites[0].ask("PUT", "/v1/properties/a", "1").status == 201)
+            replicas.end(0, SIGTERM)
+            let token = try replicas.refused(0, ["--cluster-token-from", "nofile"])
+            #expect(token.status == 1, "\(token)")
+            #expect(token.errors.contains("--cluster-token-from: nofile cannot be read"))
+            let alone = try Program(["serve", "--port", "0", "--data", replicas.data(0)])
+            let site = Site(port: try alone.awaitPort())
+            #expect(try site.ask("PUT", "/v1/properties/a", "2").status == 204)
+            #expect(alone.end() == 0)
+            let changed = try replicas.refused(0, [])
+            #expect(changed.status == 1, "\(changed)")
+            #expect(changed.errors.contains("a service without --cluster has changed it"))
+            let mixed = try Program(
+                [
+                    "serve", "--port", "0", "--data", replicas.data(1), "--cluster",
+                    "http://127.0.0.1:1,https://127.0.0.1:2",
+                ]
+            ).finish()
+            #expect(mixed.status == 1, "\(mixed)")
+            #expect(mixed.errors.contains("https:// for all members, or for none"))
+        }
+    }
+
     @Test func `a replica whose state is not that of the others shows it to no client`()
         async throws
     {

@@ -320,6 +320,10 @@ struct ClusterTests {
                 try site.awaitMetric("latchkey_cluster_changes_total", count)
                 try site.awaitMetric("latchkey_cluster_entry_repetitions_total", 0)
             }
+            // Alerts ask for these two.
+            let text = try replicas.sites[0].ask("GET", "/metrics").text
+            #expect(text.contains("\nlatchkey_cluster_state{state=\"serving\"} 1\n"))
+            #expect(text.contains("\nlatchkey_cluster_age_seconds 0"))
             // Marks are entries, too.
             let entries = try replicas.metric("latchkey_cluster_entries_total", at: 0)
             #expect(try #require(entries.flatMap { Int($0) }) >= 5)
