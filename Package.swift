@@ -288,9 +288,10 @@ let package = Package(
         .testTarget(
             name: "LatchkeyIntegrationTests",
             dependencies: [
-                "LatchkeyClient", "LatchkeyCommandLine", "LatchkeyComparison", "LatchkeyMachine",
-                "LatchkeyReport", "LatchkeyService", "LatchkeySettings", "LatchkeyStrategies",
-                "LatchkeySyncTesting", "LatchkeyTestSupport", "LatchkeyTrace", "latchkey",
+                "CLatchkeySystem", "LatchkeyClient", "LatchkeyCommandLine", "LatchkeyComparison",
+                "LatchkeyMachine", "LatchkeyReport", "LatchkeyService", "LatchkeySettings",
+                "LatchkeyStrategies", "LatchkeySyncTesting", "LatchkeyTestSupport",
+                "LatchkeyTrace", "latchkey",
             ]
         ),
         // The documents are compared with the strategies and the settings themselves.

@@ -1,3 +1,4 @@
+import CLatchkeySystem
 import Foundation
 import LatchkeyService
 import LatchkeyStrategies
@@ -62,7 +63,10 @@ struct OperatingTests {
             case "full": #expect(hold?["timedCount"] as? Int == 1000)
             default:
                 let timed = hold?["timedCount"] as? Int ?? 0
-                #expect(timed > 0 && timed < 200)
+                #expect(timed > 0)
+                // The first of each thread is timed: a replica executes on the threads of a pool,
+                // and that of this process is large while other tests block it.
+                #expect(timed < 200 + Int(latchkey_system_thread_index_end()))
             }
         }
     }
