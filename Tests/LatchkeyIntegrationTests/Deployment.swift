@@ -36,6 +36,9 @@ enum Deployment: String, CaseIterable, CustomTestStringConvertible, Sendable {
     /// How often a service reads each stripe at its start: once, if it keeps data.
     var stripeReadCount: Int { Self.clusters.contains(self) ? 1 : 0 }
 
+    /// Whether changes are made by the threads of a pool, instead of those of the connections.
+    var executesOnPool: Bool { Self.clusters.contains(self) }
+
     /// Whether answers can be written past the HTTP library.
     var writesPastLibrary: Bool { self != .encrypted }
 
