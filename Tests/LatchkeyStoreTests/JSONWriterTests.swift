@@ -47,6 +47,19 @@ import Testing
         }
     }
 
+    /// Every text of up to six of these bytes, behind one that stays.
+    @Test func `one line has spaces for line feeds and carriage returns, and nothing before it`() {
+        var texts: [[UInt8]] = [[]]
+        for _ in 0..<6 {
+            texts += texts.flatMap { text in [0x0A, 0x0D, 0x31].map { text + [$0] } }
+        }
+        for text in texts {
+            var bytes: [UInt8] = [0x0A]
+            unsafe text.withUnsafeBytes { unsafe JSONText.append(oneLine: $0, to: &bytes) }
+            #expect(bytes == [0x0A] + text.map { $0 == 0x31 ? 0x31 : 0x20 })
+        }
+    }
+
     @Test func `members have commas between them`() {
         let text = written {
             $0.members { $0.raw(#""a":1"#) }

@@ -27,20 +27,30 @@ final class ManualClock: Sendable {
 /// A store with a journal, expiry and eviction, and with a clock that the test sets.
 ///
 /// A timer that waits for the clock looks at it again after as many real milliseconds as are left
-/// on it: so tests use short times to live.
+/// on it: so tests use short times to live. Behind the end of a bench its clock is far ahead, so
+/// that no timer looks at it until the process ends.
 struct JournaledBench<ChosenStrategy: MakeableStrategy>: Sendable {
-    let clock = ManualClock()
+    private final class End: Sendable {
+        let clock = ManualClock()
+
+        deinit { clock.advance(1 << 60) }
+    }
+
+    private let end = End()
     let journal: Journal
     let expiries: ExpiryQueue
     let evictor = Evictor()
     let base: PropertyStore<ChosenStrategy>
     let store: BlockingStore<JournaledStore<PropertyStore<ChosenStrategy>>>
 
+    var clock: ManualClock { end.clock }
+
     init(
         stripeCount: Int = 8,
         limits: StoreLimits = StoreLimits(),
         history: HistoryLimits = HistoryLimits()
     ) {
+        let clock = end.clock
         journal = Journal(history)
         expiries = ExpiryQueue(clock: clock.clock)
         base = PropertyStore(

@@ -24,6 +24,8 @@ extension JSONWriter {
             if let started = operation.started { json.member("started", started.calendarText) }
             if let ended = operation.ended { json.member("ended", ended.calendarText) }
             if includesValue, let value = operation.value {
+                // With what follows: a long value is not moved for the last brace.
+                unsafe json.reserve(value.bytes.count + 64)
                 unsafe json.member("value", rawJSON: value.bytes)
             }
             if let failure = operation.failure {

@@ -22,13 +22,16 @@ enum ServerSentEvents {
     ///   - data: A valid JSON text.
     /// - Returns: The bytes of the event.
     static func event(_ name: String, id: String? = nil, data: [UInt8]) -> [UInt8] {
-        fields(name, id: id, data: data) + [UInt8(ascii: "\n")]
+        var bytes = fields(name, id: id, data: data)
+        bytes.append(UInt8(ascii: "\n"))
+        return bytes
     }
 
     /// An event without the empty line that ends it.
     static func fields(_ name: String, id: String? = nil, data: [UInt8]) -> [UInt8] {
         var bytes: [UInt8] = []
-        bytes.reserveCapacity(data.count + 32)
+        // A number has 20 digits at most; with the names of the fields, 64 bytes hold the rest.
+        bytes.reserveCapacity(data.count + name.utf8.count + 64)
         bytes.append(contentsOf: "event: \(name)\n".utf8)
         if let id { bytes.append(contentsOf: "id: \(id)\n".utf8) }
         bytes.append(contentsOf: "data: ".utf8)

@@ -1,11 +1,21 @@
+internal import Glibc
+
 extension JSONText {
     /// Appends a valid text as one line: line feeds and carriage returns are white space in JSON,
     /// and become spaces.
     package static func append(oneLine text: UnsafeRawBufferPointer, to bytes: inout [UInt8]) {
         let start = bytes.count
         unsafe bytes.append(contentsOf: text)
-        for index in start..<bytes.count where bytes[index] == 0x0A || bytes[index] == 0x0D {
-            bytes[index] = 0x20
+        unsafe bytes.withUnsafeMutableBytes { bytes in
+            for lineEnd: Int32 in [0x0A, 0x0D] {
+                var rest = unsafe bytes[start...]
+                while let first = unsafe UnsafeMutableRawBufferPointer(rebasing: rest).baseAddress,
+                    let found = unsafe memchr(first, lineEnd, rest.count)
+                {
+                    unsafe found.storeBytes(of: 0x20, as: UInt8.self)
+                    unsafe rest = rest.dropFirst(found - first + 1)
+                }
+            }
         }
     }
 

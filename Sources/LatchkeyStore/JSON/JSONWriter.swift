@@ -17,7 +17,7 @@ package struct JSONWriter {
     }
 
     /// Makes room, so that the bytes are not moved while they grow.
-    mutating func reserve(_ byteCount: Int) {
+    package mutating func reserve(_ byteCount: Int) {
         bytes.reserveCapacity(bytes.count + byteCount)
     }
 
