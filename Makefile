@@ -118,7 +118,7 @@ test: ## what to run before a commit; builds for debugging only
 	scripts/stages lint build-tests tidy unit contract
 
 .PHONY: test-deep
-test-deep: ## the other tests: sanitizers, models, examples, the release binary (20 minutes)
+test-deep: ## the other tests: sanitizers, models, examples, the release binary (45 minutes)
 	scripts/stages diagnostics test-c test-model test-threads test-example test-docs build \
 	    allocations machine-code dashboard clients proxies test-install hostile-quick \
 	    durability-quick cluster-quick

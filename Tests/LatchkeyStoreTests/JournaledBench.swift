@@ -28,7 +28,7 @@ final class ManualClock: Sendable {
 ///
 /// A timer that waits for the clock looks at it again after as many real milliseconds as are left
 /// on it: so tests use short times to live. Behind the end of a bench its clock is far ahead, so
-/// that no timer looks at it until the process ends.
+/// that no timer looks at it until the process ends. A test keeps the bench as long as its store.
 struct JournaledBench<ChosenStrategy: MakeableStrategy>: Sendable {
     private final class End: Sendable {
         let clock = ManualClock()

@@ -130,6 +130,7 @@ struct PrefixStepTests {
 
     @Test func `a time to live begins anew without a revision of the property`() throws {
         let bench = JournaledBench<LockStrategy>()
+        defer { withExtendedLifetime(bench) {} }
         let store = bench.store
         _ = store.commit([.put("a", "7", ttl: 100_000)])
         let before = try #require(store.property("a"))

@@ -16,8 +16,8 @@ CONNECTIONS_MAX = 1024
 LINES_PER_SECOND_MAX = 10
 # Of one processor, while all clients are idle.
 BUSY_SHARE_MAX = 0.1
-# The time that a busy machine needs to end 1,024 threads whose clients storm: 2 s was once too
-# short. The speed of a drain is the question of drain.py.
+# Long enough for a busy machine to end 1,024 threads whose clients storm. The speed of a drain is
+# the question of drain.py.
 DRAIN_SECONDS = 5
 SENTENCE_BYTES_MAX = 500
 HEALTH = b"GET /v1/strategies HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
