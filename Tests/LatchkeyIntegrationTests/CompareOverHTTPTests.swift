@@ -196,7 +196,7 @@ struct CompareOverHTTPTests {
             // Stopped services neither drain nor answer.
             let services = children.filter { $0.name == "latchkey" }
             for service in services {
-                kill(service.identifier, SIGSTOP)
+                sendSignal(SIGSTOP, to: service.identifier)
             }
             program.signal(SIGINT)
             // The first one has ended wrk; what is left is to wait for the drain.

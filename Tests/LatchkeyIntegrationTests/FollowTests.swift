@@ -30,15 +30,6 @@ final class Replication: @unchecked Sendable {
         _ = try leader.awaitPort()
     }
 
-    /// Stops the leader for the time being, so that it answers nothing from now on.
-    func stopLeader() throws {
-        leader.signal(SIGSTOP)
-        try Self.eventually("the leader has stopped") {
-            let path = "/proc/\(leader.processIdentifier)/stat"
-            return try String(contentsOfFile: path, encoding: .utf8).contains(") T ")
-        }
-    }
-
     /// Kills the replica, and starts it again.
     func restartReplica() throws {
         replica.signal(SIGKILL)
@@ -213,8 +204,9 @@ struct FollowTests {
             pair.replica.signal(SIGCONT)
             try pair.awaitLevel()
             try pair.copy.awaitMetric("latchkey_follow_restarts_total", 1)
-            // The watch has not got the changes: it ends, and the next one begins with a gap.
-            #expect(try watch.next() == nil)
+            // One answer can have been on its way, with as many changes as the history holds. The
+            // watch ends behind them, and the next one begins with a gap.
+            #expect(try watch.events(until: { _ in false }).count <= 2)
             let next = try EventStreamClient(
                 port: pair.copy.port,
                 "/v1/watch",
@@ -233,7 +225,7 @@ struct FollowTests {
             #expect(try pair.source.ask("PUT", "/v1/properties/b", "1").status == 201)
             try pair.awaitLevel()
             #expect(try pair.source.ask("GET", "/v1/properties/b").headers["latchkey-age"] == nil)
-            try pair.stopLeader()
+            pair.leader.signal(SIGSTOP)
             let stopped = ContinuousClock.now
             var ages: [Double] = []
             while ContinuousClock.now < stopped + .seconds(2) {

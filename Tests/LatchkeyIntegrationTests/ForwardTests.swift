@@ -116,7 +116,7 @@ struct ForwardTests {
     {
         try await offPool {
             let pair = try Replication(replica: ["--forward"])
-            try pair.stopLeader()
+            pair.leader.signal(SIGSTOP)
             // More than there are lanes: reads go on, and all writes get an answer.
             let statuses = Guarded<[String: Int]>([:])
             let copy = pair.copy
@@ -146,7 +146,7 @@ struct ForwardTests {
         try await offPool {
             let flags = ["--forward", "--client-share", "1/512", "--max-connections-per-address"]
             let pair = try Replication(replica: flags + ["0"])
-            try pair.stopLeader()
+            pair.leader.signal(SIGSTOP)
             let problems = Guarded<[String: Int]>([:])
             let copy = pair.copy
             // Two of 1,024 places are for one address.

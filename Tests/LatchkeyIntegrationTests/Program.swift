@@ -129,7 +129,7 @@ final class Program: @unchecked Sendable {
     }
 
     func signal(_ number: Int32) {
-        kill(process.processIdentifier, number)
+        sendSignal(number, to: process.processIdentifier)
     }
 
     /// Asks the program to end and waits for its status.

@@ -122,30 +122,10 @@ public final class EtcdProcesses: @unchecked Sendable {
     /// Sends a signal to a member.
     public func signal(_ index: Int, _ signal: Int32) {
         guard let process = members[index].process else { return }
-        kill(process.processIdentifier, signal)
+        sendSignal(signal, to: process.processIdentifier)
         if signal == SIGKILL || signal == SIGTERM {
             process.waitUntilExit()
             members[index].process = nil
-        } else if signal == SIGSTOP {
-            awaitStop(process.processIdentifier)
-        }
-    }
-
-    /// Waits until all threads have stopped: kill(2) returns before, and others answer meanwhile.
-    private func awaitStop(_ process: Int32) {
-        let folder = "/proc/\(process)/task"
-        let end = ContinuousClock.now + .seconds(20)
-        while ContinuousClock.now < end {
-            let threads = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
-            let isStopped = threads.allSatisfy { thread in
-                let state = try? String(contentsOfFile: "\(folder)/\(thread)/stat", encoding: .utf8)
-                // The state is behind the name, which is in parentheses (proc(5)).
-                return state?.split(separator: ")").last?.hasPrefix(" T") ?? true
-            }
-            if isStopped { return }
-            // Sleeps because a process that stops tells only its parent, by a status that
-            // Foundation takes.
-            usleep(1000)
         }
     }
 

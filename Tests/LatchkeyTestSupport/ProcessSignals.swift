@@ -1,0 +1,24 @@
+import Foundation
+
+/// Sends a signal to a process.
+///
+/// SIGSTOP waits until all threads have stopped, for 20 s at most: kill(2) returns before, and a
+/// thread that still runs answers requests meanwhile.
+public func sendSignal(_ signal: Int32, to process: Int32) {
+    kill(process, signal)
+    guard signal == SIGSTOP else { return }
+    let folder = "/proc/\(process)/task"
+    let end = ContinuousClock.now + .seconds(20)
+    while ContinuousClock.now < end {
+        let threads = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+        let isStopped = threads.allSatisfy { thread in
+            let state = try? String(contentsOfFile: "\(folder)/\(thread)/stat", encoding: .utf8)
+            // The state is behind the name, which is in parentheses (proc(5)).
+            return state?.split(separator: ")").last?.hasPrefix(" T") ?? true
+        }
+        if isStopped { return }
+        // Sleeps because a process that stops tells only its parent, by a status that
+        // Foundation takes.
+        usleep(1000)
+    }
+}
