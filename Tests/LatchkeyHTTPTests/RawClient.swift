@@ -2,8 +2,8 @@ import LatchkeyTestSupport
 
 /// A client that sends what a proper client never would, and expects nothing of the answer.
 ///
-/// Reading blocks for 5 seconds at most. It does not throw: an answer that does not come has the
-/// status 0.
+/// Reading blocks for as long as `Patience` says. It does not throw: an answer that does not come
+/// has the status 0.
 final class RawClient {
     struct Reply {
         var status = 0
@@ -19,7 +19,7 @@ final class RawClient {
     private let client: HTTPClient
 
     init(port: UInt16) throws {
-        client = try HTTPClient(port: port, timeoutSeconds: 5)
+        client = try HTTPClient(port: port)
     }
 
     func close() { client.close() }

@@ -19,7 +19,7 @@ struct TLSTests {
     }
 
     private static func plain(_ server: TestServer) throws -> LoopbackConnection {
-        try LoopbackConnection(port: server.port, timeoutSeconds: 10, isEncrypted: false)
+        try LoopbackConnection(port: server.port, isEncrypted: false)
     }
 
     @Test func `an identity whose parts are not right is refused with the reason`() throws {

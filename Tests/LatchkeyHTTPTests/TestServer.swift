@@ -175,7 +175,8 @@ final class TestServer: Sendable {
         sourceLocation: SourceLocation = #_sourceLocation,
         _ isMet: (HTTPServerStatistics) -> Bool
     ) async throws {
-        for _ in 0..<2500 {
+        let end = Patience.end
+        while ContinuousClock.now < end {
             if isMet(server.statistics) { return }
             // Sleeps because the server does not tell when its counts change.
             try await Task.sleep(for: .milliseconds(2))

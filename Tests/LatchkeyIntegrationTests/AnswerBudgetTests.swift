@@ -45,29 +45,18 @@ struct AnswerBudgetTests {
     }
 
     private static func awaitHeld(_ site: Site, _ isRight: (Int) -> Bool) throws {
-        let end = ContinuousClock.now + .seconds(20)
-        while true {
-            let held = try held(site)
-            if isRight(held) { return }
-            guard ContinuousClock.now < end else {
-                throw ProgramError(description: "unsent answers hold \(held) bytes")
-            }
-        }
+        try eventually("unsent answers hold what they should") { isRight(try held(site)) }
     }
 
     /// Waits until so many requests of a route were answered.
     private static func awaitRequests(_ site: Site, _ route: String, _ count: Int) throws {
-        let end = ContinuousClock.now + .seconds(20)
-        while true {
+        try eventually("\(count) requests of \(route)") {
             let lines = try site.ask("GET", "/metrics").text.split(separator: "\n").filter {
                 $0.hasPrefix("latchkey_http_requests_total{") && $0.contains("route=\"\(route)\"")
             }
             let sum = lines.compactMap { $0.split(separator: " ").last.flatMap { Int($0) } }
                 .reduce(0, +)
-            if sum >= count { return }
-            guard ContinuousClock.now < end else {
-                throw ProgramError(description: "\(sum) requests of \(route)")
-            }
+            return sum >= count
         }
     }
 

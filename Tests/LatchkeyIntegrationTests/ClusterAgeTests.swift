@@ -86,7 +86,7 @@ struct ClusterAgeTests {
                 usleep(700_000)
                 etcd.signal((leader + round) % 3, SIGCONT)
                 let count = times.read { $0.count }
-                try ReplicaSet.eventually("the writer goes on") { times.read { $0.count } > count }
+                try eventually("the writer goes on") { times.read { $0.count } > count }
             }
             isOver.write { $0 = true }
             for thread in [writer] + readers { #expect(thread.join()) }

@@ -68,7 +68,7 @@ struct ClusterEncryptionTests {
             for member in 0..<3 {
                 etcd.signal(member, SIGKILL)
                 for site in replicas.sites {
-                    try ReplicaSet.eventually("writes go on", seconds: 10) {
+                    try eventually("writes go on") {
                         try site.ask("PUT", "/v1/properties/b", "\(member)").status < 300
                     }
                 }
@@ -143,7 +143,7 @@ struct ClusterEncryptionTests {
                 ] + flags
             )
             var last = ""
-            try ReplicaSet.eventually("it says why") {
+            try eventually("it says why") {
                 guard let answer = try? site.ask("GET", "/readyz?verbose") else { return false }
                 last = answer.text
                 return answer.status == 503 && last.contains("connecting")

@@ -62,7 +62,7 @@ final class ClusterInProcess: Sendable {
             services[0].reload(onlyIfChanged: false, Log(format: .text, level: .error))
             headers = ["Authorization: Bearer \(token.secret)"]
         }
-        try ReplicaSet.eventually("all replicas have the same state") {
+        try eventually("all replicas have the same state") {
             // From an address that the test does not use, because those have bounds.
             let answers = try services.map {
                 try Site(port: $0.port)

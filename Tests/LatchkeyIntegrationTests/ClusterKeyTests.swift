@@ -240,7 +240,7 @@ struct ClusterKeyTests {
                 #expect(answer.status == 503 && answer.problem == "too-many-idempotency-keys")
                 #expect(try add("k1", replica).text == "2")
             }
-            try Replication.eventually("the keys are over") {
+            try eventually("the keys are over") {
                 try add("new", 1).status == 200
             }
             #expect(try add("new", 2).text == "5")

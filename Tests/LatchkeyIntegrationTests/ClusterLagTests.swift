@@ -19,7 +19,7 @@ struct ClusterLagTests {
     }
 
     private static func awaitState(_ word: String, _ site: Site) throws {
-        try ReplicaSet.eventually("\(word)") {
+        try eventually("\(word)") {
             let answer = try site.ask("GET", "/readyz?verbose")
             return answer.status == 503 && answer.text.contains("test: \(word).")
         }

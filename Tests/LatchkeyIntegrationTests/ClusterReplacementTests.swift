@@ -32,7 +32,7 @@ struct ClusterReplacementTests {
             for member in [leader, (leader + 1) % 3] {
                 let before = acknowledged.read { $0 }.map(\.count)
                 try replicas.etcd.replace(member)
-                try ReplicaSet.eventually("all write on") {
+                try eventually("all write on") {
                     zip(acknowledged.read { $0 }, before).allSatisfy { $0.count > $1 + 5 }
                 }
             }

@@ -77,7 +77,7 @@ struct ClusterRoomTests {
             }
             try Self.makeRoom(etcd, members: 3)
             for (number, site) in replicas.sites.enumerated() {
-                try ReplicaSet.eventually("writes go on") {
+                try eventually("writes go on") {
                     let answer = try site.ask("PUT", "/v1/properties/later\(number)", "1")
                     return answer.status < 300
                 }

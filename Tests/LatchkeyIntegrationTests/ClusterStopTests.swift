@@ -18,7 +18,7 @@ struct ClusterStopTests {
             }
             try replicas.forget(address: ":7\"")
             let port = try replicas.addUnready()
-            try ReplicaSet.eventually("it says that no replica gives its state") {
+            try eventually("it says that no replica gives its state") {
                 // It does not listen at once.
                 guard let answer = try? Site(port: port).ask("GET", "/readyz?verbose") else {
                     return false
@@ -81,12 +81,12 @@ struct ClusterStopTests {
             }
             let first = try place()
             try replicas.insertEntry(writer: 1, sequence: 1, asksForMark: true)
-            try ReplicaSet.eventually("the entry is executed") { try place() > first }
+            try eventually("the entry is executed") { try place() > first }
             let mark = (place: try place(), hash: UInt8(1))
             // One who differs from two others is wrong.
             try replicas.insertEntry(writer: 1, sequence: 2, mark: mark)
             try replicas.insertEntry(writer: 2, sequence: 1, mark: mark)
-            try ReplicaSet.eventually("it has stopped") {
+            try eventually("it has stopped") {
                 try site.ask("GET", "/readyz?verbose").text.contains("test: diverged.")
             }
             let paths = [

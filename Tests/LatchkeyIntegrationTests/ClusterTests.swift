@@ -55,7 +55,7 @@ struct ClusterTests {
             let replicas = try ReplicaSet()
             #expect(Self.load(replicas, count: 60).allSatisfy { $0 == 60 })
             // All that expires is removed by a commit.
-            try ReplicaSet.eventually("nothing is left to expire") {
+            try eventually("nothing is left to expire") {
                 try !replicas.awaitSame().contains("\"expires\"")
             }
             let events = try replicas.sites.map {
@@ -149,7 +149,7 @@ struct ClusterTests {
             for member in 0..<3 {
                 // In turn, so that the leader is among them.
                 replicas.etcd.signal(member, SIGKILL)
-                try ReplicaSet.eventually("writes go on", seconds: 10) {
+                try eventually("writes go on") {
                     try site.ask("PUT", "/v1/properties/a", "\(member)").status == 204
                 }
                 try replicas.etcd.start(member)
@@ -159,7 +159,7 @@ struct ClusterTests {
             replicas.etcd.signal(0, SIGSTOP)
             replicas.etcd.signal(1, SIGSTOP)
             // The first entry is sent, and can be in the log; those who come later are not in it.
-            let refused = Guarded<[String]>([])
+            let refused = Guarded<[String: Duration]>([:])
             let writers = (0..<4).map { number in
                 TestThread {
                     for attempt in 0..<10 {
@@ -167,24 +167,25 @@ struct ClusterTests {
                         let start = ContinuousClock.now
                         let answer = try? site.ask("PUT", "/v1/properties/\(name)", "1")
                         guard answer?.status == 503 else { continue }
-                        #expect(start.duration(to: .now) < .seconds(3))
-                        return refused.write { $0.append(name) }
+                        let time = start.duration(to: .now)
+                        return refused.write { $0[name] = time }
                     }
                 }
             }
             for other in replicas.sites {
                 #expect(try other.ask("GET", "/v1/properties/a").text == "2")
             }
-            try ReplicaSet.eventually("writes are refused") { refused.read { !$0.isEmpty } }
+            try eventually("writes are refused") { refused.read { !$0.isEmpty } }
             replicas.etcd.signal(0, SIGCONT)
             replicas.etcd.signal(1, SIGCONT)
             for writer in writers { #expect(writer.join()) }
-            #expect(refused.read { !$0.isEmpty })
-            try ReplicaSet.eventually("writes go on") {
+            // A pause of a busy machine can hold some of them.
+            #expect(try #require(refused.read { $0.values.min() }) < .seconds(3))
+            try eventually("writes go on") {
                 try site.ask("PUT", "/v1/properties/a", "9").status == 204
             }
             let state = try replicas.awaitSame()
-            for name in refused.read({ $0 }) { #expect(!state.contains("\"\(name)\"")) }
+            for name in refused.read({ $0.keys }) { #expect(!state.contains("\"\(name)\"")) }
             #expect(replicas.endAll())
         }
     }
@@ -272,7 +273,7 @@ struct ClusterTests {
             }
             let written = try replicas.sites[0].ask("PUT", "/v1/properties/a", "1")
             let revision = try #require(UInt64((written.headers["etag"] ?? "").filter(\.isNumber)))
-            try ReplicaSet.eventually("each has heard of the other's revision") {
+            try eventually("each has heard of the other's revision") {
                 try (0..<2).allSatisfy { index in
                     let each = try known(index)
                     return each.replicas.map(\.revision) == [revision, revision]
@@ -286,7 +287,7 @@ struct ClusterTests {
             #expect(one.replicas.allSatisfy { $0.url == "http://127.0.0.1:7" })
             // What is gone stays, and its note grows old.
             replicas.end(1)
-            try ReplicaSet.eventually("the note of the other one grows old") {
+            try eventually("the note of the other one grows old") {
                 try known(0).replicas.contains { !$0.isThis && $0.noteSeconds > 6 }
             }
             #expect(try known(0).replicas.contains { $0.isThis && $0.noteSeconds < 1 })
@@ -311,6 +312,7 @@ struct ClusterTests {
 
     @Test func `metrics count the entries of a replica's own clients`() async throws {
         try await offPool {
+            let start = ContinuousClock.now
             let replicas = try ReplicaSet(strategies: ["lock", "lock"])
             for number in 0..<5 {
                 let target = "/v1/properties/a\(number)"
@@ -321,15 +323,18 @@ struct ClusterTests {
                 try site.awaitMetric("latchkey_cluster_entry_repetitions_total", 0)
             }
             // Alerts ask for these two.
-            let text = try replicas.sites[0].ask("GET", "/metrics").text
-            #expect(text.contains("\nlatchkey_cluster_state{state=\"serving\"} 1\n"))
-            #expect(text.contains("\nlatchkey_cluster_age_seconds 0"))
+            try replicas.sites[0].awaitMetric("latchkey_cluster_state{state=\"serving\"}", 1)
+            try eventually("the replica is young") {
+                try replicas.sites[0].ask("GET", "/metrics").text
+                    .contains("\nlatchkey_cluster_age_seconds 0")
+            }
             // Marks are entries, too.
             let entries = try replicas.metric("latchkey_cluster_entries_total", at: 0)
-            #expect(try #require(entries.flatMap { Int($0) }) >= 5)
+            let count = try #require(entries.flatMap { Int($0) })
+            #expect(count >= 5)
             let sum = try replicas.metric("latchkey_cluster_entry_seconds_total", at: 0)
             let seconds = try #require(sum.flatMap { Double($0) })
-            #expect(seconds > 0 && seconds < 5 * 1.5)
+            #expect(seconds > 0 && .seconds(seconds) < start.duration(to: .now) * count)
             #expect(replicas.endAll())
         }
     }

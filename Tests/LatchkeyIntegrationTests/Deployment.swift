@@ -155,13 +155,9 @@ struct Site: Sendable {
         headers: [String] = [],
         from number: UInt8 = 1
     ) throws {
-        let end = ContinuousClock.now + .seconds(20)
-        while try !ask("GET", "/metrics", headers: headers, from: number).text
-            .contains("\n\(metric) \(value)\n")
-        {
-            guard ContinuousClock.now < end else {
-                throw ProgramError(description: "\(metric) is not \(value)")
-            }
+        try eventually("\(metric) is \(value)") {
+            try ask("GET", "/metrics", headers: headers, from: number).text
+                .contains("\n\(metric) \(value)\n")
         }
     }
 

@@ -19,7 +19,7 @@ struct FollowSizeTests {
                 Replication.quiet
                     + ["\(copy.port)", "--follow", "http://127.0.0.1:\(source.port)"]
             )
-            try Replication.eventually("the replica listens") {
+            try eventually("the replica listens") {
                 (try? copy.ask("GET", "/healthz").status) == 200
             }
             let ready = try copy.ask("GET", "/readyz?verbose")
@@ -90,7 +90,7 @@ struct FollowSizeTests {
                 )
                 #expect(put.status == 200, "\(put.text)")
             }
-            try Replication.eventually("the replica has the last of them") {
+            try eventually("the replica has the last of them") {
                 try pair.copy.ask("GET", "/v1/properties/n99999").status == 200
             }
             #expect(try Replication.state(pair.copy) == Replication.state(pair.source))

@@ -48,7 +48,7 @@ final class Replication: @unchecked Sendable {
 
     /// Waits until the replica has what the leader has.
     func awaitLevel() throws {
-        try Self.eventually("the replica is level") {
+        try eventually("the replica is level") {
             try Self.state(source) == Self.state(copy)
         }
     }
@@ -57,7 +57,7 @@ final class Replication: @unchecked Sendable {
     ///
     /// Then the answers of both to one request after the other can be compared.
     func awaitQuiet() throws {
-        try Self.eventually("nothing is left that expires soon") {
+        try eventually("nothing is left that expires soon") {
             let soon = Date.now.timeIntervalSince1970 * 1000 + 60_000
             return try Self.state(source).allSatisfy { line in
                 let json = try JSONSerialization.jsonObject(with: Data(line.utf8))
@@ -66,17 +66,6 @@ final class Replication: @unchecked Sendable {
             }
         }
         try awaitLevel()
-    }
-
-    static func eventually(_ what: String, _ isTrue: () throws -> Bool) throws {
-        let end = ContinuousClock.now + .seconds(20)
-        while try !isTrue() {
-            guard ContinuousClock.now < end else {
-                throw ProgramError(description: "it never came: \(what)")
-            }
-            // Sleeps because nothing tells when a replica is level.
-            usleep(20_000)
-        }
     }
 }
 
@@ -180,7 +169,7 @@ struct FollowTests {
             try pair.copy.awaitMetric("latchkey_follow_restarts_total", 1)
             // A store that begins before the replica's revision does not take it back.
             try pair.restartLeader(["--start-revision", "7"])
-            try Replication.eventually("the replica says that it diverged") {
+            try eventually("the replica says that it diverged") {
                 let ready = try pair.copy.ask("GET", "/readyz?verbose")
                 return ready.status == 503 && ready.text.contains("diverged")
                     && ready.text.contains("gone back to revision 7")
@@ -244,7 +233,7 @@ struct FollowTests {
             #expect(list.headers["latchkey-age"] != nil)
             pair.leader.signal(SIGCONT)
             try pair.awaitLevel()
-            try Replication.eventually("the replica is young again") {
+            try eventually("the replica is young again") {
                 let age = try pair.copy.ask("GET", "/v1/properties/b").headers["latchkey-age"]
                 return try #require(age.flatMap { Double($0) }) < 1
             }
@@ -311,7 +300,7 @@ struct FollowTests {
             )
             #expect(try lost.next()?.type == "gap")
             // Expiry runs: the removal is a commit.
-            try Replication.eventually("the property is removed") {
+            try eventually("the property is removed") {
                 try pair.copy.ask("GET", "/v1/changes").text.contains(#""type":"expire""#)
             }
             #expect(pair.replica.end() == 0)
@@ -360,7 +349,7 @@ struct FollowTests {
             #expect(now["revision"] as? UInt64 == revision && now["lagRevisions"] as? Int == 0)
             #expect(try #require(now["ageSeconds"] as? Double) < 5)
             pair.leader.signal(SIGSTOP)
-            try Replication.eventually("it says that it is stale") {
+            try eventually("it says that it is stale") {
                 let now = try following(pair.copy)
                 return now?["state"] as? String == "stale" && now?["isConnected"] as? Bool == false
             }

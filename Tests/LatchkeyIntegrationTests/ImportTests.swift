@@ -151,7 +151,7 @@ struct ImportTests {
     @Test(arguments: TransferVariant.all)
     func `a client that goes leaves whole batches`(variant: TransferVariant) async throws {
         try await Deployment.inProcess.serve(variant.flags) { site in
-            let client = try LoopbackConnection(port: site.port, timeoutSeconds: 20)
+            let client = try LoopbackConnection(port: site.port)
             let head =
                 "POST /v1/import?batch=10&partial=true HTTP/1.1\r\nHost: localhost\r\n"
                 + "Content-Length: 100000\r\n\r\n"

@@ -86,7 +86,7 @@ struct LockCommandTests {
 
     /// Waits until a file is there.
     private func awaitFile(_ path: String) {
-        let end = ContinuousClock.now + .seconds(60)
+        let end = Patience.end
         while !FileManager.default.fileExists(atPath: path) {
             guard ContinuousClock.now < end else {
                 Issue.record("there is no \(path)")
@@ -238,7 +238,7 @@ struct LockCommandTests {
     /// Waits until a file has so many lines.
     private func awaitLines(_ path: String, _ count: Int) {
         awaitFile(path)
-        let end = ContinuousClock.now + .seconds(60)
+        let end = Patience.end
         func lines() -> Int {
             ((try? String(contentsOfFile: path, encoding: .utf8)) ?? "").split(separator: "\n")
                 .count

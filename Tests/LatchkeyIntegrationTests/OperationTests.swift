@@ -213,7 +213,7 @@ final class EventReader {
     private var hasEnded = false
 
     init(_ site: Site, _ id: String, after number: String? = nil) throws {
-        connection = try LoopbackConnection(port: site.port, timeoutSeconds: 60)
+        connection = try LoopbackConnection(port: site.port)
         let resume = number.map { "Last-Event-ID: \($0)\r\n" } ?? ""
         let head = "GET /v1/operations/\(id)/events HTTP/1.0\r\nHost: localhost\r\n\(resume)\r\n"
         guard connection.send(head.utf8) else { throw ProgramError(description: "not sent") }

@@ -10,11 +10,8 @@ struct OperatorTests {
     // MARK: --shutdown-delay
 
     private func awaitUnready(_ site: Site) throws {
-        let end = ContinuousClock.now + .seconds(20)
-        while try site.ask("GET", "/readyz").status != 503 {
-            guard ContinuousClock.now < end else {
-                throw ProgramError(description: "the service stays ready")
-            }
+        try eventually("the service is not ready") {
+            try site.ask("GET", "/readyz").status == 503
         }
     }
 
@@ -177,11 +174,8 @@ struct OperatorTests {
 extension Site {
     /// Waits until a file has a text.
     fileprivate func awaitLine(_ text: String, in path: String) throws {
-        let end = ContinuousClock.now + .seconds(20)
-        while try !String(contentsOfFile: path, encoding: .utf8).contains(text) {
-            guard ContinuousClock.now < end else {
-                throw ProgramError(description: "\(path) has no \(text)")
-            }
+        try eventually("\(path) has \(text)") {
+            try String(contentsOfFile: path, encoding: .utf8).contains(text)
         }
     }
 }

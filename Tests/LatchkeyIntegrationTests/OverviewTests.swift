@@ -59,11 +59,11 @@ struct OverviewTests {
             for _ in 0..<50 {
                 _ = try client.request("POST", "/v1/properties/n/increment")
             }
-            let end = ContinuousClock.now + .seconds(30)
             var points: [[String: Any]] = []
-            while points.isEmpty, ContinuousClock.now < end {
+            try eventually("a point comes") {
                 let found = try Self.object(try client.request("GET", "/v1/overview"))
                 points = try #require(found["points"] as? [[String: Any]])
+                return !points.isEmpty
             }
             let point = try #require(points.first)
             let seconds = try #require(point["seconds"] as? Double)

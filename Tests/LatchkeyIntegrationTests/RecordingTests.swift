@@ -161,11 +161,8 @@ struct RecordingTests {
         try await offPool {
             let site = Site(port: try program.awaitPort())
             try Self.put(site, "a", "1")
-            let end = ContinuousClock.now + .seconds(20)
-            while try Data(contentsOf: URL(fileURLWithPath: path)).count < 80 {
-                try #require(ContinuousClock.now < end)
-                // Sleeps because nothing says when a file grows.
-                usleep(10_000)
+            try eventually("the file grows") {
+                try Data(contentsOf: URL(fileURLWithPath: path)).count >= 80
             }
             program.signal(SIGKILL)
             _ = program.finish()

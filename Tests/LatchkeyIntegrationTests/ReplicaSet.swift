@@ -52,21 +52,6 @@ final class ReplicaSet: @unchecked Sendable {
         }
     }
 
-    static func eventually(
-        _ what: String,
-        seconds: Int = 30,
-        _ isTrue: () throws -> Bool
-    ) throws {
-        let end = ContinuousClock.now + .seconds(seconds)
-        while try !isTrue() {
-            guard ContinuousClock.now < end else {
-                throw ProgramError(description: "it never came: \(what)")
-            }
-            // Sleeps because nothing tells when a replica has what the others have.
-            usleep(20_000)
-        }
-    }
-
     /// Kills a replica, or ends it.
     func end(_ index: Int, _ signal: Int32 = SIGKILL) {
         programs[index].signal(signal)
@@ -106,7 +91,7 @@ final class ReplicaSet: @unchecked Sendable {
     /// their files have it, the one with the address among them.
     func forget(saidBy count: Int = 1, address: String = "") throws {
         let place = try metric("latchkey_cluster_log_place", at: 0) ?? "none"
-        try Self.eventually("the replicas have said where they are") {
+        try eventually("the replicas have said where they are") {
             let key = Data("/latchkey/replicas/".utf8).base64EncodedString()
             let end = Data("/latchkey/replicas0".utf8).base64EncodedString()
             let question = #"{"key":"\#(key)","range_end":"\#(end)"}"#
@@ -208,7 +193,7 @@ final class ReplicaSet: @unchecked Sendable {
     @discardableResult
     func awaitSame() throws -> String {
         var last = ""
-        try Self.eventually("all replicas have the same state") {
+        try eventually("all replicas have the same state") {
             let states = try sites.map(Self.state)
             last = states[0]
             return Set(states).count == 1

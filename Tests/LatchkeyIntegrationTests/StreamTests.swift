@@ -10,7 +10,7 @@ struct StreamTests {
     /// Its first line cannot be read, so the system says where. A port that was free a moment ago
     /// can belong to another connection by now.
     private static func awaitService(_ program: Program) throws -> Site {
-        let end = ContinuousClock.now + .seconds(20)
+        let end = Patience.end
         while true {
             if let port = listeningPort(of: program.processIdentifier) {
                 EncryptedPorts.set(port, isEncrypted: false)

@@ -98,11 +98,8 @@ extension Site {
 
     /// Waits until a line of the metrics has this value.
     func await(_ metric: String, _ value: String) throws {
-        let end = ContinuousClock.now + .seconds(20)
-        while try !ask("GET", "/metrics").text.contains("\n\(metric) \(value)\n") {
-            guard ContinuousClock.now < end else {
-                throw ProgramError(description: "\(metric) does not become \(value)")
-            }
+        try eventually("\(metric) is \(value)") {
+            try ask("GET", "/metrics").text.contains("\n\(metric) \(value)\n")
         }
     }
 }

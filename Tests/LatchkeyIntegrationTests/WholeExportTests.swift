@@ -44,7 +44,7 @@ struct WholeExportTests {
             try site.imported(manyLines(0..<25) { "[\"\($0)\"]" })
             let revision = try site.exported().revision
             // Without chunks, nothing but the end of the connection ends the body.
-            let connection = try LoopbackConnection(port: site.port, timeoutSeconds: 20)
+            let connection = try LoopbackConnection(port: site.port)
             #expect(connection.send("GET /v1/export HTTP/1.0\r\nHost: localhost\r\n\r\n".utf8))
             var bytes: [UInt8] = []
             while let piece = connection.receive(), !piece.isEmpty {

@@ -53,7 +53,7 @@ struct LeakTests {
     /// Waits until nothing that is followed lives; the last release can come after the last event.
     private static func awaitEnd(of traces: Traces, _ bench: Bench) async throws {
         try await offPool { bench.operations.drain(within: .seconds(20)) }
-        let end = ContinuousClock.now + .seconds(20)
+        let end = Patience.end
         while traces.liveCount > 0, ContinuousClock.now < end {
             await Task.yield()
         }
@@ -112,7 +112,7 @@ struct LeakTests {
             _ = bench.operations.cancel(id)
             _ = try await bench.end(of: id)
         }
-        let end = ContinuousClock.now + .seconds(20)
+        let end = Patience.end
         while operations != nil, ContinuousClock.now < end {
             await Task.yield()
         }

@@ -36,7 +36,7 @@ struct EtcdLogTests {
 
     /// Waits until a condition holds.
     fileprivate static func wait(_ isTrue: () -> Bool) -> Bool {
-        let end = ContinuousClock.now + .seconds(30)
+        let end = Patience.end
         while ContinuousClock.now < end {
             if isTrue() { return true }
             // Sleeps because events come on a thread that tells no other thread.
@@ -198,7 +198,7 @@ struct EtcdLogTests {
                 // In turn each member is killed, that of the follower among them.
                 etcd.signal(member, SIGKILL)
                 var number = 0
-                let end = ContinuousClock.now + .seconds(20)
+                let end = Patience.end
                 while number < 20, ContinuousClock.now < end {
                     if Self.append(writer, [UInt8(member), UInt8(number)]) == .appended {
                         number += 1
@@ -305,7 +305,7 @@ struct EtcdLogTests {
             try etcd.start(1)
             try etcd.start(2)
             try etcd.awaitHealth(0)
-            let end = ContinuousClock.now + .seconds(20)
+            let end = Patience.end
             while Self.append(log, [2]) != .appended, ContinuousClock.now < end {}
             #expect(followed.wait { $0.entries.last == [2] })
         }

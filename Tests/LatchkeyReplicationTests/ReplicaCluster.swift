@@ -165,7 +165,7 @@ final class ReplicaCluster: Sendable {
     }
 
     private func wait(_ isTrue: () -> Bool) {
-        let end = ContinuousClock.now + .seconds(30)
+        let end = Patience.end
         while !isTrue(), ContinuousClock.now < end {}
     }
 }

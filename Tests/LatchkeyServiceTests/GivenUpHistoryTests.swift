@@ -106,7 +106,7 @@ struct GivenUpHistoryTests {
 
         /// Sends a request, waits until it is suspended, and closes the connection.
         func giveUp(_ target: String) throws -> Bool {
-            let client = try LoopbackConnection(port: server.port, timeoutSeconds: 20)
+            let client = try LoopbackConnection(port: server.port)
             #expect(client.send("GET \(target) HTTP/1.1\r\nHost: localhost\r\n\r\n".utf8))
             #expect(awaitSuspended(1))
             client.close()
@@ -114,7 +114,7 @@ struct GivenUpHistoryTests {
         }
 
         private func awaitSuspended(_ count: Int) -> Bool {
-            let end = ContinuousClock.now + .seconds(10)
+            let end = Patience.end
             while server.statistics.suspended != count, ContinuousClock.now < end {
                 Yield.now()
             }
@@ -162,7 +162,7 @@ struct GivenUpHistoryTests {
             #expect(try rig.giveUp("/v1/export?revision=1"))
             #expect(rig.places.count == 1)
             rig.appendLast()
-            let end = ContinuousClock.now + .seconds(10)
+            let end = Patience.end
             while rig.places.count > 0, ContinuousClock.now < end {
                 Yield.now()
             }

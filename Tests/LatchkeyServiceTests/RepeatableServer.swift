@@ -136,7 +136,7 @@ final class RepeatableServer: Sendable {
 
     /// Waits until a metric has this value.
     func awaitMetric(_ name: String, _ value: String) -> Bool {
-        let end = ContinuousClock.now + .seconds(10)
+        let end = Patience.end
         while metric(name) != value, ContinuousClock.now < end {
             Yield.now()
         }

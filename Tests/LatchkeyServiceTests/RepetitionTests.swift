@@ -77,7 +77,7 @@ struct RepetitionTests {
         kind: StrategyKind
     ) async throws {
         try await serving(RepeatableServer(kind)) { server in
-            let connection = try LoopbackConnection(port: server.server.port, timeoutSeconds: 20)
+            let connection = try LoopbackConnection(port: server.server.port)
             let request =
                 "POST /v1/properties/a/increment HTTP/1.1\r\nHost: localhost\r\n"
                 + "Idempotency-Key: k\r\n\r\n"
@@ -215,7 +215,7 @@ struct RepetitionTests {
             let first = server.askAside("POST", "/scripted", key: "k")
             #expect(server.runs.wait(for: 1))
             for _ in 0..<3 {
-                let waiting = try LoopbackConnection(port: server.server.port, timeoutSeconds: 20)
+                let waiting = try LoopbackConnection(port: server.server.port)
                 let request =
                     "POST /scripted HTTP/1.1\r\nHost: localhost\r\nIdempotency-Key: k\r\n\r\n"
                 #expect(waiting.send(request.utf8))

@@ -104,7 +104,7 @@ private struct ChangingOneByOne: StrategyVisitor {
     private func counts<ChosenStrategy: Strategy>(
         _ bench: JournaledBench<ChosenStrategy>
     ) -> [String: Int] {
-        let end = ContinuousClock.now + .seconds(5)
+        let end = Patience.end
         var counts: [String: Int] = [:]
         repeat {
             let page = bench.store.list(limit: 1000)

@@ -181,7 +181,7 @@ public final class EtcdProcesses: @unchecked Sendable {
         try ask(other, "/v3/cluster/member/remove", "{\"ID\":\"\(old.identity)\"}")
         try FileManager.default.removeItem(atPath: "\(folder.path)/m\(index)")
         let url = "http://127.0.0.1:\(members[index].peerPort)"
-        let end = ContinuousClock.now + .seconds(30)
+        let end = Patience.end
         while true {
             do {
                 try ask(other, "/v3/cluster/member/add", "{\"peerURLs\":[\"\(url)\"]}")
@@ -272,7 +272,7 @@ public final class EtcdProcesses: @unchecked Sendable {
 
     /// Waits until a member answers reads that need a leader.
     public func awaitHealth(_ index: Int) throws {
-        let end = ContinuousClock.now + .seconds(30)
+        let end = Patience.end
         while ContinuousClock.now < end, members[index].process?.isRunning == true {
             let client = try? HTTPClient(port: members[index].healthPort)
             if let answer = try? client?.request("GET", "/health"),

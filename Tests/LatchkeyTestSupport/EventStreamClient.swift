@@ -4,8 +4,6 @@ import Foundation
 ///
 /// Not for use from several threads at once. Reading has a time limit.
 public final class EventStreamClient {
-    private static let patienceSeconds = 20
-
     private let connection: LoopbackConnection
     private var parser: EventStreamParser
     private var events: [EventStreamParser.Event] = []
@@ -27,11 +25,7 @@ public final class EventStreamClient {
         from number: UInt8 = 1,
         headers lines: [String] = []
     ) throws {
-        connection = try LoopbackConnection(
-            port: port,
-            from: number,
-            timeoutSeconds: Self.patienceSeconds
-        )
+        connection = try LoopbackConnection(port: port, from: number)
         parser = EventStreamParser(lastID: lastID ?? "")
         var head = "GET \(target) HTTP/1.1\r\nHost: localhost\r\n"
         head += lines.map { "\($0)\r\n" }.joined()

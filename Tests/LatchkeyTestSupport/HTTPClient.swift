@@ -8,20 +8,9 @@ public final class HTTPClient {
     private let connection: LoopbackConnection
     private var received: [UInt8] = []
 
-    /// How long an answer may take.
-    public static let patienceSeconds = 20
-
     /// Connects to a server on loopback, from 127.0.0.N.
-    public init(
-        port: UInt16,
-        from number: UInt8 = 1,
-        timeoutSeconds: Int = HTTPClient.patienceSeconds
-    ) throws {
-        connection = try LoopbackConnection(
-            port: port,
-            from: number,
-            timeoutSeconds: timeoutSeconds
-        )
+    public init(port: UInt16, from number: UInt8 = 1) throws {
+        connection = try LoopbackConnection(port: port, from: number)
     }
 
     /// Closes the connection.

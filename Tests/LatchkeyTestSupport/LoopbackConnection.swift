@@ -11,21 +11,21 @@ public final class LoopbackConnection {
 
     /// Connects.
     ///
+    /// Each call waits for as long as `Patience` says.
+    ///
     /// - Parameters:
     ///   - port: Of the server.
     ///   - number: The last part of the client's own address, 127.0.0.N.
-    ///   - timeoutSeconds: For each call.
     ///   - isEncrypted: Whether the connection speaks TLS; nil if the port decides.
     /// - Throws: If it is refused.
     public init(
         port: UInt16,
         from number: UInt8 = 1,
-        timeoutSeconds: Int,
         isEncrypted: Bool? = nil
     ) throws {
         descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         guard descriptor >= 0 else { throw HTTPClientError("socket", errno) }
-        var timeout = timeval(tv_sec: timeoutSeconds, tv_usec: 0)
+        var timeout = timeval(tv_sec: Patience.seconds, tv_usec: 0)
         let size = socklen_t(MemoryLayout<timeval>.size)
         unsafe setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &timeout, size)
         unsafe setsockopt(descriptor, SOL_SOCKET, SO_SNDTIMEO, &timeout, size)

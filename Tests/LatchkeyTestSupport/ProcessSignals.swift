@@ -8,7 +8,7 @@ public func sendSignal(_ signal: Int32, to process: Int32) {
     kill(process, signal)
     guard signal == SIGSTOP else { return }
     let folder = "/proc/\(process)/task"
-    let end = ContinuousClock.now + .seconds(20)
+    let end = Patience.end
     while ContinuousClock.now < end {
         let threads = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
         let isStopped = threads.allSatisfy { thread in

@@ -35,7 +35,7 @@ public final class TLSProbe {
         certificate: TestCertificate? = nil,
         ticket: Ticket? = nil
     ) throws {
-        connection = try LoopbackConnection(port: port, timeoutSeconds: 5, isEncrypted: false)
+        connection = try LoopbackConnection(port: port, isEncrypted: false)
         session = try TLSConnection(
             connection.descriptor,
             priorities: version.map { "NORMAL:%COMPAT:-VERS-ALL:+VERS-TLS\($0)" } ?? "NORMAL",

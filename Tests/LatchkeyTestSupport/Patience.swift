@@ -1,0 +1,32 @@
+import Glibc
+
+/// How long a test waits for what must come, before it fails.
+///
+/// It is longer than any pause of a busy machine. A test that passes does not wait for its end.
+public enum Patience {
+    /// How long, in seconds.
+    public static let seconds = 60
+
+    /// The moment at which a wait that begins now gives up.
+    public static var end: ContinuousClock.Instant { .now + .seconds(seconds) }
+}
+
+/// What was awaited did not come.
+public struct NeverCame: Error, CustomStringConvertible {
+    /// What it was.
+    public let description: String
+}
+
+/// Waits until a condition is met, for as long as `Patience` says.
+///
+/// - Throws: `NeverCame`, or what the condition throws.
+public func eventually(_ what: String, _ isTrue: () throws -> Bool) throws {
+    let end = Patience.end
+    while try !isTrue() {
+        guard ContinuousClock.now < end else {
+            throw NeverCame(description: "it never came: \(what)")
+        }
+        // Sleeps because the conditions are those of other processes, which do not tell.
+        usleep(5000)
+    }
+}
