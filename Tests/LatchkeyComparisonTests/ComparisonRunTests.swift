@@ -199,7 +199,7 @@ struct ComparisonRunTests {
     }
 }
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct SliceTests {
     private func slice(
         threads: Int,

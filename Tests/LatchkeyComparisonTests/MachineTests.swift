@@ -8,7 +8,7 @@ import Testing
 
 @testable import LatchkeyComparison
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct MutexObservationTests {
     @Test(arguments: [
         ("6", ComparisonReport.MutexObservation.Kind.priorityInheritingFutex),

@@ -8,7 +8,7 @@ import Testing
 
 @testable import LatchkeyComparison
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct WarmUpTests {
     @Test func `neither operations nor waits of the warm-up are in the figures`() async throws {
         let workload = workload(readRatio: 0)

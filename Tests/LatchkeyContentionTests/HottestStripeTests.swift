@@ -6,7 +6,7 @@ import Testing
 @testable import LatchkeyContention
 
 /// Which stripe of a store is the hottest, and where reports have it.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct HottestStripeTests {
     private let meters = ContentionMeters()
 

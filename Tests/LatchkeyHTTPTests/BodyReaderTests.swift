@@ -3,7 +3,7 @@ import LatchkeyHTTP
 import Testing
 
 /// Bodies that are read piece by piece.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct BodyReaderTests {
     typealias Mode = TestServer.Mode
 

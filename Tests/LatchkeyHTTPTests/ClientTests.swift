@@ -3,7 +3,7 @@ import Testing
 @testable import LatchkeyHTTP
 
 /// Who a client is, and who speaks for others.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct ClientTests {
     private func key(_ text: String) throws -> ClientKey {
         ClientKey(try #require(NetworkAddress(text), "\(text)"))

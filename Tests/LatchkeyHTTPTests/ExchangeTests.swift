@@ -2,7 +2,7 @@ import Dispatch
 import LatchkeyHTTP
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct ExchangeTests {
     typealias Mode = TestServer.Mode
 

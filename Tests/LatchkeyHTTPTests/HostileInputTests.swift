@@ -1,7 +1,7 @@
 import LatchkeyHTTP
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct HostileInputTests {
     typealias Mode = TestServer.Mode
 

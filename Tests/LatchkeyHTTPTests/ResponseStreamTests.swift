@@ -3,7 +3,7 @@ import Foundation
 import LatchkeyHTTP
 import Testing
 
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct ResponseStreamTests {
     typealias Mode = TestServer.Mode
 

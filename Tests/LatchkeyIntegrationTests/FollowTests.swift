@@ -160,7 +160,10 @@ struct FollowTests {
             #expect(metrics.contains("\nlatchkey_follow_restarts_total 0\n"))
             // Alerts ask for these two.
             #expect(metrics.contains("\nlatchkey_follow_connected 1\n"))
-            #expect(metrics.contains("\nlatchkey_follow_age_seconds 0"))
+            try eventually("the replica is young") {
+                try pair.copy.ask("GET", "/metrics").text
+                    .contains("\nlatchkey_follow_age_seconds 0")
+            }
             // A store in memory begins at a later revision, and is empty.
             try pair.restartLeader()
             #expect(try pair.source.ask("PUT", "/v1/properties/b", "3").status == 201)

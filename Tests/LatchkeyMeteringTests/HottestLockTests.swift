@@ -5,7 +5,7 @@ import Testing
 @testable import LatchkeyMetering
 
 /// The order of the report, and the sentence below it.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct HottestLockTests {
     /// One holder of a millisecond and more among 20 locks that are used far more often.
     @Test(arguments: [MeteringLevel.sampled, .counts, .full])

@@ -7,7 +7,7 @@ import Testing
 @testable import LatchkeyOperations
 
 /// Nothing keeps an operation that has ended beyond the history.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct LeakTests {
     /// Weak references to what operations consist of.
     private final class Traces: Sendable {

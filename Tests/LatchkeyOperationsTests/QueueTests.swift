@@ -7,7 +7,7 @@ import Testing
 @testable import LatchkeyOperations
 
 /// Operations that execute.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct QueueTests {
     @Test func `steps are made in order, each with the value of the one before`() async throws {
         let bench = Bench()

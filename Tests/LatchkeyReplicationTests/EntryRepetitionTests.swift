@@ -39,7 +39,7 @@ struct ClockedReplica {
 }
 
 /// An entry that does not come, under a clock that a test drives.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct EntryRepetitionTests {
     @Test func `an entry that does not come is sent again, first often and then more rarely`()
         async throws

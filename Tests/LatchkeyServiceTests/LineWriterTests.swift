@@ -3,7 +3,7 @@ import LatchkeyService
 import Testing
 
 /// Lines for a reader that has stopped reading.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct LineWriterTests {
     /// Some of the bytes in the pipe; waits until there are some.
     private func readSome(_ pipe: Pipe) -> String {

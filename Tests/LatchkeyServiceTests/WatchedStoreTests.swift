@@ -6,7 +6,7 @@ import Testing
 @testable import LatchkeyStore
 
 /// Reads that wait for the journal.
-@Suite(.timeLimit(.minutes(1)))
+@Suite(.timeLimit(.minutes(3)))
 struct WatchedStoreTests {
     private static func store(_ journal: Journal, shown: Revision) -> WatchedStore {
         WatchedStore(
