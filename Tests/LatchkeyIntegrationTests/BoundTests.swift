@@ -151,7 +151,7 @@ struct BoundTests {
                 let probe = ServiceConnection(
                     origin: origin,
                     verifies: false,
-                    timeLimit: .seconds(2)
+                    timeLimit: .seconds(20)
                 )
                 #expect(try probe.get("/healthz").status == 200, "latchkey health")
             }

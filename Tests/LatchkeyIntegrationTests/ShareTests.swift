@@ -195,7 +195,13 @@ struct ShareTests {
                 if next.answer.status == 429 { next = try connect("a") }
                 return next.answer.status == 200
             }
-            // Those without a token have the share of their address.
+            // Those without a token have the share of their address, once nothing that was refused
+            // holds a place of it. The one that asks is among the nine.
+            try eventually("nine connections are open") {
+                let metrics = try site.ask("GET", "/metrics", headers: tokens.headers("b"), from: 2)
+                let counts = metrics.text.matches(of: /\nlatchkey_http_connections\{.*\} (\d+)/)
+                return counts.compactMap { Int($0.1) }.reduce(0, +) == 9
+            }
             let others = try (0..<4).map { _ in try site.client() }
             for other in others { #expect(try other.request("GET", "/healthz").status == 200) }
             let refusedToo = try site.ask("GET", "/v1/strategies")
