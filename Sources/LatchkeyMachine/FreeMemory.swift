@@ -1,5 +1,6 @@
 internal import CLatchkeyMachine
 internal import Dispatch
+internal import Glibc
 
 /// Gives memory that was freed back to the system.
 ///
@@ -8,7 +9,8 @@ internal import Dispatch
 ///
 /// **Design.** A timer looks every few seconds, on a queue of its own. A look, and the return even
 /// more, hold the lock of one arena of malloc() after the other, on which a thread that serves may
-/// wait; so the next look is at least a thousand times as far away as the last one took. Memory is
+/// wait; so the next look is at least a thousand times as far away as the processor time that the
+/// last one took. A look that a busy machine holds up does not put the next one off. Memory is
 /// returned when much is resident that is not used; and when that did not help, since the free
 /// blocks are smaller than pages, not again before there is clearly more, or so much was freed that
 /// free blocks have met. The state is used on the queue alone.
@@ -42,13 +44,20 @@ package final class FreeMemory: @unchecked Sendable {
 
     private func look() {
         guard !isEnded else { return }
-        let start = DispatchTime.now().uptimeNanoseconds
+        let start = Self.processorNanoseconds()
         if let now = Extent.now, now.isWorthReturning(after: left) {
             latchkey_machine_memory_return()
             left = .now ?? left
         }
-        let elapsed = Int(DispatchTime.now().uptimeNanoseconds - start)
+        let elapsed = Self.processorNanoseconds() - start
         schedule(max(Self.intervalNanoseconds, 1000 * elapsed))
+    }
+
+    /// How long this thread has run.
+    private static func processorNanoseconds() -> Int {
+        var time = timespec()
+        unsafe clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+        return time.tv_sec * 1_000_000_000 + time.tv_nsec
     }
 }
 

@@ -120,7 +120,7 @@ struct BoundsTests {
 
     @Test(arguments: Mode.allCases)
     func `an idle connection is closed without a word`(mode: Mode) async throws {
-        let server = try TestServer(mode) { $0.idleTimeout = .milliseconds(100) }
+        let server = try TestServer(mode) { $0.idleTimeout = .seconds(1) }
         let fresh = try server.client()
         let used = try server.client()
         #expect(used.ask(get("/now")).status == 200)
@@ -132,8 +132,8 @@ struct BoundsTests {
     @Test(arguments: Mode.allCases)
     func `a handler may take longer than every deadline`(mode: Mode) async throws {
         let server = try TestServer(mode) {
-            $0.idleTimeout = .milliseconds(60)
-            $0.requestTimeout = .milliseconds(60)
+            $0.idleTimeout = .milliseconds(500)
+            $0.requestTimeout = .milliseconds(500)
         }
         let client = try server.client()
         client.send(put("/hold", "held"))

@@ -133,7 +133,7 @@ struct TLSTests {
     func `a handshake that does not end is ended, and delays no other`(
         mode: TestServer.Mode
     ) async throws {
-        let server = try TestServer(mode) { $0.requestTimeout = .seconds(1) }
+        let server = try TestServer(mode) { $0.requestTimeout = .seconds(2) }
         let half = try (0..<20).map { _ in try Self.plain(server) }
         // The begin of a record, of which no more comes.
         for client in half.dropLast() { _ = client.send([0x16, 3, 1, 2, 0, 1]) }
@@ -227,7 +227,7 @@ struct TLSTests {
 
     @Test(arguments: modes)
     func `nothing is written past the library`(mode: TestServer.Mode) async throws {
-        let server = try TestServer(mode) { $0.requestTimeout = .seconds(1) }
+        let server = try TestServer(mode) { $0.requestTimeout = .seconds(2) }
         func head(_ length: String) -> String {
             "PUT /echo HTTP/1.1\r\nHost: x\r\nContent-Length: \(length)\r\n\r\n"
         }

@@ -178,7 +178,7 @@ struct BoundTests {
         deployment: Deployment,
         flags: [String]
     ) async throws {
-        try await deployment.serve(flags + ["--request-timeout-seconds", "1"]) { site in
+        try await deployment.serve(flags + ["--request-timeout-seconds", "2"]) { site in
             for start in [
                 "GET /healthz HTT",
                 "PUT /v1/properties/slow HTTP/1.1\r\nHost: 127.0.0.1\r\n"

@@ -33,7 +33,7 @@ struct HistoryTests {
                     #expect(answer.headers["etag"] == "\"\(round + 1)\"")
                 }
             }
-            #expect(try site.ask("GET", "/metrics").text.contains("\nlatchkey_watchers 0\n"))
+            try site.awaitMetric("latchkey_watchers", 0)
         }
     }
 

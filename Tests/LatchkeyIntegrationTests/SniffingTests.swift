@@ -19,7 +19,7 @@ struct SniffingTests {
         deployment: Deployment,
         flags: [String]
     ) async throws {
-        let bounds = ["--max-body-bytes", "1000", "--request-timeout-seconds", "1"]
+        let bounds = ["--max-body-bytes", "1000", "--request-timeout-seconds", "2"]
         try await deployment.serve(flags + bounds) { site in
             let tag = try site.ask("PUT", "/v1/properties/p", "1").headers["etag"] ?? ""
             let requests: [(String, String, String?, [String], Int)] = [
