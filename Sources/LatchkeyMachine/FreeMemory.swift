@@ -1,4 +1,5 @@
 internal import CLatchkeyMachine
+internal import CLatchkeySystem
 internal import Dispatch
 internal import Glibc
 
