@@ -5,6 +5,7 @@ drives the others. Whatever those send, an honest request never fails, no byte o
 and everything that they were given is given back.
 """
 
+import http.client
 import os
 import random
 import select
@@ -186,7 +187,14 @@ def half_shakers(service, loop, count):
 
 
 def shaking_count(service):
-    return metrics(service)["latchkey_tls_handshaking_connections"]
+    """Asks until there is an answer: in a storm also this handshake can have no place at first."""
+    def ask():
+        try:
+            return [metrics(service)["latchkey_tls_handshaking_connections"]]
+        except (OSError, http.client.HTTPException):
+            return None
+
+    return awaited(ask, "/metrics")[0]
 
 
 class Asker(Peer):
