@@ -2,8 +2,8 @@ import Foundation
 
 /// Sends a signal to a process.
 ///
-/// SIGSTOP waits until all threads have stopped, for 20 s at most: kill(2) returns before, and a
-/// thread that still runs answers requests meanwhile.
+/// SIGSTOP waits until all threads have stopped, for as long as `Patience` says: kill(2) returns
+/// before, and a thread that still runs answers requests meanwhile.
 public func sendSignal(_ signal: Int32, to process: Int32) {
     kill(process, signal)
     guard signal == SIGSTOP else { return }
