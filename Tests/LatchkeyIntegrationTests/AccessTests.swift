@@ -8,10 +8,9 @@ import Testing
 /// Tokens: who may do what, in both forms of the service.
 @Suite(.timeLimit(.minutes(3)), .serialized)
 struct AccessTests {
-    @Test(arguments: Deployment.allCases)
-    func `a request needs a token that counts`(deployment: Deployment) async throws {
+    @Test func `a request needs a token that counts`() async throws {
         let tokens = try Tokens(["ci": ["read,write"]])
-        try await deployment.serve(tokens.flags) { site in
+        try await Deployment.inProcess.serve(tokens.flags) { site in
             let target = "/v1/properties/a"
             let none = try site.ask("GET", target)
             #expect(none.status == 401 && none.problem == "unauthorized")
@@ -48,7 +47,7 @@ struct AccessTests {
         }
     }
 
-    @Test(arguments: Deployment.allCases)
+    @Test(arguments: [Deployment.inProcess, .oneReplica])
     func `rights hold for prefixes, and what exceeds them is refused`(
         deployment: Deployment
     ) async throws {
@@ -112,7 +111,7 @@ struct AccessTests {
         }
     }
 
-    @Test(arguments: Deployment.allCases)
+    @Test(arguments: [Deployment.inProcess, .oneReplica])
     func `a transaction needs all its rights`(deployment: Deployment) async throws {
         let tokens = try Tokens([
             "app": ["read,write:app/"], "see": ["read"], "set": ["write"], "all": ["read,write"],
@@ -142,12 +141,9 @@ struct AccessTests {
         }
     }
 
-    @Test(arguments: Deployment.allCases)
-    func `a request without a token is refused before its body`(
-        deployment: Deployment
-    ) async throws {
+    @Test func `a request without a token is refused before its body`() async throws {
         let tokens = try Tokens(["ci": ["read,write"]])
-        try await deployment.serve(tokens.flags) { site in
+        try await Deployment.inProcess.serve(tokens.flags) { site in
             let client = try site.client()
             try client.send(
                 "PUT /v1/properties/a HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n"
@@ -157,7 +153,7 @@ struct AccessTests {
         }
     }
 
-    @Test(arguments: Deployment.allCases)
+    @Test(arguments: [Deployment.inProcess, .oneReplica])
     func `operations are their owner's, and run with its rights`(
         deployment: Deployment
     ) async throws {
@@ -208,13 +204,10 @@ struct AccessTests {
     }
 
     /// Before, what was charged to a token was given back to its address.
-    @Test(arguments: Deployment.allCases)
-    func `answers are charged to a token, and given back to it`(
-        deployment: Deployment
-    ) async throws {
+    @Test func `answers are charged to a token, and given back to it`() async throws {
         let tokens = try Tokens(["one": ["read,write", "export"], "two": ["read"]])
         let flags = ["--answer-bytes", "1MiB", "--open", "metrics"]
-        try await deployment.serve(tokens.flags + flags) { site in
+        try await Deployment.inProcess.serve(tokens.flags + flags) { site in
             let value = "\"" + String(repeating: "x", count: 100_000) + "\""
             let target = "/v1/properties/a"
             #expect(
@@ -237,10 +230,9 @@ struct AccessTests {
         }
     }
 
-    @Test(arguments: Deployment.allCases)
-    func `keys and observers of tokens are apart`(deployment: Deployment) async throws {
+    @Test func `keys and observers of tokens are apart`() async throws {
         let tokens = try Tokens(["one": ["read,write"], "two": ["read,write"]])
-        try await deployment.serve(tokens.flags) { site in
+        try await Deployment.inProcess.serve(tokens.flags) { site in
             for value in ["one", "two"] {
                 let headers = tokens.headers(value) + ["Idempotency-Key: k"]
                 let target = "/v1/properties/\(value)"
@@ -266,12 +258,9 @@ struct AccessTests {
         }
     }
 
-    @Test(arguments: Deployment.withoutClusters)
-    func `a session's cookie stands for its token, for pages of this service`(
-        deployment: Deployment
-    ) async throws {
+    @Test func `a session's cookie stands for its token, for pages of this service`() async throws {
         let tokens = try Tokens(["page": ["read"]])
-        try await deployment.serve(tokens.flags) { site in
+        try await Deployment.inProcess.serve(tokens.flags) { site in
             #expect(try site.ask("POST", "/v1/session").status == 401)
             let opened = try site.ask("POST", "/v1/session", headers: tokens.headers("page"))
             let field = opened.headers["set-cookie"] ?? ""
@@ -302,62 +291,6 @@ struct AccessTests {
             #expect(renewed.status == 401 && renewed.headers["set-cookie"] == nil)
             let closed = try site.ask("DELETE", "/v1/session")
             #expect(closed.headers["set-cookie"]?.contains("Max-Age=0") == true)
-        }
-    }
-
-    @Test func `a file that changes is read again, and a revoked token's waits end`() async throws {
-        try await offPool {
-            let tokens = try Tokens(["old": ["read,write"], "new": ["read"]])
-            let both = try String(contentsOfFile: tokens.path, encoding: .utf8)
-            let program = try Program(
-                ["serve", "--port", "0", "--start-revision", "0"] + tokens.flags
-            )
-            let site = Site(port: try program.awaitPort())
-            let watch = try EventStreamClient(
-                port: site.port,
-                "/v1/watch",
-                headers: tokens.headers("old")
-            )
-            let kept = try EventStreamClient(
-                port: site.port,
-                "/v1/watch?initial=true",
-                headers: tokens.headers("new")
-            )
-            let poll = try site.client()
-            try poll.send(
-                "GET /v1/properties/a?after=0&wait=60 HTTP/1.1\r\nHost: localhost\r\n"
-                    + "Authorization: Bearer \(tokens["old"])\r\n\r\n"
-            )
-            try site.awaitMetric("latchkey_watchers", 3, headers: tokens.headers("new"))
-            // A file that is not right, or not whole, changes nothing.
-            let line = both.split(separator: "\n").first { $0.hasPrefix("new ") } ?? ""
-            for text in ["new sha256:0 read\n", "", String(line)] {
-                try text.write(toFile: tokens.path, atomically: true, encoding: .utf8)
-                try program.awaitErrors(containing: "tokens not read")
-                let status = try site.ask("GET", "/v1/properties", headers: tokens.headers("old"))
-                    .status
-                #expect(status == 200)
-            }
-            try (line + "\n").write(toFile: tokens.path, atomically: true, encoding: .utf8)
-            program.signal(SIGHUP)
-            #expect(try watch.events { _ in false }.last?.type == "close")
-            let ended = try poll.answer()
-            #expect(ended.status == 401 && ended.problem == "unauthorized")
-            #expect(ended.headers["www-authenticate"] != nil)
-            #expect(
-                try site.ask("GET", "/v1/properties", headers: tokens.headers("old")).status == 401
-            )
-            #expect(
-                try site.ask("GET", "/v1/properties", headers: tokens.headers("new")).status == 200
-            )
-            #expect(try kept.next()?.type == "ready")
-            // Without a signal, too.
-            try both.write(toFile: tokens.path, atomically: true, encoding: .utf8)
-            try program.awaitErrors(containing: "now=2")
-            #expect(
-                try site.ask("GET", "/v1/properties", headers: tokens.headers("old")).status == 200
-            )
-            #expect(program.end() == 0)
         }
     }
 }

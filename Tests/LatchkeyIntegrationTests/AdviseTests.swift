@@ -38,7 +38,7 @@ struct AdviseTests {
         async throws
     {
         let flags = ["--metering", "full", "--shadow", "lock,adaptive", "--shadow-sample", "1/1"]
-        try await Deployment.program.serve(flags) { site in
+        try await Program.serve(flags) { site in
             try Self.withLoad(on: site) {
                 let url = "http://localhost:\(site.port)/"
                 var result = try Self.advise(url, "--seconds", "1s", "--json", "-")
@@ -67,7 +67,7 @@ struct AdviseTests {
     @Test func `an idle service is told from a busy one, in lines that fit the terminal`()
         async throws
     {
-        try await Deployment.program.serve { site in
+        try await Program.serve { site in
             let result = try Self.advise("127.0.0.1:\(site.port)", "--seconds=1")
             #expect(result.status == 0, "\(result.errors)")
             #expect(result.output.hasPrefix("There is too little traffic to tell: keep `lock`"))
@@ -77,7 +77,7 @@ struct AdviseTests {
 
     @Test func `it finds its service as other clients do, and shows no token`() async throws {
         let tokens = try Tokens(["a": ["read"]])
-        try await Deployment.program.serve(tokens.flags) { site in
+        try await Program.serve(tokens.flags) { site in
             func advise(_ token: String) throws -> (status: Int32, output: String, errors: String) {
                 try Program(
                     ["advise", "--seconds=1"],
@@ -100,7 +100,7 @@ struct AdviseTests {
 
     @Test(arguments: ["off", "counts"])
     func `a service that does not time waits is told to`(level: String) async throws {
-        try await Deployment.program.serve(["--metering", level]) { site in
+        try await Program.serve(["--metering", level]) { site in
             let result = try Self.advise("http://127.0.0.1:\(site.port)")
             #expect(result.status == 2)
             #expect(result.errors.contains("--metering sampled"))

@@ -1,98 +1,34 @@
-import Foundation
 import LatchkeyTestSupport
 import Testing
 
 /// Bad requests: each gets a clear error and changes nothing, and the service stays up.
-@Suite(.timeLimit(.minutes(3)), .serialized)
+@Suite(.timeLimit(.minutes(3)))
 struct BadInputTests {
-    /// Sends every case to a service with one property, `p`, of value 1 and revision 1.
-    private func refuses(
-        _ deployment: Deployment,
-        _ problem: String,
-        _ status: Int,
-        _ cases: [BadRequest]
-    ) async throws {
-        try await deployment.serve { site in
-            let client = try site.client()
-            _ = try client.request("PUT", "/v1/properties/p", body: [0x31])
-            for item in cases {
-                let answer = try client.request(
-                    item.method,
-                    item.target,
-                    headers: item.headers,
-                    body: item.body
-                )
-                #expect(answer.problem == problem, "\(item): \(answer.status) \(answer.text)")
-                #expect(answer.status == status)
-                #expect(try client.request("GET", "/problems/\(problem)").status == 200)
-            }
-            let property = try client.request("GET", "/v1/properties/p")
-            #expect(property.text == "1")
-            #expect(property.headers["etag"] == "\"1\"", "nothing was changed")
-            try site.isWell()
-        }
+    private static let property = "/v1/properties/p"
+    private static let form = "Content-Type: application/x-www-form-urlencoded"
+    private static let long = String(repeating: "a", count: 257)
+
+    private static func puts(_ bodies: [[UInt8]]) -> [BadRequest] {
+        bodies.map { BadRequest("PUT", property, body: $0) }
     }
 
-    @Test(arguments: Deployment.allCases)
-    func `a body that is no JSON is malformed`(deployment: Deployment) async throws {
-        let bodies: [[UInt8]] = [
-            Array("{".utf8), Array("nul".utf8), Array("1 2".utf8), [], Array("\"\u{1}\"".utf8),
-            [0x22, 0xFF, 0x22], [0x22, 0xC0, 0x80, 0x22], [0x00], Array("\u{FEFF}1".utf8),
-        ]
-        try await refuses(
-            deployment,
-            "malformed-json",
-            400,
-            bodies.map { BadRequest("PUT", "/v1/properties/p", body: $0) }
-                + [BadRequest("POST", "/v1/properties/p/increment", body: Array("{".utf8))]
-        )
-    }
-
-    @Test(arguments: Deployment.allCases)
-    func `a body that nests too deep is refused at the bound and above`(
-        deployment: Deployment
-    ) async throws {
-        let depths = [65, 10_000]
-        try await refuses(
-            deployment,
-            "too-deep",
-            400,
-            depths.map { depth in
-                let text =
-                    String(repeating: "[", count: depth) + String(repeating: "]", count: depth)
-                return BadRequest("PUT", "/v1/properties/p", body: Array(text.utf8))
-            }
-        )
-        try await deployment.serve { site in
-            let text = String(repeating: "[", count: 64) + String(repeating: "]", count: 64)
-            let answer = try site.ask("PUT", "/v1/properties/deep", text)
-            #expect(answer.status == 201)
-        }
-    }
-
-    @Test(arguments: Deployment.allCases)
-    func `an increment takes only an object with by`(deployment: Deployment) async throws {
-        let bodies = [
-            "1", "[]", "{}", "{\"by\":\"1\"}", "{\"by\":1.5}", "{\"by\":null}",
-            "{\"by\":1,\"x\":2}", "{\"by\":1,\"by\":1}", "{\"by\":1,\"\\u0062y\":2}",
-            "{\"by\":9223372036854775808}", "{\"BY\":1}",
-        ]
-        try await refuses(
-            deployment,
-            "invalid-body",
-            400,
-            bodies.map { BadRequest("POST", "/v1/properties/p/increment", body: Array($0.utf8)) }
-        )
-    }
-
-    @Test(arguments: Deployment.allCases)
-    func `names have bounds`(deployment: Deployment) async throws {
-        let long = String(repeating: "a", count: 257)
-        try await refuses(
-            deployment,
-            "invalid-name",
-            400,
-            ["%00", "a%0Ab", "%7F", "%C2%85", long].flatMap { name in
+    private static let refusals: [(problem: String, status: Int, requests: [BadRequest])] = [
+        (
+            "malformed-json", 400,
+            puts([
+                Array("{".utf8), Array("nul".utf8), Array("1 2".utf8), [], [0x22, 0xFF, 0x22], [0],
+            ]) + [BadRequest("POST", property + "/increment", body: Array("{".utf8))]
+        ),
+        (
+            "invalid-body", 400,
+            [
+                "1", "{}", "{\"by\":1.5}", "{\"by\":1,\"x\":2}", "{\"by\":1,\"by\":1}",
+                "{\"by\":9223372036854775808}",
+            ].map { BadRequest("POST", property + "/increment", body: Array($0.utf8)) }
+        ),
+        (
+            "invalid-name", 400,
+            ["%00", "%7F", "%C2%85", long].flatMap { name in
                 [
                     BadRequest("GET", "/v1/properties/\(name)"),
                     BadRequest("PUT", "/v1/properties/\(name)", body: [0x31]),
@@ -100,178 +36,157 @@ struct BadInputTests {
                     BadRequest("DELETE", "/v1/properties/\(name)"),
                 ]
             }
-        )
-        try await deployment.serve { site in
-            let name = String(repeating: "a", count: 256)
-            let answer = try site.ask("PUT", "/v1/properties/\(name)", "1")
-            #expect(answer.status == 201)
-        }
-    }
-
-    @Test(arguments: Deployment.allCases)
-    func `bad percent-encoding is refused`(deployment: Deployment) async throws {
-        try await refuses(
-            deployment,
-            "invalid-target",
-            400,
-            ["%", "%2", "%zz", "a%", "%FF", "%C3", "%ED%A0%80", "%C0%AF"].map {
-                BadRequest("PUT", "/v1/properties/\($0)", body: [0x31])
-            }
-        )
-    }
-
-    @Test(arguments: Deployment.allCases)
-    func `queries are strict`(deployment: Deployment) async throws {
-        let list = [
-            "?limit=0", "?limit=1001", "?limit=x", "?limit=", "?limit=1&limit=1", "?nope=1",
-            "?values=yes", "?after=%21", "?after=", "?prefix=%FF", "?prefix=%zz", "?&", "?=1",
-            "?prefix=" + String(repeating: "a", count: 257),
-        ].map { BadRequest("GET", "/v1/properties\($0)") }
-        let others = [
-            BadRequest("GET", "/v1/properties/p?x=1"),
-            BadRequest("PUT", "/v1/properties/p?ttl=0", body: [0x32]),
-            BadRequest("DELETE", "/v1/properties/p?x"),
-            BadRequest("POST", "/v1/properties/p/increment?by=2"),
-            BadRequest("GET", "/v1/strategies?x=1"), BadRequest("GET", "/metrics?x=1"),
-            BadRequest("GET", "/readyz?verbose=2"),
-        ]
-        try await refuses(deployment, "invalid-query", 400, list + others)
-    }
-
-    @Test(arguments: Deployment.allCases)
-    func `conditions are lists of tags`(deployment: Deployment) async throws {
-        let values = [
-            "", "x", "1", "\"1", "1\"", "\"1\"x", "w/\"1\"", "W/1", "*,\"1\"", "\"1\" \"2\"", ",",
-            "\"a b\"", "**",
-        ]
-        try await refuses(
-            deployment,
-            "invalid-condition",
-            400,
-            values.flatMap { value in
+        ),
+        (
+            "invalid-target", 400,
+            ["%", "%zz", "%FF"].map { BadRequest("PUT", "/v1/properties/\($0)", body: [0x31]) }
+                + [BadRequest("GET", "*")]
+        ),
+        (
+            "invalid-query", 400,
+            [
+                "?limit=0", "?limit=1001", "?limit=x", "?limit=1&limit=1", "?nope=1", "?values=yes",
+                "?after=%21", "?prefix=%FF", "?&", "?prefix=" + long, "/p?x=1",
+            ].map { BadRequest("GET", "/v1/properties\($0)") } + [
+                BadRequest("PUT", property + "?ttl=0", body: [0x32]),
+                BadRequest("DELETE", property + "?x"),
+                BadRequest("POST", property + "/increment?by=2"),
+                BadRequest("GET", "/v1/strategies?x=1"), BadRequest("GET", "/readyz?verbose=2"),
+            ]
+        ),
+        (
+            "invalid-condition", 400,
+            ["", "x", "\"1", "\"1\"x", "*,\"1\"", ","].flatMap { value in
                 [
-                    BadRequest(
-                        "PUT",
-                        "/v1/properties/p",
-                        headers: ["If-Match: \(value)"],
-                        body: [0x32]
-                    ),
-                    BadRequest("GET", "/v1/properties/p", headers: ["If-None-Match: \(value)"]),
+                    BadRequest("PUT", property, headers: ["If-Match: \(value)"], body: [0x32]),
+                    BadRequest("GET", property, headers: ["If-None-Match: \(value)"]),
                 ]
             }
-        )
-    }
-
-    @Test(arguments: Deployment.allCases)
-    func `media types other than JSON are refused`(deployment: Deployment) async throws {
-        let fields = [
-            "Content-Type: text/plain", "Content-Type: multipart/form-data; boundary=x",
-            "Content-Type: application/jsonx", "Content-Type: +json", "Content-Encoding: gzip",
-        ]
-        try await refuses(
-            deployment,
-            "unsupported-media-type",
-            415,
-            fields.map { BadRequest("PUT", "/v1/properties/p", headers: [$0], body: [0x32]) }
-                + fields.map {
-                    BadRequest(
-                        "POST",
-                        "/v1/properties/p/increment",
-                        headers: [$0],
-                        body: Array("{\"by\":1}".utf8)
-                    )
-                }
-        )
-        try await deployment.serve { site in
-            for type in [
-                "application/json", "Application/JSON; charset=utf-8", "application/ld+json",
-            ] {
-                let answer = try site.ask(
-                    "PUT",
-                    "/v1/properties/p",
-                    "1",
-                    headers: ["Content-Type: \(type)"]
-                )
-                #expect(answer.status == 201 || answer.status == 204)
-            }
-        }
-    }
-
-    @Test(arguments: Deployment.allCases)
-    func `methods and paths that are not there are named`(deployment: Deployment) async throws {
-        try await refuses(
-            deployment,
-            "method-not-allowed",
-            405,
+        ),
+        (
+            "unsupported-media-type", 415,
             [
-                BadRequest("POST", "/v1/properties/p"),
-                BadRequest("GET", "/v1/properties/p/increment"), BadRequest("BREW", "/healthz"),
-                BadRequest("PUT", "/v1/properties"), BadRequest("DELETE", "/metrics"),
-            ]
-        )
-        try await refuses(
-            deployment,
-            "no-route",
-            404,
+                "Content-Type: text/plain", "Content-Type: application/jsonx",
+                "Content-Encoding: gzip",
+            ].flatMap { field in
+                [
+                    BadRequest("PUT", property, headers: [field], body: [0x32]),
+                    BadRequest("PATCH", property, headers: [field], body: Array("{}".utf8)),
+                ]
+            } + [BadRequest("PUT", property, headers: [form, form], body: [0x32])]
+        ),
+        (
+            "method-not-allowed", 405,
             [
-                BadRequest("GET", "/v1"), BadRequest("GET", "/v1/properties/"),
-                BadRequest("GET", "/v1/properties/a/b"), BadRequest("GET", "//healthz"),
-                BadRequest("GET", "/healthz/"), BadRequest("GET", "/problems/nope"),
+                BadRequest("POST", property), BadRequest("GET", property + "/increment"),
+                BadRequest("BREW", "/healthz"), BadRequest("DELETE", "/metrics"),
             ]
-        )
-        try await deployment.serve { site in
-            let answer = try site.ask("POST", "/v1/properties/p")
-            #expect(answer.headers["allow"] == "GET, HEAD, PUT, PATCH, DELETE, OPTIONS")
-            let options = try site.ask("OPTIONS", "/v1/properties/p")
-            #expect(options.status == 204)
-            #expect(options.headers["allow"] == "GET, HEAD, PUT, PATCH, DELETE, OPTIONS")
-        }
-    }
+        ),
+        (
+            "no-route", 404,
+            ["/v1", "/v1/properties/", "/v1/properties/a/b", "//healthz", "/problems/nope"]
+                .map { BadRequest("GET", $0) }
+        ),
+        (
+            "partial-put", 400,
+            [BadRequest("PUT", property, headers: ["Content-Range: bytes 0-0/2"], body: [0x32])]
+        ),
+    ]
 
-    @Test(arguments: Deployment.allCases)
-    func `OPTIONS of everything has the methods of all paths`(deployment: Deployment) async throws {
-        try await deployment.serve { site in
-            let answer = try site.ask("OPTIONS", "*")
-            #expect(answer.status == 204, "\(answer.text)")
-            #expect(answer.headers["allow"] == "GET, HEAD, PUT, POST, PATCH, DELETE, OPTIONS")
-            #expect(try site.ask("GET", "*").problem == "invalid-target")
-        }
-    }
-
-    @Test(arguments: Deployment.allCases)
-    func `a part of a value is not put in its place`(deployment: Deployment) async throws {
-        try await refuses(
-            deployment,
-            "partial-put",
-            400,
-            ["bytes 0-0/2", "bytes 5-5/*", "x"].map { range in
-                BadRequest(
-                    "PUT",
-                    "/v1/properties/p",
-                    headers: ["Content-Range: \(range)"],
-                    body: [0x32]
-                )
-            }
-        )
-    }
-
-    @Test(arguments: Deployment.allCases)
-    func `numbers that cannot be counted stay`(deployment: Deployment) async throws {
-        try await deployment.serve { site in
+    @Test func `each has its problem, and nothing is changed`() async throws {
+        try await Deployment.inProcess.serve { site in
             let client = try site.client()
-            func put(_ value: String) throws {
-                _ = try client.request("PUT", "/v1/properties/n", body: Array(value.utf8))
+            _ = try client.request("PUT", Self.property, body: [0x31])
+            for (problem, status, requests) in Self.refusals {
+                for item in requests {
+                    let answer = try client.request(
+                        item.method,
+                        item.target,
+                        headers: item.headers,
+                        body: item.body
+                    )
+                    let isRefused = answer.problem == problem && answer.status == status
+                    #expect(isRefused, "\(item): \(answer.status) \(answer.text)")
+                }
+                #expect(try client.request("GET", "/problems/\(problem)").status == 200)
             }
+            let value = try client.request("GET", Self.property)
+            #expect(value.text == "1" && value.headers["etag"] == "\"1\"", "nothing was changed")
+            let post = try client.request("POST", Self.property)
+            #expect(post.headers["allow"] == "GET, HEAD, PUT, PATCH, DELETE, OPTIONS")
+            let slash = try client.request("GET", "/v1/properties/orders/a")
+            #expect(slash.text.contains("A / in a name is written %2F: /v1/properties/orders%2Fa"))
+            let all = try client.request("OPTIONS", "*")
+            #expect(all.headers["allow"] == "GET, HEAD, PUT, POST, PATCH, DELETE, OPTIONS")
+        }
+    }
+
+    @Test func `a body that nests too deep is refused at the bound and above`() async throws {
+        try await Deployment.inProcess.serve { site in
+            for (depth, status) in [(64, 201), (65, 400), (10_000, 400)] {
+                let text =
+                    String(repeating: "[", count: depth) + String(repeating: "]", count: depth)
+                let answer = try site.ask("PUT", "/v1/properties/\(depth)", text)
+                #expect(answer.status == status)
+                #expect(answer.problem == (status == 400 ? "too-deep" : nil))
+            }
+            let name = String(Self.long.dropLast())
+            #expect(try site.ask("PUT", "/v1/properties/\(name)", "1").status == 201)
+        }
+    }
+
+    private static let writes = [
+        ("PUT", property, "2", 204),
+        ("PATCH", property, #"{"a":1}"#, 200),
+        ("POST", "/v1/properties/n/increment", #"{"by":2}"#, 200),
+        ("POST", "/v1/transactions", #"{"then":[{"put":"p","value":2}]}"#, 200),
+        ("POST", "/v1/operations", #"{"steps":[{"put":"p","value":2}]}"#, 202),
+        ("POST", "/v1/import?partial=true", #"{"name":"p","value":2}"#, 200),
+    ]
+
+    @Test func `the type that curl gives to a body is taken as JSON, but not from a browser`()
+        async throws
+    {
+        try await Deployment.inProcess.serve { site in
+            _ = try site.ask("PUT", Self.property, "1")
+            for (method, target, body, _) in Self.writes {
+                for (field, problem) in [
+                    ("Origin: http://localhost", "unsupported-media-type"),
+                    ("Sec-Fetch-Site: none", "unsupported-media-type"),
+                    ("Sec-Fetch-Site: same-origin", "unsupported-media-type"),
+                    ("Origin: http://evil.example", "cross-site-request"),
+                    ("Sec-Fetch-Site: cross-site", "cross-site-request"),
+                ] {
+                    let refused = try site.ask(method, target, body, headers: [Self.form, field])
+                    #expect(refused.problem == problem, "\(target) \(field)")
+                }
+                guard !target.contains("import") else { continue }
+                let form = try site.ask(method, target, "a=1", headers: [Self.form])
+                #expect(form.problem == "unsupported-media-type", "\(target)")
+                #expect(form.text.contains("--json in place of -d"))
+            }
+            #expect(try site.ask("GET", Self.property).headers["etag"] == "\"1\"")
+            for (method, target, body, status) in Self.writes {
+                let taken = try site.ask(method, target, body, headers: [Self.form])
+                #expect(taken.status == status, "\(method) \(target): \(taken.text)")
+            }
+            for type in ["Application/JSON; charset=utf-8", "application/ld+json"] {
+                let fields = ["Content-Type: \(type)"]
+                #expect(try site.ask("PUT", Self.property, "1", headers: fields).status == 204)
+            }
+        }
+    }
+
+    @Test func `numbers that cannot be counted stay`() async throws {
+        try await Deployment.inProcess.serve { site in
+            let name = "/v1/properties/n"
             for value in ["\"1\"", "1.0", "1e3", "null", "[1]", "9223372036854775808"] {
-                try put(value)
-                let answer = try client.request("POST", "/v1/properties/n/increment")
-                #expect(answer.problem == "not-an-integer")
-                #expect(try client.request("GET", "/v1/properties/n").text == value)
+                _ = try site.ask("PUT", name, value)
+                #expect(try site.ask("POST", name + "/increment").problem == "not-an-integer")
+                #expect(try site.ask("GET", name).text == value)
             }
-            try put("9223372036854775807")
-            let answer = try client.request("POST", "/v1/properties/n/increment")
-            #expect(answer.problem == "overflow")
-            #expect(answer.status == 409)
+            _ = try site.ask("PUT", name, "9223372036854775807")
+            #expect(try site.ask("POST", name + "/increment").problem == "overflow")
         }
     }
 }

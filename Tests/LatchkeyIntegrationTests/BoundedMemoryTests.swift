@@ -7,13 +7,10 @@ import Testing
 /// The bounds of the store over HTTP, and the metrics that tell how full it is.
 @Suite(.timeLimit(.minutes(3)), .serialized)
 struct BoundedMemoryTests {
-    @Test(arguments: [StrategyKind.lock, .snapshot, .serialQueueAsync, .actor])
-    func `the metrics are what the list adds up to`(kind: StrategyKind) async throws {
-        let flags = [
-            "--strategy", kind.rawValue, "--eviction", "lru", "--max-properties", "9",
-            "--max-bytes", "200",
-        ]
-        try await Deployment.inProcess.serve(flags) { site in
+    @Test(arguments: Deployment.strategies)
+    func `the metrics are what the list adds up to`(deployment: Deployment) async throws {
+        let flags = ["--eviction", "lru", "--max-properties", "9", "--max-bytes", "200"]
+        try await deployment.serve(flags) { site in
             let seed: UInt64 = 3
             var random = SeededRandom(seed: seed)
             let client = try site.client()
@@ -44,46 +41,6 @@ struct BoundedMemoryTests {
             let changes = try client.request("GET", "/v1/changes?limit=1000").text
             #expect(evictions > 0)
             #expect(changes.split(separator: #""reason":"evicted""#).count - 1 == evictions)
-        }
-    }
-
-    @Test func `memory that was freed goes back to the system`() async throws {
-        let valueByteCount = 4000
-        let count = 25_600
-        let flags = ["--history", "1", "--max-body-bytes", "4194304"]
-        try await Deployment.program.serve(flags) { site in
-            let client = try site.client()
-            func resident() throws -> Int {
-                let metrics = try client.request("GET", "/metrics").text
-                let name = "process_resident_memory_bytes "
-                let line = metrics.split(separator: "\n").first { $0.hasPrefix(name) }
-                return Int(try #require(line.flatMap { Double($0.dropFirst(name.count)) }))
-            }
-            let value = "\"" + String(repeating: "x", count: valueByteCount) + "\""
-            for first in stride(from: 0, to: count, by: 512) {
-                let lines = (first..<first + 512).map { #"{"name":"\#($0)","value":\#(value)}"# }
-                let answer = try client.request(
-                    "POST",
-                    "/v1/import?partial=true",
-                    headers: ["Content-Type: application/x-ndjson"],
-                    body: Array((lines.joined(separator: "\n") + "\n").utf8)
-                )
-                #expect(answer.status == 200)
-            }
-            let full = try resident()
-            #expect(full > count * valueByteCount)
-            for first in stride(from: 0, to: count, by: 128) {
-                let steps = (first..<first + 128).map { #"{"delete":"\#($0)"}"# }
-                let body = #"{"then":[\#(steps.joined(separator: ","))]}"#
-                let answer = try client.request(
-                    "POST",
-                    "/v1/transactions",
-                    headers: ["Content-Type: application/json"],
-                    body: Array(body.utf8)
-                )
-                #expect(answer.status == 200)
-            }
-            try eventually("half of the memory is given back") { try resident() <= full / 2 }
         }
     }
 

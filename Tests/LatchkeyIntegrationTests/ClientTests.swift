@@ -257,8 +257,9 @@ struct ClientTests {
             let put = { (value: String) in
                 try Program(["put", "a", value], environment: environment).finish().status
             }
-            // The watch may begin later than the first writes.
-            while watch.isSilent(milliseconds: 100) { #expect(try put("1") == 0) }
+            try Site(port: port).awaitMetric("latchkey_watchers", 1)
+            #expect(try put("1") == 0)
+            try watch.awaitOutput(#"{"event":"put""#)
             #expect(first.end() == 0)
             let second = try Program(["serve", "--port", "\(port)"])
             _ = try second.awaitPort()

@@ -55,7 +55,7 @@ final class ClusterInProcess: Sendable {
         // The test has tokens of its own, and counts them.
         var headers: [String] = []
         if !tokenFile.isEmpty {
-            let token = try TokenLine.make("same", ["read", "export"])
+            let token = Tokens.make("same", ["read", "export"])
             let file = try FileHandle(forWritingTo: URL(fileURLWithPath: tokenFile))
             try file.seekToEnd()
             try file.write(contentsOf: Data("\(token.line)\n".utf8))

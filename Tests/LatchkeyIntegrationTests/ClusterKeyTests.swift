@@ -151,50 +151,6 @@ struct ClusterKeyTests {
         }
     }
 
-    @Test func `repeats at three replicas at once are made once`() async throws {
-        try await offPool {
-            let cluster = try ReplicaSet()
-            let answers = Synchronized<[Int: [String]], LockStrategy>([:])
-            let sites = cluster.sites
-            let ended = TestThread.run(3) { replica in
-                guard let client = try? sites[replica].client() else { return }
-                for number in 0..<50 {
-                    let answer = try? client.request(
-                        "POST",
-                        "/v1/properties/n/increment",
-                        headers: ["Idempotency-Key: k\(number)"]
-                    )
-                    let text = answer.map { "\($0.status) \($0.text) \($0.headers["etag"] ?? "")" }
-                    answers.write { $0[number, default: []].append(text ?? "none") }
-                }
-            }
-            #expect(ended)
-            let all = answers.read { $0 }
-            #expect(all.values.allSatisfy { $0.count == 3 && Set($0).count == 1 }, "\(all)")
-            #expect(Set(all.values.joined()).count == 50)
-            try cluster.awaitSame()
-            for site in cluster.sites {
-                #expect(try site.ask("GET", "/v1/properties/n").text == "50")
-            }
-        }
-    }
-
-    @Test func `another request with the key is refused, and does not take the key`() async throws {
-        try await offPool {
-            let cluster = try ReplicaSet()
-            let put = Keyed(key: "k", method: "PUT", target: "/v1/properties/a", body: "1")
-            let first = try put.ask(cluster.sites[0])
-            #expect(first.status == 201)
-            for _ in 0..<2 {
-                let other = try put.ask(cluster.sites[1], body: "2")
-                #expect(other.status == 422 && other.problem == "idempotency-key-reused")
-            }
-            let again = try put.ask(cluster.sites[1])
-            #expect(Shown(again) == Shown(first))
-            #expect(try cluster.sites[1].ask("GET", "/v1/properties/a").text == "1")
-        }
-    }
-
     @Test func `a transaction that waits is kept when it is made, and not before`() async throws {
         try await offPool {
             let cluster = try ReplicaSet()
@@ -219,32 +175,6 @@ struct ClusterKeyTests {
             #expect(both.count { $0.headers["idempotency-replayed"] == "true" } == 1)
             try cluster.awaitSame()
             #expect(try sites[2].ask("GET", "/v1/count?prefix=q/").text.contains("\"count\":1"))
-        }
-    }
-
-    @Test func `at the bound all replicas refuse a new key, and stay the same`() async throws {
-        try await offPool {
-            let cluster = try ReplicaSet(
-                flags: [
-                    "--max-idempotency-keys", "4", "--idempotency-seconds", "3", "--client-share",
-                    "1/1",
-                ]
-            )
-            func add(_ key: String, _ replica: Int) throws -> HTTPAnswer {
-                try Keyed(key: key, method: "POST", target: "/v1/properties/n/increment")
-                    .ask(cluster.sites[replica])
-            }
-            for number in 0..<4 { #expect(try add("k\(number)", number % 3).status == 200) }
-            for replica in 0..<3 {
-                let answer = try add("new", replica)
-                #expect(answer.status == 503 && answer.problem == "too-many-idempotency-keys")
-                #expect(try add("k1", replica).text == "2")
-            }
-            try eventually("the keys are over") {
-                try add("new", 1).status == 200
-            }
-            #expect(try add("new", 2).text == "5")
-            try cluster.awaitSame()
         }
     }
 }

@@ -188,32 +188,6 @@ struct CommandLineTests {
         #expect(error.split(separator: "\n").allSatisfy { $0.count <= width })
     }
 
-    @Test func `values have units`() throws {
-        func serve(_ flag: String) throws -> ServiceConfiguration {
-            try ServeCommand.configuration([flag]) { _ in nil }
-        }
-        for (text, seconds) in [("90", 90), ("90s", 90), ("2m", 120), ("1.5m", 90), ("1h", 3600)] {
-            #expect(try serve("--drain-seconds=\(text)").drainTime == .seconds(seconds))
-        }
-        let bodyBytes = ServiceConfiguration.settings.first { $0.name == "max-body-bytes" }
-        let sizes = [
-            ("4096", 4096), ("4096B", 4096), ("4KiB", 4096), ("1.5KiB", 1536), ("2kB", 2000),
-            ("1MiB", 1 << 20), ("1GB", 1_000_000_000),
-        ]
-        for (text, count) in sizes {
-            let configuration = try serve("--max-body-bytes=\(text)")
-            #expect(bodyBytes?.text(in: configuration) == "\(count)")
-        }
-        for flag in [
-            "--drain-seconds=0.5s", "--drain-seconds=500ms", "--drain-seconds=90.0",
-            "--drain-seconds=2d", "--drain-seconds=s", "--drain-seconds=2h30m",
-            "--drain-seconds=25h", "--max-body-bytes=1.0001KiB", "--max-body-bytes=2GiB",
-            "--max-body-bytes=1kib", "--port=8kB", "--port=80s", "--max-body-bytes=99999999999TiB",
-        ] {
-            #expect(throws: UsageError.self, "\(flag)") { try serve(flag) }
-        }
-    }
-
     @Test(arguments: [
         ["--version"], ["--help"], ["serve", "--help"], ["strategies"],
         ["strategies", "--format", "json"],
@@ -237,16 +211,6 @@ struct CommandLineTests {
         )
         #expect(closed.status == 0)
         #expect(closed.errors.isEmpty, "\(closed.errors)")
-    }
-
-    @Test(arguments: [
-        ("threds", "threads"), ("thraeds", "threads"), ("THREADS", "threads"), ("key", "keys"),
-        ("read_ratio", "read-ratio"), ("stripe", "stripes"), ("nonsense", nil), ("x", nil),
-        ("", nil),
-    ])
-    func `a name is suggested if it is near`(text: String, name: String?) {
-        let names = ["threads", "keys", "read-ratio", "stripes", "repeats"]
-        #expect(Suggestion.nearest(to: text, among: names) == name)
     }
 
     @Test func `version and strategies are printed`() async throws {
@@ -294,12 +258,11 @@ struct CommandLineTests {
         #expect(result.errors.contains("cannot start"))
     }
 
-    @Test(arguments: [SIGTERM, SIGINT], [[], ["--thread-per-connection"]])
+    @Test(arguments: [SIGTERM, SIGINT])
     func `a signal drains: what is in flight finishes, and nothing new is taken`(
-        signal: Int32,
-        flags: [String]
+        signal: Int32
     ) async throws {
-        let program = try Program(["serve", "--port", "0"] + flags)
+        let program = try Program(["serve", "--port", "0"])
         try await offPool {
             let port = try program.awaitPort()
             let client = try HTTPClient(port: port)
@@ -348,6 +311,50 @@ struct CommandLineTests {
             #expect(try client.answer().status == 100)
             let status = program.end()
             #expect(status == 0)
+        }
+    }
+
+    @Test func `the program says which admin port it has, and refuses one that is taken`()
+        async throws
+    {
+        try await offPool {
+            let program = try Program(["serve", "--port", "0", "--admin-port", "0"])
+            try program.awaitErrors(containing: "serving admin port=")
+            let port = try program.awaitPort()
+            let ended = try Program(["serve", "--port", "0", "--admin-port", "\(port)"]).finish()
+            #expect(ended.status == 1 && ended.errors.contains("cannot be listened on"))
+            #expect(program.end() == 0)
+        }
+    }
+
+    @Test func `the manual is printed page by page, or written`() async throws {
+        let folder = try TemporaryFolder()
+        let written = try await Program.result(of: ["manual", "--folder", folder.path])
+        #expect(written.status == 0)
+        #expect(written.output.isEmpty)
+        for page in ManualCommand.pages {
+            let file = folder.path + "/" + page.fileName
+            let text = try String(contentsOfFile: file, encoding: .utf8)
+            let name = page.name.split(separator: "-", maxSplits: 1).dropFirst().map(String.init)
+            #expect(try await Program.result(of: ["manual"] + name).output == text)
+        }
+        let nowhere = folder.path + "/none"
+        #expect(try await Program.result(of: ["manual", "--folder", nowhere]).status == 2)
+        let wrong = try await Program.result(of: ["manual", "srve"])
+        #expect(wrong.errors.contains("Did you mean 'serve'?"))
+    }
+
+    @Test func `completion is printed for three shells`() async throws {
+        let completion = Completion(program: "latchkey", commands: Latchkey.commands)
+        for shell in Completion.Shell.allCases {
+            let result = try await Program.result(of: ["completion", shell.rawValue])
+            #expect(result.status == 0)
+            #expect(result.output == completion.script(shell))
+        }
+        for arguments in [[], ["tcsh"]] {
+            let result = try await Program.result(of: ["completion"] + arguments)
+            #expect(result.status == 2)
+            #expect(result.errors.contains("needs a shell: bash, zsh or fish."))
         }
     }
 }

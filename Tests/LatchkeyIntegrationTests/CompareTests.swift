@@ -84,58 +84,6 @@ struct CompareTests {
         )
     }
 
-    private func settings(_ arguments: [String]) throws -> ComparisonSettings {
-        let values = try FlagValues(
-            CompareFlags.all,
-            command: "latchkey compare",
-            arguments: arguments
-        ) {
-            _ in nil
-        }
-        return try CompareFlags.settings(values)
-    }
-
-    @Test func `a range of threads is written out by doubling`() throws {
-        for (text, counts) in [("1..8", [1, 2, 4, 8]), ("1..6", [1, 2, 4, 6]), ("3", [3])] {
-            #expect(try settings(["--threads", text]).threads == counts)
-        }
-    }
-
-    @Test func `without flags the settings are the defaults, and a preset changes some of them`()
-        throws
-    {
-        #expect(try settings([]) == ComparisonSettings())
-        let cache = try settings(["--preset", "cache", "--stripes", "4", "--duration", "20ms"])
-        #expect(cache.preset == .cache && cache.skews == [.zipf(exponent: 0.99)])
-        #expect(cache.stripes == [4] && cache.durationSeconds == 0.02)
-        let http = try settings(["--transport", "http", "--preset", "cache"])
-        #expect(http.threads == [4, 32] && http.durationSeconds == 1)
-        #expect(http.sectionNanoseconds == [0] && http.keys == [1024])
-    }
-
-    @Test func `the command line in a report makes the same settings`() throws {
-        var memory = ComparisonSettings()
-        memory.strategies = [.lock, .serialQueueAsync]
-        (memory.threads, memory.readRatios) = ([1, 3], [0, 0.25, 1])
-        memory.sectionNanoseconds = [0, 1_000]
-        memory.outside = [OutsideWork(nanoseconds: 7, scalesWithThreads: true)]
-        (memory.keys, memory.skews) = ([1, 64], [.uniform, .zipf(exponent: 0.99)])
-        memory.stripes = [2, 16]
-        memory.arrival = .open(operationsPerSecond: 20_000)
-        (memory.durationSeconds, memory.repeats, memory.seed) = (0.25, 7, 99)
-        memory.isForced = true
-        var http = ComparisonSettings()
-        http.transport = .http
-        http.useHTTPDefaults()
-        http.threadModes = [.threadPerConnection]
-        for expected in [ComparisonSettings(), memory, http] {
-            let line = expected.commandLine
-            #expect(line.hasPrefix("latchkey compare --transport "))
-            let arguments = line.split(separator: " ").dropFirst(2).map(String.init)
-            #expect(try settings(arguments) == expected, "\(line)")
-        }
-    }
-
     @Test func `a run prints its table and writes its files, which can be read again`() async throws
     {
         let folder = try TemporaryFolder()
@@ -388,5 +336,32 @@ struct CompareTests {
         }
         #expect(result.status == 0)
         #expect(!result.output.contains("Interrupted"))
+    }
+
+    @Test(arguments: ["json", "csv", "html"])
+    func `a report named - is standard output, and the table is on standard error`(
+        format: String
+    ) async throws {
+        let result = try await run(CompareTests.least + ["--\(format)", "-"])
+        #expect(result.status == 0)
+        #expect(result.errors.contains("\nstrategy "))
+        #expect(!result.output.contains("\nstrategy "))
+        let starts = ["json": "{\n", "csv": "strategy,", "html": "<!doctype html>"]
+        #expect(result.output.lowercased().hasPrefix(starts[format] ?? "?"), "\(result.output)")
+        #expect(result.output.utf8.last == UInt8(ascii: "\n"))
+        let twice = try await run(CompareTests.least + ["--json", "-", "--csv", "-"])
+        #expect(twice.status == 2)
+        #expect(twice.errors.hasPrefix("latchkey: --json and --csv name the same file.\n"))
+    }
+
+    @Test func `a run of more than five minutes says how long it takes`() async throws {
+        let program = try Program([
+            "compare", "--strategies", "lock", "--threads", "1", "--repeats", "1000", "--force",
+        ])
+        let status = try await offPool {
+            try program.awaitErrors(containing: "latchkey: the run takes about 6 min")
+            return program.end()
+        }
+        #expect(status == 130)
     }
 }

@@ -50,21 +50,6 @@ struct CompareVerdictTests {
     }
 
     /// In a process of its own, whose threads for tasks no other test takes.
-    @Test func `an actor keeps what is written, by keys and stripes`() async throws {
-        let folder = try TemporaryFolder()
-        let path = folder.path + "/a.json"
-        let result = try await run([
-            "compare", "--strategies", "actor", "--threads", "2", "--keys", "64", "--stripes",
-            "1,4", "--duration", "50ms", "--repeats", "1", "--force", "--json", path,
-        ])
-        #expect(result.status == 0, "\(result.errors)")
-        let report = try ComparisonReport(file: path)
-        #expect(report.cases.map(\.strategy) == ["actor", "actor"])
-        #expect(report.cases.allSatisfy { $0.repeats[0].operations > 0 })
-        #expect(report.verdicts.count == 4)
-        #expect(report.verdicts.allSatisfy { $0.outcome == .passed }, "\(report.verdicts)")
-    }
-
     @Test func `a run on a busy machine waits, says for whom, and can be interrupted`() async throws
     {
         let busy = Process()

@@ -119,19 +119,6 @@ struct CompletionTests {
         #expect(completion.script(.fish).contains(#"-a c -d 'it\'s'"#))
     }
 
-    @Test func `the command prints the script of a shell, and knows no other shell`() async throws {
-        for shell in Completion.Shell.allCases {
-            let result = try await Program.result(of: ["completion", shell.rawValue])
-            #expect(result.status == 0)
-            #expect(result.output == Self.completion.script(shell))
-        }
-        for arguments in [[], ["tcsh"]] {
-            let result = try await Program.result(of: ["completion"] + arguments)
-            #expect(result.status == 2)
-            #expect(result.errors.contains("needs a shell: bash, zsh or fish."))
-        }
-    }
-
     private func check(_ lines: [Line]) async throws {
         let offers = try await offPool {
             try Self.offers(of: Self.completion.script(.bash), lines.map(\.words))

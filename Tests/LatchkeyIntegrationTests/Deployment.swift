@@ -6,38 +6,40 @@ import Testing
 
 @testable import latchkey
 
-/// The ways to run the service under test: each test body runs in all, with the same flags.
-enum Deployment: String, CaseIterable, CustomTestStringConvertible, Sendable {
-    case inProcess = "in this process"
-    case program = "as the program"
-    case encrypted = "over TLS"
-    case oneReplica = "on a cluster of one replica"
-    case threeReplicas = "on a cluster of three replicas"
+/// How a service runs in this process: a test of what clients see runs in all of these ways.
+///
+/// What a client sees depends on how a strategy answers, not on its name: in place, later on
+/// another thread, in a task, or with reads beside writes. The laws show that all strategies keep
+/// the same promises; in the deep form of the tests, histories of a service with each of them do.
+enum Deployment: String, CustomTestStringConvertible, Sendable {
+    case inProcess = "lock"
+    case serialQueueAsync = "serial-queue-async"
+    case actor
+    case snapshot
+    case data = "lock, with data on disk"
+    case oneReplica = "a cluster of one replica"
+    case threeReplicas = "a cluster of three replicas"
+    /// Only for what is different over TLS.
+    case encrypted = "lock, over TLS"
 
-    /// For tests of connections, hosts, origins and rates, which are decided before the store is
-    /// asked: a replica has the same parts for that.
-    static let withoutClusters = [inProcess, program, encrypted]
+    /// Without the one over TLS.
+    static let allCases = [
+        inProcess, serialQueueAsync, actor, snapshot, data, oneReplica, threeReplicas,
+    ]
 
-    /// For tests with arguments of their own.
-    static let inThisProcess = [inProcess] + clusters
-
-    private static let clusters = [oneReplica, threeReplicas]
-
-    /// Each strategy, but for clusters some of each kind: a replica executes one change after the
-    /// other under any of them.
-    static let withStrategies =
-        withoutClusters.flatMap { way in StrategyKind.allCases.map { (way, $0) } }
-        + clusters.flatMap { way in
-            [StrategyKind.lock, .snapshot, .barrierQueueAsync, .actor].map { (way, $0) }
-        }
+    /// Those in which reads and changes are made as the strategy says, and not as a log says.
+    static let strategies = [inProcess, serialQueueAsync, actor, snapshot]
 
     var testDescription: String { rawValue }
 
-    /// How often a service reads each stripe at its start: once, if it keeps data.
-    var stripeReadCount: Int { Self.clusters.contains(self) ? 1 : 0 }
+    /// The name of the strategy that serves.
+    var strategy: String { Self.strategies.contains(self) ? rawValue : "lock" }
 
-    /// Whether changes are made by the threads of a pool, instead of those of the connections.
-    var executesOnPool: Bool { Self.clusters.contains(self) }
+    /// How often a service reads each stripe at its start.
+    var stripeReadCount: Int { isReplica || self == .data ? 1 : 0 }
+
+    /// Whether changes are made in the order of a log.
+    var isReplica: Bool { self == .oneReplica || self == .threeReplicas }
 
     /// Whether answers can be written past the HTTP library.
     var writesPastLibrary: Bool { self != .encrypted }
@@ -47,40 +49,43 @@ enum Deployment: String, CaseIterable, CustomTestStringConvertible, Sendable {
         _ flags: [String] = [],
         _ body: @escaping @Sendable (Site) throws -> Void
     ) async throws {
-        // Tests name revisions.
-        let first = flags.contains("--start-revision") ? [] : ["--start-revision", "0"]
-        let common = ["--port", "0", "--log-level", "error", "--drain-seconds", "5"]
-        let flags = common + first + flags
-        switch self {
-        case .inProcess:
-            try await serveInProcess(flags, body)
-        case .encrypted:
-            let folder = try TemporaryFolder()
-            try await serveInProcess(flags + folder.tlsFlags(TestCertificate()), body)
-        case .oneReplica:
-            try await serveOnCluster(of: 1, flags, body)
-        case .threeReplicas:
-            try await serveOnCluster(of: 3, flags, body)
-        case .program:
-            let program = try Program(["serve"] + flags)
-            let outcome = await catching { try body(Site(port: program.awaitPort())) }
-            let status = try await offPool { program.end() }
-            try outcome.get()
-            #expect(status == 0)
+        guard isReplica else {
+            return try await run(flags) { site, _ in try body(site) }
         }
+        try await serveOnCluster(of: self == .oneReplica ? 1 : 3, common(flags) + flags, body)
     }
 
-    private func serveInProcess(
-        _ flags: [String],
-        _ body: @escaping @Sendable (Site) throws -> Void
+    /// As `serve` without a cluster, for a body that has the service end, or read its files again.
+    func run(
+        _ flags: [String] = [],
+        cutsOff cutOff: (requests: Int, answers: Int) = (0, 0),
+        _ body: @escaping @Sendable (Site, Running) throws -> Void
     ) async throws {
-        let service = try RunningService(ServeCommand.configuration(flags))
+        let folder = try TemporaryFolder()
+        var all = common(flags) + flags
+        if self == .data { all += ["--data", folder.path + "/data"] }
+        if self == .encrypted { all += try folder.tlsFlags(TestCertificate()) }
+        let service = try RunningService(ServeCommand.configuration(all))
         EncryptedPorts.set(service.port, isEncrypted: self == .encrypted)
-        let outcome = await catching { try body(Site(port: service.port)) }
+        let running = Running(service)
+        let outcome = await catching { try body(Site(port: service.port), running) }
         EncryptedPorts.set(service.port, isEncrypted: false)
-        let drained = try await offPool { service.drain() }
+        let drained = try await offPool { running.end() }
         try outcome.get()
-        #expect(drained == Drained(requestCount: 0, answerCount: 0, isWritten: true))
+        let (requests, answers) = cutOff
+        #expect(
+            drained == Drained(requestCount: requests, answerCount: answers, isWritten: true)
+        )
+        withExtendedLifetime(folder) {}
+    }
+
+    /// What a test can say otherwise: tests name revisions, and a drain has its time.
+    private func common(_ flags: [String]) -> [String] {
+        let pairs = [
+            ("--start-revision", "0"), ("--drain-seconds", "5"), ("--strategy", strategy),
+        ]
+        return ["--port", "0", "--log-level", "error"]
+            + pairs.filter { !flags.contains($0.0) }.flatMap { [$0.0, $0.1] }
     }
 
     /// The first replica is the service under test, and in the end all have the same state.
@@ -110,59 +115,39 @@ enum Deployment: String, CaseIterable, CustomTestStringConvertible, Sendable {
     }
 }
 
-extension TemporaryFolder {
-    /// Writes a certificate and its key, and returns the flags that name the files.
-    func tlsFlags(_ certificate: TestCertificate) throws -> [String] {
-        try write(certificate)
-        return ["--tls-certificate", path + "/certificate.pem", "--tls-key", path + "/key.pem"]
+/// A service in this process, which ends when its test says so.
+///
+/// **Design.** The lock guards the thread that drains, and what the drain has cut off.
+final class Running: Sendable {
+    let service: RunningService
+    private let ending = Guarded<TestThread?>(nil)
+    private let drained = Guarded<Drained?>(nil)
+
+    init(_ service: RunningService) {
+        self.service = service
     }
 
-    func write(_ certificate: TestCertificate) throws {
-        try write("certificate.pem", certificate.certificate)
-        try write("key.pem", certificate.key)
-    }
-
-    func write(_ name: String, _ text: String) throws {
-        try Data(text.utf8).write(to: URL(fileURLWithPath: "\(path)/\(name)"))
-    }
-}
-
-/// A running service, and short ways to send it requests.
-struct Site: Sendable {
-    let port: UInt16
-
-    /// Connects from 127.0.0.N.
-    func client(from number: UInt8 = 1) throws -> HTTPClient {
-        try HTTPClient(port: port, from: number)
-    }
-
-    /// One request on a connection of its own, from 127.0.0.N.
-    func ask(
-        _ method: String,
-        _ target: String,
-        _ body: String? = nil,
-        headers: [String] = [],
-        from number: UInt8 = 1
-    ) throws -> HTTPAnswer {
-        try client(from: number)
-            .request(method, target, headers: headers, body: body.map { Array($0.utf8) })
-    }
-
-    /// Waits until a metric without labels has a value; asks from 127.0.0.N.
-    func awaitMetric(
-        _ metric: String,
-        _ value: Int,
-        headers: [String] = [],
-        from number: UInt8 = 1
-    ) throws {
-        try eventually("\(metric) is \(value)") {
-            try ask("GET", "/metrics", headers: headers, from: number).text
-                .contains("\n\(metric) \(value)\n")
+    /// Begins the end, if it has not begun.
+    func drain() {
+        ending.write { ending in
+            ending =
+                ending
+                ?? TestThread { [self] in
+                    let found = service.drain()
+                    drained.write { $0 = found }
+                }
         }
     }
 
-    /// Checks that the service is up, whatever was done to it before.
-    func isWell() throws {
-        #expect(try ask("GET", "/healthz").text == #"{"status":"ok"}"#)
+    /// Waits for the end.
+    func end() -> Drained? {
+        drain()
+        guard ending.read({ $0 })?.join() == true else { return nil }
+        return drained.read { $0 }
+    }
+
+    /// Has the service read the files of its tokens again.
+    func reload() {
+        service.reload(onlyIfChanged: false, Log(format: .text, level: .error))
     }
 }

@@ -8,20 +8,14 @@ import Testing
 /// A service that keeps its data, killed and started again: the real process and real files.
 @Suite(.timeLimit(.minutes(5)), .serialized)
 struct DurabilityTests {
-    static let kinds: [StrategyKind] = [.lock, .barrierQueueAsync, .snapshot, .actor]
-    static let modes = [["--http-threads", "2"], ["--thread-per-connection"]]
-
     /// A service on a folder.
     private static func start(
         _ folder: TemporaryFolder,
-        _ kind: StrategyKind = .lock,
         _ flags: [String] = []
     ) throws -> (program: Program, site: Site) {
         let program = try Program(
-            [
-                "serve", "--port", "0", "--log-level", "warning", "--data", folder.path + "/data",
-                "--strategy", kind.rawValue,
-            ] + flags
+            ["serve", "--port", "0", "--log-level", "warning", "--data", folder.path + "/data"]
+                + flags
         )
         return (program, Site(port: try program.awaitPort()))
     }
@@ -37,40 +31,10 @@ struct DurabilityTests {
         _ = program.wait()
     }
 
-    @Test func `a time to live that began anew outlives kill -9`() async throws {
+    @Test func `what was acknowledged is there after kill -9`() async throws {
         try await offPool {
             let folder = try TemporaryFolder()
-            let flags = ["serve", "--port", "0", "--data", folder.path + "/data"]
-            let program = try Program(flags)
-            let site = Site(port: try program.awaitPort())
-            let tag = try site.ask("PUT", "/v1/properties/a?ttl=60", "1").headers["etag"]
-            #expect(try site.ask("POST", "/v1/properties/a/touch?ttl=6000").status == 204)
-            #expect(try site.ask("PUT", "/v1/properties/b", "1").headers["etag"] == #""3""#)
-            Self.kill(program)
-            let again = try Program(flags)
-            let second = Site(port: try again.awaitPort())
-            let answer = try second.ask("GET", "/v1/properties/a")
-            #expect(answer.headers["etag"] == tag)
-            #expect(Double(answer.headers["latchkey-ttl"] ?? "") ?? 0 > 5000)
-            let put = try second.ask(
-                "PUT",
-                "/v1/properties/a",
-                "2",
-                headers: ["If-Match: \(tag ?? "")"]
-            )
-            #expect(put.headers["etag"] == #""4""#)
-            #expect(again.end() == 0)
-        }
-    }
-
-    @Test(arguments: kinds, modes)
-    func `what was acknowledged is there after kill -9`(
-        kind: StrategyKind,
-        mode: [String]
-    ) async throws {
-        try await offPool {
-            let folder = try TemporaryFolder()
-            var (program, site) = try Self.start(folder, kind, mode)
+            var (program, site) = try Self.start(folder)
             #expect(try site.ask("PUT", "/v1/properties/a", "[1, 2]").status == 201)
             #expect(try site.ask("PUT", "/v1/properties/a", "[3]").headers["etag"] == "\"2\"")
             #expect(try site.ask("PUT", "/v1/properties/gone", "1").status == 201)
@@ -83,7 +47,7 @@ struct DurabilityTests {
             let seen = try (0..<2).map { _ in try #require(try watched.next()) }
             Self.kill(program)
 
-            (program, site) = try Self.start(folder, kind, mode)
+            (program, site) = try Self.start(folder)
             #expect(try Self.export(site) == before)
             let a = try site.ask("GET", "/v1/properties/a")
             #expect(a.text == "[3]" && a.headers["etag"] == "\"2\"")
@@ -106,8 +70,7 @@ struct DurabilityTests {
         }
     }
 
-    @Test(arguments: kinds)
-    func `a repeat after kill -9 gets the first answer`(kind: StrategyKind) async throws {
+    @Test func `a repeat after kill -9 gets the first answer`() async throws {
         try await offPool {
             let folder = try TemporaryFolder()
             let requests: [(String, String, String?)] = [
@@ -137,11 +100,11 @@ struct DurabilityTests {
             func recording(_ life: Int) -> [String] {
                 ["--record", folder.path + "/trace\(life)", "--record-sample", "1/1"]
             }
-            var (program, site) = try Self.start(folder, kind, recording(1))
+            var (program, site) = try Self.start(folder, recording(1))
             let first = try ask(site)
             #expect(first.map(\.status) == [201, 204, 200, 200, 200, 204])
             Self.kill(program)
-            (program, site) = try Self.start(folder, kind, recording(2))
+            (program, site) = try Self.start(folder, recording(2))
             let again = try ask(site)
             for (one, other) in zip(first, again) {
                 #expect(other.status == one.status && other.text == one.text)
@@ -160,11 +123,10 @@ struct DurabilityTests {
         }
     }
 
-    @Test(arguments: kinds)
-    func `SIGTERM under load loses nothing`(kind: StrategyKind) async throws {
+    @Test func `SIGTERM under load loses nothing`() async throws {
         try await offPool {
             let folder = try TemporaryFolder()
-            var (program, site) = try Self.start(folder, kind)
+            var (program, site) = try Self.start(folder)
             let acknowledged = Synchronized<[String], LockStrategy>([])
             let port = site.port
             let writers = TestThread {
@@ -186,48 +148,12 @@ struct DurabilityTests {
             }
             #expect(program.end() == 0)
             writers.join()
-            (program, site) = try Self.start(folder, kind)
+            (program, site) = try Self.start(folder)
             let names = acknowledged.read { $0 }
             let client = try site.client()
             for name in names {
                 #expect(try client.request("GET", "/v1/properties/\(name)").text == "1")
             }
-            #expect(program.end() == 0)
-        }
-    }
-
-    @Test func `what expires while no service runs is not served again`() async throws {
-        try await offPool {
-            let folder = try TemporaryFolder()
-            var (program, site) = try Self.start(folder)
-            #expect(try site.ask("PUT", "/v1/properties/short?ttl=0.05", "1").status == 201)
-            Self.kill(program)
-            (program, site) = try Self.start(folder)
-            // Its removal is a commit, as always; a start can be faster than its time.
-            let watch = try EventStreamClient(port: site.port, "/v1/watch?after=1")
-            let event = try #require(try watch.next())
-            #expect(event.type == "expire" && event.id == "2")
-            #expect(try site.ask("GET", "/v1/properties/short").status == 404)
-            #expect(program.end() == 0)
-        }
-    }
-
-    @Test func `a watch from 0 begins with a gap behind a restored backup`() async throws {
-        try await offPool {
-            let folder = try TemporaryFolder()
-            var (program, site) = try Self.start(folder)
-            #expect(try site.ask("PUT", "/v1/properties/a", "1").status == 201)
-            #expect(program.end() == 0)
-            let (data, backup) = (folder.path + "/data", folder.path + "/backup")
-            #expect(try Program(["backup", data, backup]).finish().status == 0)
-            try FileManager.default.removeItem(atPath: data)
-            #expect(try Program(["restore", backup, data]).finish().status == 0)
-            (program, site) = try Self.start(folder)
-            let watch = try EventStreamClient(port: site.port, "/v1/watch?after=0")
-            #expect(try watch.next()?.type == "gap")
-            let event = try #require(try watch.next())
-            #expect(event.type == "put" && event.data.contains(#""name":"a""#))
-            #expect(try site.ask("GET", "/v1/changes?after=0").problem == "gone")
             #expect(program.end() == 0)
         }
     }
@@ -249,51 +175,6 @@ struct DurabilityTests {
             (program, site) = try Self.start(folder)
             #expect(!FileManager.default.fileExists(atPath: left))
             #expect(try site.ask("GET", "/v1/backup").status == 200)
-            #expect(program.end() == 0)
-        }
-    }
-
-    @Test func `what is compacted is a gap, also for a longer history`() async throws {
-        try await offPool {
-            let folder = try TemporaryFolder()
-            var (program, site) = try Self.start(
-                folder,
-                .lock,
-                ["--history", "100", "--compact-after", "500"]
-            )
-            let count = 1000
-            let lines = (1...count).map { #"{"name":"p\#($0)","value":\#($0)}"# + "\n" }.joined()
-            let imported = try site.ask("POST", "/v1/import?batch=1&partial=true", lines)
-            #expect(imported.status == 200)
-            try eventually("changes are compacted") { try Self.changeCount(site) < count }
-            Self.kill(program)
-            (program, site) = try Self.start(folder, .lock, ["--history", "1000000"])
-            #expect(try site.ask("GET", "/v1/changes?after=1").problem == "gone")
-            let watch = try EventStreamClient(port: site.port, "/v1/watch?after=1")
-            #expect(try watch.next()?.type == "gap")
-            #expect(try watch.next()?.type == "put")
-            let changes = try site.ask("GET", "/v1/changes?after=\(count - 1)")
-            #expect(changes.text.contains(#""name":"p\#(count)""#))
-            #expect(try site.ask("GET", "/v1/properties/p1").text == "1")
-            #expect(program.end() == 0)
-        }
-    }
-
-    /// How many changes compaction has not brought forward.
-    private static func changeCount(_ site: Site) throws -> Int {
-        let metrics = try site.ask("GET", "/metrics").text
-        let found = try #require(metrics.firstMatch(of: /\nlatchkey_data_changes (\d+)\n/))
-        return try #require(Int(found.1))
-    }
-
-    @Test func `a second service on the folder is refused`() async throws {
-        try await offPool {
-            let folder = try TemporaryFolder()
-            let (program, site) = try Self.start(folder)
-            let second = try Program(["serve", "--port", "0", "--data", folder.path + "/data"])
-            let ended = second.finish()
-            #expect(ended.status == 1 && ended.errors.contains("cannot start"))
-            #expect(try site.ask("PUT", "/v1/properties/a", "1").status == 201)
             #expect(program.end() == 0)
         }
     }
@@ -329,43 +210,6 @@ struct DurabilityTests {
             let (again, there) = try Self.start(folder)
             #expect(try there.ask("GET", "/v1/properties/a").text == "1")
             #expect(again.end() == 0)
-        }
-    }
-
-    @Test(arguments: ["always", "interval"])
-    func `a service without requests takes no processor time`(durability: String) async throws {
-        try await offPool {
-            let folder = try TemporaryFolder()
-            let program = try Program(
-                ["serve", "--port", "0", "--data", folder.path + "/data"]
-                    + ["--durability", durability]
-            )
-            let site = Site(port: try program.awaitPort())
-            #expect(try site.ask("PUT", "/v1/properties/a", "1").status == 201)
-            func processorSeconds() throws -> Double {
-                try MetricsReading(text: site.ask("GET", "/metrics").text).processorSeconds
-            }
-            let before = try processorSeconds()
-            // Sleeps because nothing happens: that is what is tested.
-            Thread.sleep(forTimeInterval: 2)
-            #expect(try processorSeconds() - before < 0.8)
-            #expect(program.end() == 0)
-        }
-    }
-
-    @Test func `durability without data is an error of the command line`() async throws {
-        for flags in [["--durability", "interval"], ["--sync-interval", "2"]] {
-            let result = try await Program.result(of: ["serve"] + flags)
-            #expect(result.status == 2)
-            #expect(result.errors.contains("has no meaning without --data"))
-        }
-    }
-
-    @Test func `a service without data says that it keeps nothing`() async throws {
-        try await offPool {
-            let program = try Program(["serve", "--port", "0"])
-            try program.awaitErrors(containing: "data is in memory only")
-            #expect(program.end() == 0)
         }
     }
 }

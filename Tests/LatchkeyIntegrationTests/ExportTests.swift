@@ -7,12 +7,9 @@ import Testing
 /// Exports: one revision each, also an earlier one, whatever happens meanwhile.
 @Suite(.timeLimit(.minutes(3)), .serialized)
 struct ExportTests {
-    @Test(arguments: Deployment.inThisProcess, TransferVariant.all)
-    func `an export while everything changes is one revision`(
-        deployment: Deployment,
-        variant: TransferVariant
-    ) async throws {
-        try await deployment.serve(variant.flags + ["--history", "1000000"]) { site in
+    @Test(arguments: Deployment.allCases)
+    func `an export while everything changes is one revision`(deployment: Deployment) async throws {
+        try await deployment.serve(["--history", "1000000"]) { site in
             let count = 300
             try site.imported(manyLines(0..<count) { _ in "100" })
             let isDone = Synchronized<Bool, LockStrategy>(false)
@@ -52,12 +49,9 @@ struct ExportTests {
         }
     }
 
-    @Test(arguments: Deployment.inThisProcess, TransferVariant.all)
-    func `an earlier revision is exported as it was`(
-        deployment: Deployment,
-        variant: TransferVariant
-    ) async throws {
-        let flags = variant.flags + ["--history", "40"]
+    @Test(arguments: Deployment.allCases)
+    func `an earlier revision is exported as it was`(deployment: Deployment) async throws {
+        let flags = ["--history", "40"]
         try await deployment.serve(flags) { site in
             var random = SeededRandom(seed: 9)
             var states = [try site.exported()]
@@ -94,11 +88,9 @@ struct ExportTests {
         }
     }
 
-    @Test(arguments: Deployment.allCases)
-    func `HEAD sends the revision, and a value comes on one line`(
-        deployment: Deployment
-    ) async throws {
-        try await deployment.serve(["--max-exports", "4", "--client-share", "1/1"]) { site in
+    @Test func `HEAD sends the revision, and a value comes on one line`() async throws {
+        try await Deployment.inProcess.serve(["--max-exports", "4", "--client-share", "1/1"]) {
+            site in
             let client = try site.client()
             #expect(
                 try client.request(
@@ -126,11 +118,10 @@ struct ExportTests {
         }
     }
 
-    @Test(arguments: TransferVariant.all)
-    func `the number of exports is bounded, and a client that goes frees its place`(
-        variant: TransferVariant
-    ) async throws {
-        try await Deployment.inProcess.serve(variant.flags + ["--max-exports", "1"]) { site in
+    @Test func `the number of exports is bounded, and a client that goes frees its place`()
+        async throws
+    {
+        try await Deployment.inProcess.serve(["--max-exports", "1"]) { site in
             try site.fill()
             let connection = try LoopbackConnection(port: site.port)
             #expect(connection.send("GET /v1/export HTTP/1.1\r\nHost: localhost\r\n\r\n".utf8))
@@ -145,41 +136,27 @@ struct ExportTests {
         }
     }
 
-    @Test(arguments: TransferVariant.modes)
-    func `a drain waits for an export`(variant: TransferVariant) async throws {
-        try await offPool {
-            let program = try Program(
-                ["serve", "--port", "0", "--drain-seconds", "20"] + variant.flags
-            )
-            let site = Site(port: try program.awaitPort())
+    @Test func `a drain waits for an export`() async throws {
+        try await Deployment.inProcess.run(["--drain-seconds", "60"]) { site, service in
             try site.fill()
             let client = try site.client()
             try client.send("GET /v1/export HTTP/1.1\r\nHost: localhost\r\n\r\n")
             try site.await("latchkey_http_connections{state=\"streaming\"}", "1")
-            program.signal(SIGTERM)
-            try program.awaitErrors(containing: "draining")
-            // Sleeps because nothing happens until streams of events would have been cut off.
-            usleep(1_500_000)
+            service.drain()
+            try eventually("nothing new is taken") { (try? site.client()) == nil }
             let body = try client.answer().body
             #expect(body.count { $0 == 0x0A } == Site.filledCount + 1)
-            #expect(program.wait() == 0)
         }
     }
 
-    @Test(arguments: TransferVariant.modes)
-    func `an export that a stop cuts off does not look complete`(
-        variant: TransferVariant
-    ) async throws {
-        try await offPool {
-            let program = try Program(
-                ["serve", "--port", "0", "--drain-seconds", "1"] + variant.flags
-            )
-            let site = Site(port: try program.awaitPort())
+    @Test func `an export that a stop cuts off does not look complete`() async throws {
+        let flags = ["--drain-seconds", "0"]
+        try await Deployment.inProcess.run(flags, cutsOff: (0, 1)) { site, service in
             try site.fill()
             let client = try site.client()
             try client.send("GET /v1/export HTTP/1.1\r\nHost: localhost\r\n\r\n")
             try site.await("latchkey_http_connections{state=\"streaming\"}", "1")
-            #expect(program.end() == 1)
+            _ = service.end()
             #expect(throws: HTTPClientError.self) { try client.answer() }
         }
     }

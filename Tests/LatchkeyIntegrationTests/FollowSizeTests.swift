@@ -76,28 +76,4 @@ struct FollowSizeTests {
             #expect(pair.replica.end() == 0 && pair.leader.end() == 0)
         }
     }
-
-    @Test func `100,000 properties arrive`() async throws {
-        try await offPool {
-            let pair = try Replication()
-            for start in stride(from: 0, to: 100_000, by: 5000) {
-                let lines = (start..<start + 5000).map { "{\"name\":\"n\($0)\",\"value\":\($0)}\n" }
-                let put = try pair.source.ask(
-                    "POST",
-                    "/v1/import?partial=true",
-                    lines.joined(),
-                    headers: ["Content-Type: application/x-ndjson"]
-                )
-                #expect(put.status == 200, "\(put.text)")
-            }
-            try eventually("the replica has the last of them") {
-                try pair.copy.ask("GET", "/v1/properties/n99999").status == 200
-            }
-            #expect(try Replication.state(pair.copy) == Replication.state(pair.source))
-            try pair.restartReplica()
-            #expect(try pair.copy.ask("GET", "/v1/count").text.contains("100000"))
-            #expect(try Replication.state(pair.copy) == Replication.state(pair.source))
-            #expect(pair.replica.end() == 0 && pair.leader.end() == 0)
-        }
-    }
 }

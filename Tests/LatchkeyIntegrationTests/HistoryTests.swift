@@ -6,16 +6,9 @@ import Testing
 /// Long polls, past values, and the list of changes.
 @Suite(.timeLimit(.minutes(5)), .serialized)
 struct HistoryTests {
-    private static let ways = ["lock", "snapshot", "actor", "barrier-queue-async"].flatMap { kind in
-        [["--strategy", kind], ["--strategy", kind, "--thread-per-connection"]]
-    }
-
-    @Test(arguments: Deployment.inThisProcess, ways)
-    func `a poll ends with the change that it waits for`(
-        deployment: Deployment,
-        flags: [String]
-    ) async throws {
-        try await deployment.serve(flags) { site in
+    @Test(arguments: Deployment.allCases)
+    func `a poll ends with the change that it waits for`(deployment: Deployment) async throws {
+        try await deployment.serve { site in
             for (round, change) in ["create", "replace", "delete"].enumerated() {
                 let poll = try site.client()
                 let target = "/v1/properties/n?after=\(round)&wait=20"
@@ -38,12 +31,11 @@ struct HistoryTests {
     }
 
     /// A snapshot would enter all stripes.
-    @Test(arguments: Deployment.inThisProcess, ["lock", "snapshot", "actor"])
+    @Test(arguments: Deployment.allCases)
     func `the past of a name that is not there is a read of one name`(
-        deployment: Deployment,
-        kind: String
+        deployment: Deployment
     ) async throws {
-        try await deployment.serve(["--strategy", kind]) { site in
+        try await deployment.serve { site in
             let client = try site.client()
             _ = try client.request("PUT", "/v1/properties/gone", body: [0x31])
             _ = try client.request("DELETE", "/v1/properties/gone")
@@ -68,9 +60,8 @@ struct HistoryTests {
         }
     }
 
-    @Test(arguments: Deployment.allCases)
-    func `a poll answers at once, or when its time is up`(deployment: Deployment) async throws {
-        try await deployment.serve { site in
+    @Test func `a poll answers at once, or when its time is up`() async throws {
+        try await Deployment.inProcess.serve { site in
             let client = try site.client()
             func ask(_ query: String, _ name: String = "n") throws -> HTTPAnswer {
                 try client.request("GET", "/v1/properties/\(name)?\(query)")
@@ -106,9 +97,9 @@ struct HistoryTests {
         }
     }
 
-    @Test(arguments: ways)
-    func `past values are those that were shown`(flags: [String]) async throws {
-        try await Deployment.program.serve(flags + ["--history", "6"]) { site in
+    @Test(arguments: Deployment.allCases)
+    func `past values are those that were shown`(deployment: Deployment) async throws {
+        try await deployment.serve(["--history", "6"]) { site in
             let client = try site.client()
             func read(_ revision: Int, _ name: String = "n") throws -> HTTPAnswer {
                 try client.request("GET", "/v1/properties/\(name)?revision=\(revision)")
@@ -145,7 +136,7 @@ struct HistoryTests {
         }
     }
 
-    @Test(arguments: Deployment.allCases)
+    @Test(arguments: [Deployment.inProcess, .oneReplica])
     func `changes come in pages`(deployment: Deployment) async throws {
         try await deployment.serve(["--history", "10"]) { site in
             let client = try site.client()

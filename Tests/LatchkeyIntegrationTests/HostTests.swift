@@ -1,5 +1,4 @@
 import Foundation
-import LatchkeyMachine
 import LatchkeyService
 import LatchkeyTestSupport
 import Testing
@@ -21,12 +20,8 @@ struct HostTests {
         return try client.answer()
     }
 
-    @Test(arguments: Deployment.withoutClusters, [[], ["--thread-per-connection"]])
-    func `on loopback a page of another name gets and changes nothing`(
-        deployment: Deployment,
-        flags: [String]
-    ) async throws {
-        try await deployment.serve(flags) { site in
+    @Test func `on loopback a page of another name gets and changes nothing`() async throws {
+        try await Deployment.inProcess.serve { site in
             _ = try site.ask("PUT", "/v1/properties/p", "1")
             let origin = ["Host: evil.example:\(site.port)", "Origin: http://evil.example"]
             let put = ["Content-Length: 1", "", "2"].joined(separator: "\r\n")
@@ -61,9 +56,8 @@ struct HostTests {
         }
     }
 
-    @Test(arguments: Deployment.withoutClusters)
-    func `on loopback local names and addresses are served`(deployment: Deployment) async throws {
-        try await deployment.serve { site in
+    @Test func `on loopback local names and addresses are served`() async throws {
+        try await Deployment.inProcess.serve { site in
             for (request, fields) in [
                 ("GET /healthz HTTP/1.1", ["Host: localhost"]),
                 ("GET /healthz HTTP/1.1", ["HOST:LocalHost.:\(site.port)"]),
@@ -81,21 +75,17 @@ struct HostTests {
         }
     }
 
-    @Test(
-        arguments: Deployment.withoutClusters,
-        [
-            (["--allowed-host", "latchkey.internal,db"], [200, 200, 421, 200, 421]),
-            (["--allowed-host=*"], [200, 200, 200, 200, 200]),
-            (["--host", "0.0.0.0", "--insecure"], [200, 200, 200, 200, 200]),
-            (["--host=0.0.0.0", "--insecure", "--allowed-host", "db"], [421, 200, 421, 200, 200]),
-            (["--host", "localhost"], [421, 421, 421, 200, 421]),
-        ]
-    )
+    @Test(arguments: [
+        (["--allowed-host", "latchkey.internal,db"], [200, 200, 421, 200, 421]),
+        (["--allowed-host=*"], [200, 200, 200, 200, 200]),
+        (["--host", "0.0.0.0", "--insecure"], [200, 200, 200, 200, 200]),
+        (["--host=0.0.0.0", "--insecure", "--allowed-host", "db"], [421, 200, 421, 200, 200]),
+        (["--host", "localhost"], [421, 421, 421, 200, 421]),
+    ])
     func `who names hosts is reached by them`(
-        deployment: Deployment,
         expected: (flags: [String], statuses: [Int])
     ) async throws {
-        try await deployment.serve(expected.flags) { site in
+        try await Deployment.inProcess.serve(expected.flags) { site in
             let names = [
                 "latchkey.internal", "DB:8080", "evil.example", "localhost", "192.0.2.1",
             ]
@@ -107,54 +97,6 @@ struct HostTests {
     }
 
     /// The environment of the image, and the one of compose on top of it, as their files have them.
-    @Test(arguments: [("Dockerfile", 421), ("compose.yaml", 200)])
-    func `a container is reached by local names, addresses and the names that it is given`(
-        file: String,
-        byServiceName: Int
-    ) async throws {
-        let top = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-            .deletingLastPathComponent().deletingLastPathComponent()
-        let folder = try TemporaryFolder()
-        var environment = ["LATCHKEY_PORT": "0", "LATCHKEY_LOG_LEVEL": "error"]
-        for name in file == "Dockerfile" ? [file] : ["Dockerfile", file] {
-            let text = try String(contentsOf: top.appending(path: name), encoding: .utf8)
-            for match in text.matches(of: /(LATCHKEY_[A-Z_]+)(?:=|: )(\S+)/) {
-                environment[String(match.1)] = String(match.2)
-                    .replacing("/data", with: folder.path)
-            }
-        }
-        // It is for the build.
-        environment["LATCHKEY_STRICT"] = nil
-        #expect(environment["LATCHKEY_HOST"] == "0.0.0.0")
-        let program = try Program(["serve"], environment: environment)
-        let port = try await offPool {
-            let site = Site(port: try program.awaitPort())
-            let token = try String(contentsOfFile: folder.path + "/token", encoding: .utf8)
-            for (path, status) in [
-                ("/v1/strategies", 401), ("/metrics", byServiceName == 200 ? 200 : 401),
-            ] {
-                let host = ["Host: localhost"]
-                #expect(try Self.ask(site, "GET \(path) HTTP/1.1", host).status == status)
-            }
-            for (name, status) in [
-                ("localhost:8080", 200), ("127.0.0.1:8080", 200), ("192.0.2.1:8080", 200),
-                ("latchkey:8080", byServiceName), ("evil.example:8080", 421),
-            ] {
-                for path in ["/v1/strategies", "/metrics"] {
-                    let fields = ["Host: \(name)", "Authorization: Bearer \(token.dropLast())"]
-                    let answer = try Self.ask(site, "GET \(path) HTTP/1.1", fields)
-                    #expect(answer.status == status, "\(name) \(path)")
-                }
-            }
-            return site.port
-        }
-        // As the health check does it, with LATCHKEY_HOST.
-        let flags = ["--host", "0.0.0.0", "--port", "\(port)"]
-        let health = try await Program.result(of: ["health"] + flags)
-        #expect(health.status == 0)
-        #expect(try await offPool { program.end() } == 0)
-    }
-
     @Test(arguments: ["db:80", "http://db", "a b", "[::1]"])
     func `a host is named without a port`(name: String) {
         #expect(throws: UsageError.self) {

@@ -4,12 +4,11 @@ import Testing
 /// Imports, and exports of what was imported.
 @Suite(.timeLimit(.minutes(3)), .serialized)
 struct ImportTests {
-    @Test(arguments: Deployment.inThisProcess, TransferVariant.all)
+    @Test(arguments: Deployment.allCases)
     func `what was imported is exported, and can be imported again`(
-        deployment: Deployment,
-        variant: TransferVariant
+        deployment: Deployment
     ) async throws {
-        try await deployment.serve(variant.flags) { site in
+        try await deployment.serve { site in
             let lines =
                 "{\"name\":\"b\\\"\\\\\",\"value\":{\"x\": [1, \"\\n\"]}}\r\n"
                 + "\r\n  \n{\"name\":\"\\u00e9\",\"value\" : null ,\"ttl\":1000.5}\n"
@@ -33,12 +32,11 @@ struct ImportTests {
         }
     }
 
-    @Test(arguments: Deployment.inThisProcess, TransferVariant.all)
+    @Test(arguments: Deployment.allCases)
     func `a bad line ends the import, and the batches before it stay`(
-        deployment: Deployment,
-        variant: TransferVariant
+        deployment: Deployment
     ) async throws {
-        try await deployment.serve(variant.flags) { site in
+        try await deployment.serve { site in
             let good = manyLines(0..<25) { "\($0)" }
             let after = manyLines(30..<3000) { "\($0)" }
             for (bad, word) in [
@@ -68,9 +66,8 @@ struct ImportTests {
         }
     }
 
-    @Test(arguments: [["--http-threads", "2"], ["--thread-per-connection"]])
-    func `a line is whole wherever the pieces of the body end`(flags: [String]) async throws {
-        try await Deployment.inProcess.serve(flags) { site in
+    @Test func `a line is whole wherever the pieces of the body end`() async throws {
+        try await Deployment.inProcess.serve { site in
             let body = Array(
                 "{\"name\":\"a\",\"value\":\"é\"}\r\n\n{\"name\":\"b\",\"value\":[1]}".utf8
             )
@@ -92,7 +89,7 @@ struct ImportTests {
         }
     }
 
-    @Test(arguments: Deployment.allCases)
+    @Test(arguments: [Deployment.inProcess, .oneReplica])
     func `the bounds of an import`(deployment: Deployment) async throws {
         let flags = ["--max-body-bytes", "1000", "--max-properties", "150"]
         try await deployment.serve(flags) { site in
@@ -148,9 +145,9 @@ struct ImportTests {
         }
     }
 
-    @Test(arguments: TransferVariant.all)
-    func `a client that goes leaves whole batches`(variant: TransferVariant) async throws {
-        try await Deployment.inProcess.serve(variant.flags) { site in
+    @Test(arguments: Deployment.strategies)
+    func `a client that goes leaves whole batches`(deployment: Deployment) async throws {
+        try await deployment.serve { site in
             let client = try LoopbackConnection(port: site.port)
             let head =
                 "POST /v1/import?batch=10&partial=true HTTP/1.1\r\nHost: localhost\r\n"

@@ -1,70 +1,75 @@
-import Foundation
 import LatchkeyService
 import LatchkeyStrategies
 import LatchkeyTestSupport
 import Testing
 
 /// Histories of requests at the same time have an order that explains all answers.
-///
-/// `LATCHKEY_TEST_HISTORIES` is the number of histories for each strategy and mode.
 @Suite(.timeLimit(.minutes(10)), .serialized)
 struct LinearizableHTTPTests {
-    private static let modes = [["--http-threads", "2"], ["--thread-per-connection"]]
-    private static let historyCount =
-        ProcessInfo.processInfo.environment["LATCHKEY_TEST_HISTORIES"].flatMap { Int($0) } ?? 1
     private static let clientCount = 6
 
-    @Test(arguments: StrategyKind.allCases, modes)
-    func `answers over HTTP are those of one order`(
-        kind: StrategyKind,
-        mode: [String]
-    ) async throws {
-        for round in 0..<Self.historyCount {
-            let seed = UInt64(9 + round)
-            let flags = ["--strategy", kind.rawValue] + mode
+    @Test(arguments: Deployment.allCases)
+    func `answers over HTTP are those of one order`(deployment: Deployment) async throws {
+        try await deployment.serve { site in
+            try Self.judge([site], count: 25, seed: 9)
+        }
+    }
+
+    /// With one strategy the histories are those of the test above.
+    @Test(.enabled(if: Depth.isDeep), arguments: StrategyKind.allCases)
+    func `answers of each strategy are those of one order`(kind: StrategyKind) async throws {
+        let flags = ["--strategy", kind.rawValue]
+        try await Deployment.inProcess.serve(flags) { site in
+            try Self.judge([site], count: 100, seed: 9)
+        }
+        for seed in Depth.seeds {
             try await Deployment.inProcess.serve(flags) { site in
-                let history = try Self.record([site], count: 25, seed: seed)
-                let outcome = ModelCheck.check(history, from: PropertyModel())
-                #expect(outcome == .linearizable, "seed \(seed)")
-                let isConcurrent = history.contains { one in
-                    history.contains { other in
-                        one.client < other.client && one.invokedAt < other.respondedAt
-                            && other.invokedAt < one.respondedAt
-                    }
-                }
-                #expect(isConcurrent, "requests were under way at the same time")
+                try Self.judge([site], count: 25, seed: seed)
             }
         }
     }
 
-    @Test(arguments: [StrategyKind.lock, .snapshot, .barrierQueueAsync, .actor])
-    func `answers of three replicas are those of one order`(kind: StrategyKind) async throws {
-        for round in 0..<Self.historyCount {
+    @Test(arguments: Depth.isDeep ? Deployment.strategies : [.inProcess])
+    func `answers of three replicas are those of one order`(way: Deployment) async throws {
+        for seed in Depth.seeds {
             let cluster = try await offPool {
-                let flags = ["--strategy", kind.rawValue, "--start-revision", "0"]
+                let flags = ["--strategy", way.strategy, "--start-revision", "0"]
                 let common = ["--port", "0", "--log-level", "error", "--drain-seconds", "5"]
                 return try ClusterInProcess(common + flags, count: 3)
             }
-            let seed = UInt64(29 + round)
             try await offPool {
-                let history = try Self.record(
-                    cluster.ports.map { Site(port: $0) },
-                    count: 25,
-                    seed: seed,
-                    query: "?consistency=linearizable"
-                )
-                let outcome = ModelCheck.check(history, from: PropertyModel())
-                #expect(outcome == .linearizable, "seed \(seed)")
+                let sites = cluster.ports.map { Site(port: $0) }
+                let query = "?consistency=linearizable"
+                try Self.judge(sites, count: 25, seed: seed, query: query)
                 try cluster.awaitSame()
                 #expect(cluster.drain().isWritten)
             }
         }
     }
 
-    @Test(arguments: [1, 2, 3])
-    func `a read that is too old is found in a long history`(seed: Int) async throws {
+    /// Records a history, and looks for its order.
+    private static func judge(
+        _ sites: [Site],
+        count: Int,
+        seed: UInt64,
+        query: String = ""
+    ) throws {
+        let history = try record(sites, count: count, seed: seed, query: query)
+        let outcome = ModelCheck.check(history, from: PropertyModel())
+        #expect(outcome == .linearizable, "seed \(seed)")
+        let isConcurrent = history.contains { one in
+            history.contains { other in
+                one.client < other.client && one.invokedAt < other.respondedAt
+                    && other.invokedAt < one.respondedAt
+            }
+        }
+        #expect(isConcurrent, "requests were under way at the same time")
+    }
+
+    @Test(arguments: Depth.seeds)
+    func `a read that is too old is found in a long history`(seed: UInt64) async throws {
         try await Deployment.inProcess.serve { site in
-            var history = try Self.record([site], count: 30, seed: UInt64(seed))
+            var history = try Self.record([site], count: 30, seed: seed)
             #expect(ModelCheck.check(history, from: PropertyModel()) == .linearizable)
             // The last read of a property that was changed afterwards, once more at the end.
             let reads = history.sorted { $0.respondedAt < $1.respondedAt }.filter { observed in
@@ -93,10 +98,10 @@ struct LinearizableHTTPTests {
         }
     }
 
-    @Test(arguments: [1, 2, 3])
-    func `one wrong value is found in a long history`(seed: Int) async throws {
+    @Test(arguments: Depth.seeds)
+    func `one wrong value is found in a long history`(seed: UInt64) async throws {
         try await Deployment.inProcess.serve { site in
-            let history = try Self.record([site], count: 20, seed: UInt64(seed))
+            let history = try Self.record([site], count: 20, seed: seed)
             for (index, observed) in history.enumerated() {
                 var operation = observed.operation
                 guard case .some(.some) = operation.answer.found.last else { continue }

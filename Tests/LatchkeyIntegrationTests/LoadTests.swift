@@ -3,24 +3,14 @@ import LatchkeyTestSupport
 import Testing
 
 /// A service under several clients, whose answers and counts must be right for figures to count.
-@Suite(.timeLimit(.minutes(3)), .serialized)
+@Suite(.timeLimit(.minutes(5)), .serialized)
 struct LoadTests {
     private static let clientCount = 4
     private static let roundCount = 50
 
-    @Test(
-        arguments: [(Deployment.inProcess, false), (.inProcess, true), (.program, false)],
-        StrategyKind.allCases
-    )
-    func `every answer, count and acquisition is accounted for`(
-        service: (deployment: Deployment, hasThreadPerConnection: Bool),
-        kind: StrategyKind
-    ) async throws {
-        let flags = [
-            "--strategy", kind.rawValue,
-            "--thread-per-connection=\(service.hasThreadPerConnection)",
-        ]
-        try await service.deployment.serve(flags) { site in
+    @Test(arguments: Depth.kinds)
+    func `every answer, count and acquisition is accounted for`(kind: StrategyKind) async throws {
+        try await Deployment.inProcess.serve(["--strategy", kind.rawValue]) { site in
             let good = Arrivals()
             let haveEnded = TestThread.run(Self.clientCount) { number in
                 guard let client = try? site.client() else { return }

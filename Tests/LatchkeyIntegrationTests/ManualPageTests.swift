@@ -154,23 +154,6 @@ struct ManualPageTests {
         )
     }
 
-    @Test func `the command prints a page, or writes all of them`() async throws {
-        let folder = try TemporaryFolder()
-        let written = try await Program.result(of: ["manual", "--folder", folder.path])
-        #expect(written.status == 0)
-        #expect(written.output.isEmpty)
-        for page in ManualCommand.pages {
-            let file = folder.path + "/" + page.fileName
-            let text = try String(contentsOfFile: file, encoding: .utf8)
-            let name = page.name.split(separator: "-", maxSplits: 1).dropFirst().map(String.init)
-            #expect(try await Program.result(of: ["manual"] + name).output == text)
-        }
-        let nowhere = folder.path + "/none"
-        #expect(try await Program.result(of: ["manual", "--folder", nowhere]).status == 2)
-        let wrong = try await Program.result(of: ["manual", "srve"])
-        #expect(wrong.errors.contains("Did you mean 'serve'?"))
-    }
-
     @Test(arguments: [
         ("202601312359.0123abcd", "2026-01-31"), ("", ""), ("0123abcd", ""), ("2026", ""),
     ])

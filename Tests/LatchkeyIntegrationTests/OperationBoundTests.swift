@@ -8,8 +8,7 @@ struct OperationBoundTests {
         Array(repeating: #"{"get":"a"}"#, count: count).joined(separator: ",")
     }
 
-    @Test(arguments: Deployment.allCases)
-    func `bodies that are no operations are refused`(deployment: Deployment) async throws {
+    @Test func `bodies that are no operations are refused`() async throws {
         let one = Self.steps(1)
         let bodies: [(String, status: Int, problem: String)] = [
             ("{", 400, "malformed-json"), ("[]", 400, "invalid-body"), ("{}", 400, "invalid-body"),
@@ -49,7 +48,7 @@ struct OperationBoundTests {
                 409, "operation-exists"
             ),
         ]
-        try await deployment.serve { site in
+        try await Deployment.inProcess.serve { site in
             for (body, status, problem) in bodies {
                 let answer = try site.submit(body)
                 #expect(answer.problem == problem, "\(body): \(answer.text)")
@@ -75,10 +74,9 @@ struct OperationBoundTests {
         }
     }
 
-    @Test(arguments: Deployment.allCases)
-    func `operations are bounded, alone and together`(deployment: Deployment) async throws {
+    @Test func `operations are bounded, alone and together`() async throws {
         let body = #"{"after":3600,"steps":[{"get":"a"}]}"#
-        try await deployment.serve { site in
+        try await Deployment.inProcess.serve { site in
             let client = try site.client()
             func submit(_ body: String) throws -> HTTPAnswer {
                 try client.request("POST", "/v1/operations", body: Array(body.utf8))
@@ -95,10 +93,9 @@ struct OperationBoundTests {
         }
     }
 
-    @Test(arguments: Deployment.allCases)
-    func `the history is bounded, in number and in bytes`(deployment: Deployment) async throws {
+    @Test func `the history is bounded, in number and in bytes`() async throws {
         let flags = ["--operation-history", "2", "--max-operation-bytes", "1000"]
-        try await deployment.serve(flags) { site in
+        try await Deployment.inProcess.serve(flags) { site in
             func run(_ id: String, byteCount: Int) throws -> Int {
                 let value = String(repeating: "a", count: byteCount)
                 let body = #"{"id":"\#(id)","steps":[{"put":"p","value":"\#(value)"}]}"#

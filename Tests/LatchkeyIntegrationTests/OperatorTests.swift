@@ -15,12 +15,10 @@ struct OperatorTests {
         }
     }
 
-    @Test(arguments: [[], ["--thread-per-connection"]])
-    func `in the delay requests are served and readiness says no, until a second signal`(
-        flags: [String]
-    ) async throws {
-        let serve = ["serve", "--port", "0", "--shutdown-delay", "1h"] + flags
-        let program = try Program(serve)
+    @Test func `in the delay requests are served and readiness says no, until a second signal`()
+        async throws
+    {
+        let program = try Program(["serve", "--port", "0", "--shutdown-delay", "1h"])
         try await offPool {
             let site = Site(port: try program.awaitPort())
             let client = try site.client()
@@ -50,12 +48,10 @@ struct OperatorTests {
             let program = try Program(["serve", "--port", "0", "--shutdown-delay", delay])
             let ended = try await offPool {
                 _ = try program.awaitPort()
-                let start = ContinuousClock.now
-                return (program.endAndFinish(), ContinuousClock.now - start)
+                return program.endAndFinish()
             }
-            #expect(ended.0.status == 0)
-            #expect(ended.0.errors.contains("ending") == isDelayed)
-            #expect(!isDelayed || ended.1 >= .seconds(1))
+            #expect(ended.status == 0)
+            #expect(ended.errors.contains("ending") == isDelayed)
         }
     }
 
@@ -106,25 +102,9 @@ struct OperatorTests {
 
     // MARK: Version
 
-    @Test(arguments: Deployment.withoutClusters)
-    func `the version needs a token, unless it is opened`(deployment: Deployment) async throws {
-        let tokens = try Tokens(["ci": ["read:x"]])
-        let shown = tokens.headers("ci")
-        for (flags, target, headers, status) in [
-            (tokens.flags, "/version", [], 401), (tokens.flags, "/version", shown, 200),
-            (tokens.flags + ["--open", "version"], "/version", [], 200),
-            (tokens.flags + ["--open", "version"], "/readyz", [], 401), ([], "/version", [], 200),
-        ] {
-            try await deployment.serve(flags) { site in
-                let answer = try site.ask("GET", target, headers: headers)
-                #expect(answer.status == status, "\(flags) \(target)")
-            }
-        }
-    }
-
     @Test func `the version is the same everywhere`() async throws {
         let printed = try await Program.result(of: ["--version"]).output
-        try await Deployment.program.serve { site in
+        try await Program.serve { site in
             let answer = try #require(try site.ask("GET", "/version").json as? [String: Any])
             #expect(answer["version"] as? String == Latchkey.version)
             let build = try #require(answer["build"] as? String)
@@ -139,43 +119,4 @@ struct OperatorTests {
         }
     }
 
-    // MARK: Request identifiers
-
-    @Test func `a problem has the identifier of its line in the audit log`() async throws {
-        let folder = try TemporaryFolder()
-        let path = folder.path + "/audit.log"
-        try await Deployment.inProcess.serve(["--audit-log", path]) { site in
-            let key = ["Idempotency-Key: k", "If-Match: \"9\""]
-            let refused = [
-                try site.ask("PUT", "/v1/properties/a", "x"),
-                try site.ask("DELETE", "/v1/properties/a"),
-                try site.ask("PUT", "/v1/properties/a", "1", headers: key),
-                try site.ask("GET", "/v1/properties/a", headers: ["Origin: http://evil.example"]),
-            ]
-            for answer in refused {
-                let identifier = (answer.json as? [String: Any])?["request"] as? String
-                #expect(answer.status >= 400 && identifier?.count == 20)
-                #expect(identifier == answer.headers["latchkey-request-id"])
-                try site.awaitLine("\"request\":\"\(identifier ?? "none")\"", in: path)
-            }
-            let again = try site.ask("PUT", "/v1/properties/a", "1", headers: key)
-            #expect(again.headers["idempotency-replayed"] == "true")
-            #expect(!again.text.contains("\"request\""), "it is not the first request")
-            let read = try site.ask("GET", "/v1/properties/a")
-            #expect(read.status == 404 && !read.text.contains("\"request\""), "it has no line")
-        }
-        try await Deployment.inProcess.serve { site in
-            let answer = try site.ask("PUT", "/v1/properties/a", "x")
-            #expect(!answer.text.contains("\"request\""))
-        }
-    }
-}
-
-extension Site {
-    /// Waits until a file has a text.
-    fileprivate func awaitLine(_ text: String, in path: String) throws {
-        try eventually("\(path) has \(text)") {
-            try String(contentsOfFile: path, encoding: .utf8).contains(text)
-        }
-    }
 }

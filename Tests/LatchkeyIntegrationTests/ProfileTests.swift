@@ -8,11 +8,9 @@ import Testing
 struct ProfileTests {
     private static let path = "/debug/pprof/mutex"
 
-    @Test(arguments: Deployment.allCases)
-    func `without the flag there is no profile, and the answer names the flag`(
-        deployment: Deployment
-    ) async throws {
-        try await deployment.serve { site in
+    @Test func `without the flag there is no profile, and the answer names the flag`() async throws
+    {
+        try await Deployment.inProcess.serve { site in
             let answer = try site.ask("GET", Self.path)
             #expect(answer.status == 404)
             #expect(answer.text.contains("/problems/profiling-off"))
@@ -20,9 +18,8 @@ struct ProfileTests {
         }
     }
 
-    @Test(arguments: Deployment.allCases)
-    func `a profile is a gzip file, at once or in the end`(deployment: Deployment) async throws {
-        try await deployment.serve(["--profile"]) { site in
+    @Test func `a profile is a gzip file, at once or in the end`() async throws {
+        try await Deployment.inProcess.serve(["--profile"]) { site in
             for query in ["", "?seconds=1"] {
                 let start = ContinuousClock.now
                 let answer = try site.ask("GET", Self.path + query)
@@ -44,37 +41,8 @@ struct ProfileTests {
         }
     }
 
-    @Test func `the ninth profile at once is refused, and a drain ends the others`() async throws {
-        let program = try Program([
-            "serve", "--port", "0", "--profile", "--drain-seconds", "30", "--http-threads", "1",
-        ])
-        let site = Site(port: try program.awaitPort())
-        let clients = try (0..<8).map { _ in
-            let client = try site.client()
-            try client.send("GET \(Self.path)?seconds=60 HTTP/1.1\r\nHost: localhost\r\n\r\n")
-            return client
-        }
-        // One thread serves: the answer shows that it is free, and has seen the others.
-        try site.awaitMetric("latchkey_http_suspended_requests", 8)
-        let refused = try site.ask("GET", "\(Self.path)?seconds=60")
-        #expect(refused.status == 503)
-        #expect(refused.text.contains("/problems/too-many-profiles"))
-        kill(program.processIdentifier, SIGTERM)
-        for client in clients {
-            #expect(try client.answer().status == 200)
-        }
-        #expect(try await offPool { program.finish() }.status == 0)
-    }
-
-    @Test func `a profile without metering is a mistake`() async throws {
-        let result = try await Program.result(of: ["serve", "--profile", "--metering", "off"])
-        #expect(result.status == 2)
-        #expect(result.errors.contains("--profile"))
-    }
-
-    @Test(arguments: Deployment.allCases)
-    func `contention is text for those who want it`(deployment: Deployment) async throws {
-        try await deployment.serve(["--strategy", "spin", "--profile"]) { site in
+    @Test func `contention is text for those who want it`() async throws {
+        try await Deployment.inProcess.serve(["--strategy", "spin", "--profile"]) { site in
             let text = try site.ask("GET", "/v1/contention", headers: ["Accept: text/plain"])
             #expect(text.headers["content-type"] == "text/plain; charset=utf-8")
             #expect(text.headers["vary"] == "Accept")
@@ -83,6 +51,24 @@ struct ProfileTests {
             let json = try site.ask("GET", "/v1/contention", headers: ["Accept: */*"])
             #expect(json.headers["content-type"] == "application/json")
             #expect(json.headers["vary"] == "Accept")
+        }
+    }
+
+    @Test func `the ninth profile at once is refused, and a drain ends the others`() async throws {
+        let flags = ["--profile", "--http-threads", "1"]
+        try await Deployment.inProcess.run(flags) { site, service in
+            let clients = try (0..<8).map { _ in
+                let client = try site.client()
+                try client.send("GET \(Self.path)?seconds=60 HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                return client
+            }
+            // One thread serves: the answer shows that it is free, and has seen the others.
+            try site.awaitMetric("latchkey_http_suspended_requests", 8)
+            let refused = try site.ask("GET", "\(Self.path)?seconds=60")
+            #expect(refused.status == 503)
+            #expect(refused.text.contains("/problems/too-many-profiles"))
+            service.drain()
+            for client in clients { #expect(try client.answer().status == 200) }
         }
     }
 }

@@ -1,5 +1,6 @@
 import Foundation
 import LatchkeyTestSupport
+import Testing
 
 /// The real program as a child process.
 ///
@@ -47,6 +48,21 @@ final class Program: @unchecked Sendable {
         try process.run()
     }
 
+    /// Starts a service, runs the body, and ends the service, which must end without errors.
+    static func serve(
+        _ flags: [String] = [],
+        _ body: @escaping @Sendable (Site) throws -> Void
+    ) async throws {
+        let first = flags.contains("--start-revision") ? [] : ["--start-revision", "0"]
+        let common = ["serve", "--port", "0", "--log-level", "error"]
+        let program = try Program(common + first + flags)
+        let status = try await offPool {
+            try body(Site(port: try program.awaitPort()))
+            return program.end()
+        }
+        #expect(status == 0)
+    }
+
     /// Runs the program to its end.
     static func result(
         of arguments: [String],
@@ -89,13 +105,6 @@ final class Program: @unchecked Sendable {
             if line.hasPrefix(text) { return }
         }
         throw ProgramError(description: "the program ended without printing '\(text)'")
-    }
-
-    /// Whether nothing is printed within this time.
-    func isSilent(milliseconds: Int32) -> Bool {
-        let descriptor = output.fileHandleForReading.fileDescriptor
-        var watched = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
-        return unsafe poll(&watched, 1, milliseconds) == 0
     }
 
     /// Waits for a line on standard error that contains this text.

@@ -5,12 +5,11 @@ import Testing
 /// Single properties over HTTP: the answers of each method, with and without conditions.
 @Suite(.timeLimit(.minutes(3)), .serialized)
 struct PropertyTests {
-    @Test(arguments: Deployment.withStrategies)
+    @Test(arguments: Deployment.allCases)
     func `a property is created, read, replaced, counted and deleted`(
-        deployment: Deployment,
-        kind: StrategyKind
+        deployment: Deployment
     ) async throws {
-        try await deployment.serve(["--strategy", kind.rawValue]) { site in
+        try await deployment.serve { site in
             let client = try site.client()
             let name = "/v1/properties/a"
             let value = Array(" {\"x\": [1, 2]}\n".utf8)
@@ -51,9 +50,8 @@ struct PropertyTests {
         }
     }
 
-    @Test(arguments: Deployment.allCases)
-    func `caches ask before they use what was read`(deployment: Deployment) async throws {
-        try await deployment.serve { site in
+    @Test func `caches ask before they use what was read`() async throws {
+        try await Deployment.inProcess.serve { site in
             let client = try site.client()
             func caching(
                 _ method: String,
@@ -115,11 +113,8 @@ struct PropertyTests {
         }
     }
 
-    @Test(arguments: Deployment.allCases)
-    func `a 304 carries the tag, and several lines of a field are one list`(
-        deployment: Deployment
-    ) async throws {
-        try await deployment.serve { site in
+    @Test func `a 304 carries the tag, and several lines of a field are one list`() async throws {
+        try await Deployment.inProcess.serve { site in
             let client = try site.client()
             _ = try client.request("PUT", "/v1/properties/c", body: [0x31])
             let answer = try client.request(
@@ -140,9 +135,8 @@ struct PropertyTests {
         }
     }
 
-    @Test(arguments: Deployment.allCases)
-    func `names are percent-encoded bytes`(deployment: Deployment) async throws {
-        try await deployment.serve { site in
+    @Test func `names are percent-encoded bytes`() async throws {
+        try await Deployment.inProcess.serve { site in
             let client = try site.client()
             let names = [
                 "a%2Fb", "%61%2fb", "%C3%A9", "%20", "a+b", "%25", "..", "%2e%2E", "a;b=c",

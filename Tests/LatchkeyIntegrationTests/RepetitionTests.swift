@@ -5,40 +5,32 @@ import Testing
 /// Many clients that repeat one request at once.
 @Suite(.timeLimit(.minutes(3)), .serialized)
 struct RepetitionTests {
-    static let threadFlags = [["--http-threads", "2"], ["--thread-per-connection"]]
-
-    @Test(arguments: Deployment.allCases, [StrategyKind.lock, .barrierQueueAsync])
-    func `two hundred repeats of one increment add once`(
-        deployment: Deployment,
-        kind: StrategyKind
-    ) async throws {
-        for flags in Self.threadFlags {
-            try await deployment.serve(["--strategy", kind.rawValue] + flags) { site in
-                let answers = Synchronized<[HTTPAnswer], LockStrategy>([])
-                let increment = "/v1/properties/visits/increment"
-                let ended = TestThread.run(200) { _ in
-                    let headers = ["Idempotency-Key: 8e03978e-40d5-43e8"]
-                    if let answer = try? site.ask("POST", increment, headers: headers) {
-                        answers.write { $0.append(answer) }
-                    }
+    @Test(arguments: Deployment.allCases)
+    func `two hundred repeats of one increment add once`(deployment: Deployment) async throws {
+        try await deployment.serve { site in
+            let answers = Synchronized<[HTTPAnswer], LockStrategy>([])
+            let increment = "/v1/properties/visits/increment"
+            let ended = TestThread.run(200) { _ in
+                let headers = ["Idempotency-Key: 8e03978e-40d5-43e8"]
+                if let answer = try? site.ask("POST", increment, headers: headers) {
+                    answers.write { $0.append(answer) }
                 }
-                #expect(ended)
-                let all = answers.read { $0 }
-                #expect(all.count == 200)
-                #expect(all.allSatisfy { $0.text == "1" && $0.headers["etag"] == "\"1\"" })
-                #expect(all.count { $0.headers["idempotency-replayed"] == nil } == 1)
-                #expect(try site.ask("GET", "/v1/properties/visits").text == "1")
-                let metrics = try site.ask("GET", "/metrics").text.split(separator: "\n")
-                #expect(metrics.contains("latchkey_idempotency_keys 1"))
-                #expect(metrics.contains("latchkey_idempotency_replays_total 199"))
             }
+            #expect(ended)
+            let all = answers.read { $0 }
+            #expect(all.count == 200)
+            #expect(all.allSatisfy { $0.text == "1" && $0.headers["etag"] == "\"1\"" })
+            #expect(all.count { $0.headers["idempotency-replayed"] == nil } == 1)
+            #expect(try site.ask("GET", "/v1/properties/visits").text == "1")
+            let metrics = try site.ask("GET", "/metrics").text.split(separator: "\n")
+            #expect(metrics.contains("latchkey_idempotency_keys 1"))
+            #expect(metrics.contains("latchkey_idempotency_replays_total 199"))
         }
     }
 
     /// A client reads long values with keys, which are kept for the time of the keys.
-    @Test(arguments: Deployment.allCases)
-    func `five long answers keep out no new key`(deployment: Deployment) async throws {
-        try await deployment.serve { site in
+    @Test func `five long answers keep out no new key`() async throws {
+        try await Deployment.inProcess.serve { site in
             let value = "\"\(String(repeating: "x", count: 1_000_000))\""
             #expect(try site.ask("PUT", "/v1/properties/long", value).status == 201)
             let gets = Array(repeating: #"{"get":"long"}"#, count: 16).joined(separator: ",")
@@ -73,7 +65,7 @@ struct RepetitionTests {
         }
     }
 
-    @Test(arguments: Deployment.allCases)
+    @Test(arguments: [Deployment.inProcess, .oneReplica])
     func `an answer beyond the bound of bytes is not kept, and its write is made once`(
         deployment: Deployment
     ) async throws {

@@ -8,20 +8,16 @@ import Testing
 /// What lasts while a token loses its rights, or counts no more.
 @Suite(.timeLimit(.minutes(3)))
 struct RevocationTests {
-    /// A program with these tokens, and what replaces their file.
+    /// A service with these tokens, and what replaces their file.
     private func serve(
         _ tokens: Tokens,
         _ body: @escaping @Sendable (Site, (String) throws -> Void) throws -> Void
     ) async throws {
-        try await offPool {
-            let program = try Program(["serve", "--port", "0"] + tokens.flags)
-            let site = Site(port: try program.awaitPort())
+        try await Deployment.inProcess.run(tokens.flags) { site, service in
             try body(site) { text in
                 try text.write(toFile: tokens.path, atomically: true, encoding: .utf8)
-                program.signal(SIGHUP)
-                try program.awaitErrors(containing: "tokens read")
+                service.reload()
             }
-            #expect(program.end() == 0)
         }
     }
 
@@ -118,39 +114,13 @@ struct RevocationTests {
             func status() throws -> Int {
                 try site.ask("GET", "/v1/properties", headers: tokens.headers("one")).status
             }
+            // A folder in its place stands for a read that fails.
             try FileManager.default.removeItem(atPath: tokens.path)
-            let first = try status()
-            #expect(first == 200)
+            #expect(try status() == 200)
             try replace("# none\n")
             #expect(try status() == 401)
             try replace(tokens.lines())
             #expect(try status() == 200)
-        }
-    }
-
-    @Test func `a file that cannot be read for a moment is read then`() async throws {
-        let tokens = try Tokens(["one": ["read"], "two": ["read"]])
-        try await offPool {
-            let program = try Program(["serve", "--port", "0"] + tokens.flags)
-            let site = Site(port: try program.awaitPort())
-            // A folder in its place stands for a read that fails.
-            try FileManager.default.removeItem(atPath: tokens.path)
-            try FileManager.default.createDirectory(
-                atPath: tokens.path,
-                withIntermediateDirectories: false
-            )
-            try program.awaitErrors(containing: "tokens not read")
-            #expect(
-                try site.ask("GET", "/v1/properties", headers: tokens.headers("one")).status == 200
-            )
-            try FileManager.default.removeItem(atPath: tokens.path)
-            try tokens.lines(without: "one")
-                .write(toFile: tokens.path, atomically: true, encoding: .utf8)
-            try program.awaitErrors(containing: "tokens read before=2 now=1")
-            #expect(
-                try site.ask("GET", "/v1/properties", headers: tokens.headers("one")).status == 401
-            )
-            #expect(program.end() == 0)
         }
     }
 
@@ -172,22 +142,38 @@ struct RevocationTests {
         }
     }
 
-    @Test func `a rate is that of a token, from whatever address`() async throws {
-        let tokens = try Tokens(["one": ["read"], "two": ["read"]])
-        let rate = ["--rate", "1", "--rate-burst", "2"]
-        try await Deployment.inProcess.serve(tokens.flags + rate) { site in
-            func status(_ name: String, from number: UInt8) throws -> Int {
-                try site.ask("GET", "/v1/properties", headers: tokens.headers(name), from: number)
-                    .status
+    @Test func `a file that changes is read again, and a revoked token's waits end`() async throws {
+        let tokens = try Tokens(["old": ["read,write"], "new": ["read"]])
+        try await serve(tokens) { site, replace in
+            func status(_ name: String) throws -> Int {
+                try site.ask("GET", "/v1/properties", headers: tokens.headers(name)).status
             }
-            let served = try (1...2).map { try status("one", from: $0) }
-            #expect(served == [200, 200])
-            #expect(try status("one", from: 3) == 429)
-            #expect(try status("two", from: 1) == 200)
-            // Without a token, the address counts, also where there is no route.
-            #expect(try site.ask("GET", "/v1/properties", from: 4).status == 401)
-            #expect(try site.ask("GET", "/x", from: 4).status == 404)
-            #expect(try site.ask("GET", "/x", from: 4).status == 429)
+            let watches = try ["old", "new"].map { name in
+                try EventStreamClient(
+                    port: site.port,
+                    "/v1/watch?initial=true",
+                    headers: tokens.headers(name)
+                )
+            }
+            let poll = try site.client()
+            try poll.send(
+                "GET /v1/properties/a?after=0&wait=60 HTTP/1.1\r\nHost: localhost\r\n"
+                    + "Authorization: Bearer \(tokens["old"])\r\n\r\n"
+            )
+            try site.awaitMetric("latchkey_watchers", 3, headers: tokens.headers("new"))
+            // A file that is not right, or not whole, changes nothing.
+            let line = tokens.lines(without: "old")
+            for text in ["new sha256:0 read\n", "", String(line.dropLast())] {
+                try replace(text)
+                #expect(try status("old") == 200)
+            }
+            try replace(line)
+            #expect(try watches[0].events { _ in false }.last?.type == "close")
+            let ended = try poll.answer()
+            #expect(ended.status == 401 && ended.problem == "unauthorized")
+            #expect(ended.headers["www-authenticate"] != nil)
+            #expect(try [status("old"), status("new")] == [401, 200])
+            #expect(try watches[1].next()?.type == "ready")
         }
     }
 }

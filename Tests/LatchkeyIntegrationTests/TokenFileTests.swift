@@ -95,36 +95,3 @@ struct TokenFileTests {
         }
     }
 }
-
-/// A file of tokens, and the tokens by their names.
-struct Tokens: Sendable {
-    private let folder: TemporaryFolder
-    private let made: [(name: String, line: String)]
-    private let secrets: [String: String]
-
-    init(_ grants: [String: [String]]) throws {
-        folder = try TemporaryFolder()
-        var made: [(name: String, line: String)] = []
-        var secrets: [String: String] = [:]
-        for (name, grants) in grants {
-            let token = try TokenLine.make(name, grants)
-            made.append((name, token.line))
-            secrets[name] = token.secret
-        }
-        self.made = made
-        self.secrets = secrets
-        try lines().write(toFile: path, atomically: true, encoding: .utf8)
-    }
-
-    var path: String { folder.path + "/tokens" }
-    var flags: [String] { ["--token-file", path] }
-
-    /// The text of the file, but for the line of a name.
-    func lines(without name: String = "") -> String {
-        made.filter { $0.name != name }.map { $0.line + "\n" }.joined()
-    }
-
-    subscript(name: String) -> String { secrets[name] ?? "" }
-
-    func headers(_ name: String) -> [String] { ["Authorization: Bearer \(self[name])"] }
-}

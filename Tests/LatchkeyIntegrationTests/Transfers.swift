@@ -2,24 +2,6 @@ import Foundation
 import LatchkeyTestSupport
 import Testing
 
-/// A way to serve that exports and imports are tried in.
-struct TransferVariant: CustomTestStringConvertible, Sendable {
-    let flags: [String]
-
-    var testDescription: String { flags.joined(separator: " ") }
-
-    /// Both thread modes under one strategy, for what does not depend on the strategy.
-    static let modes = Array(all.prefix(2))
-
-    static let all: [Self] = [
-        "lock", "snapshot", "actor", "barrier-queue-async", "serial-queue",
-    ].flatMap { strategy in
-        [["--http-threads", "2"], ["--thread-per-connection"]].map { mode in
-            Self(flags: ["--strategy", strategy] + mode)
-        }
-    }
-}
-
 /// One line of an export.
 struct ExportedLine: Equatable {
     let name: String

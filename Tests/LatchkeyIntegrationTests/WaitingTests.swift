@@ -8,9 +8,6 @@ import Testing
 /// Transactions and pops that wait, and what leases, limits and queues are made of.
 @Suite(.timeLimit(.minutes(5)), .serialized)
 struct WaitingTests {
-    private static let ways = ["lock", "snapshot", "actor", "barrier-queue-async"].flatMap { kind in
-        [["--strategy", kind], ["--strategy", kind, "--thread-per-connection"]]
-    }
     private static let json = ["Content-Type: application/json"]
 
     private static func acquire(_ holder: Int, _ wait: Int, key: String? = nil) -> String {
@@ -25,12 +22,11 @@ struct WaitingTests {
     }
 
     /// Exactly two requests for each section, and no thread that waits has two turns.
-    @Test(arguments: Deployment.inThisProcess, ways)
+    @Test(arguments: Deployment.allCases)
     func `a lock goes from one to the next, in the order in which they asked`(
-        deployment: Deployment,
-        flags: [String]
+        deployment: Deployment
     ) async throws {
-        try await deployment.serve(flags) { site in
+        try await deployment.serve { site in
             let holder = try site.client()
             try holder.send(Self.acquire(0, 0))
             #expect(try holder.answer().status == 200)
@@ -52,7 +48,7 @@ struct WaitingTests {
         }
     }
 
-    @Test(arguments: Deployment.allCases)
+    @Test(arguments: [Deployment.inProcess, .oneReplica])
     func `when the time is up, the other branch is taken`(deployment: Deployment) async throws {
         try await deployment.serve { site in
             let client = try site.client()
@@ -68,12 +64,9 @@ struct WaitingTests {
     }
 
     /// A lock must not go to a client that has gone; a repeat of its request is a new try.
-    @Test(arguments: Deployment.inThisProcess, [[], ["--thread-per-connection"]])
-    func `nothing is done for a client that has gone`(
-        deployment: Deployment,
-        flags: [String]
-    ) async throws {
-        try await deployment.serve(flags) { site in
+    @Test(arguments: Deployment.allCases)
+    func `nothing is done for a client that has gone`(deployment: Deployment) async throws {
+        try await deployment.serve { site in
             let client = try site.client()
             _ = try client.request("PUT", "/v1/properties/lock", body: [0x31])
             let gone = try site.client()
@@ -92,12 +85,11 @@ struct WaitingTests {
     }
 
     /// Its request has two owners: who waits for the key, and who waits for the conditions.
-    @Test(arguments: Deployment.inThisProcess, [[], ["--thread-per-connection"]])
+    @Test(arguments: [Deployment.inProcess, .oneReplica])
     func `a repeat that waits for its key and then for its turn is given up, too`(
-        deployment: Deployment,
-        flags: [String]
+        deployment: Deployment
     ) async throws {
-        try await deployment.serve(flags) { site in
+        try await deployment.serve { site in
             let client = try site.client()
             _ = try client.request("PUT", "/v1/properties/lock", body: [0x31])
             let first = try site.client()
@@ -121,11 +113,8 @@ struct WaitingTests {
     }
 
     /// The branch for the end of the time is nothing that a client which has gone asks for.
-    @Test(arguments: Deployment.inThisProcess)
-    func `the other branch is not taken for a client that has gone`(
-        deployment: Deployment
-    ) async throws {
-        try await deployment.serve { site in
+    @Test func `the other branch is not taken for a client that has gone`() async throws {
+        try await Deployment.inProcess.serve { site in
             let client = try site.client()
             let body = #"""
                 {"if":[{"name":"none","absent":false}],"then":[],"else":[{"put":"late","value":1}]}
@@ -140,21 +129,6 @@ struct WaitingTests {
             gone.close()
             try site.awaitMetric("latchkey_watchers", 0)
             #expect(try client.request("GET", "/v1/properties/late").status == 404)
-        }
-    }
-
-    @Test func `without conditions there is nothing to wait for`() async throws {
-        try await Deployment.inProcess.serve { site in
-            let client = try site.client()
-            for body in [#"{"then":[{"put":"a","value":1}]}"#, #"{"then":[{"count":"a"}]}"#] {
-                let answer = try client.request(
-                    "POST",
-                    "/v1/transactions?wait=60",
-                    headers: Self.json,
-                    body: Array(body.utf8)
-                )
-                #expect(answer.text.contains(#""succeeded":true"#))
-            }
         }
     }
 
@@ -207,9 +181,8 @@ struct WaitingTests {
     }
 
     /// The time to live counts from the try that was sent first: the answer can be that of then.
-    @Test(arguments: Deployment.inThisProcess)
-    func `a lease counts from its first try`(deployment: Deployment) async throws {
-        try await deployment.serve { site in
+    @Test func `a lease counts from its first try`() async throws {
+        try await Deployment.inProcess.serve { site in
             let origin = "http://127.0.0.1:\(site.port)"
             let client = Client(ServiceConnection(origin: origin, timeLimit: .seconds(20)))
             let lock = LeaseClient(client, name: "a", timeToLive: .seconds(60), holder: "me")
@@ -221,9 +194,8 @@ struct WaitingTests {
         }
     }
 
-    @Test(arguments: Deployment.inThisProcess)
-    func `a request that waits has a bounded body`(deployment: Deployment) async throws {
-        try await deployment.serve { site in
+    @Test func `a request that waits has a bounded body`() async throws {
+        try await Deployment.inProcess.serve { site in
             let client = try site.client()
             for (count, status) in [(64 * 1024, 200), (64 * 1024 + 1, 422)] {
                 let condition = #""if":[{"name":"none","absent":true}]"#
@@ -243,26 +215,22 @@ struct WaitingTests {
     }
 
     @Test func `a drain answers those who wait`() async throws {
-        let program = try Program(["serve", "--port", "0", "--start-revision", "0"])
-        try await offPool {
-            let site = Site(port: try program.awaitPort())
+        try await Deployment.inProcess.run { site, service in
             let client = try site.client()
             _ = try client.request("PUT", "/v1/properties/lock", body: [0x31])
             let waiting = try site.client()
             try waiting.send(Self.acquire(2, 60))
             try site.awaitMetric("latchkey_watchers", 1)
-            let status = program.end()
+            service.drain()
             #expect(try waiting.answer().text.contains(#""succeeded":false"#))
-            #expect(status == 0)
         }
     }
 
-    @Test(arguments: Deployment.inThisProcess, ways)
+    @Test(arguments: Deployment.allCases)
     func `each job is done by one worker, also if its first worker dies`(
-        deployment: Deployment,
-        flags: [String]
+        deployment: Deployment
     ) async throws {
-        try await deployment.serve(flags) { site in
+        try await deployment.serve { site in
             let client = try site.client()
             let waiting = try site.client()
             let pop = "/v1/pop?prefix=jobs/&claim=claims/&ttl=0.3&wait=20"
@@ -298,7 +266,7 @@ struct WaitingTests {
         }
     }
 
-    @Test(arguments: Deployment.allCases)
+    @Test(arguments: [Deployment.inProcess, .oneReplica])
     func `a lease is kept by touching it`(deployment: Deployment) async throws {
         try await deployment.serve { site in
             let client = try site.client()
@@ -322,7 +290,7 @@ struct WaitingTests {
         }
     }
 
-    @Test(arguments: Deployment.allCases)
+    @Test(arguments: [Deployment.inProcess, .oneReplica])
     func `several names, counts and deletions of a prefix`(deployment: Deployment) async throws {
         try await deployment.serve { site in
             let client = try site.client()
@@ -374,11 +342,8 @@ struct WaitingTests {
         }
     }
 
-    @Test(arguments: Deployment.allCases)
-    func `a limit begins anew when its time is over, not with each request`(
-        deployment: Deployment
-    ) async throws {
-        try await deployment.serve { site in
+    @Test func `a limit begins anew when its time is over, not with each request`() async throws {
+        try await Deployment.inProcess.serve { site in
             let client = try site.client()
             let target = "/v1/properties/rate/increment?ttl-if-new=60"
             #expect(try client.request("POST", target).text == "1")

@@ -7,9 +7,6 @@ import Testing
 /// Who starts from an export and applies the events of a watch has the state of each revision.
 @Suite(.timeLimit(.minutes(5)), .serialized)
 struct WatchReplayTests {
-    private static let kinds: [StrategyKind] = [
-        .lock, .snapshot, .readWriteLock, .barrierQueueAsync, .actor,
-    ]
     /// So small that properties are evicted all the time.
     private static let flags = [
         "--eviction", "lru", "--max-properties", "12", "--max-bytes", "150",
@@ -17,17 +14,12 @@ struct WatchReplayTests {
     ]
     private static let writerCount = 3
 
-    @Test(
-        arguments: kinds,
-        [(Deployment.inProcess, 1), (.inProcess, 2), (.oneReplica, 1), (.threeReplicas, 2)]
-    )
+    @Test(arguments: Deployment.allCases)
     func `a replica holds the exported state of each revision`(
-        kind: StrategyKind,
-        way: (deployment: Deployment, seed: Int)
+        deployment: Deployment
     ) async throws {
-        let (deployment, seed) = way
-        let flags = ["--strategy", kind.rawValue] + Self.flags
-        try await deployment.serve(flags) { site in
+        let seed = 1
+        try await deployment.serve(Self.flags) { site in
             let writers = (1...Self.writerCount).map { number in
                 TestThread {
                     do {
@@ -52,7 +44,7 @@ struct WatchReplayTests {
                 let held = replica.states[revision] ?? [:]
                 #expect(
                     held == exported.mapValues(\.property),
-                    "\(kind), seed \(seed), revision \(revision)"
+                    "seed \(seed), revision \(revision)"
                 )
             }
         }

@@ -6,13 +6,6 @@ import Testing
 /// Watches over HTTP.
 @Suite(.timeLimit(.minutes(5)), .serialized)
 struct WatchTests {
-    private static let ways: [[String]] = ["lock", "snapshot", "actor", "barrier-queue-async"]
-        .flatMap { strategy in
-            [
-                ["--strategy", strategy], ["--strategy", strategy, "--thread-per-connection"],
-            ]
-        }
-
     /// All effects that the history holds, as the events that a watcher of all names gets.
     private static func history(_ site: Site) throws -> [String] {
         var after = 0
@@ -64,11 +57,11 @@ struct WatchTests {
         }
     }
 
-    @Test(arguments: ways)
+    @Test(arguments: Deployment.allCases)
     func `a client that is cut off anywhere loses and repeats nothing`(
-        flags: [String]
+        deployment: Deployment
     ) async throws {
-        try await Deployment.program.serve(flags) { site in
+        try await deployment.serve { site in
             let writers = (1...3).map { seed in
                 TestThread {
                     do {
@@ -100,9 +93,11 @@ struct WatchTests {
         }
     }
 
-    @Test(arguments: ways)
-    func `who was shown a revision gets it behind the one before`(flags: [String]) async throws {
-        try await Deployment.inProcess.serve(flags) { site in
+    @Test(arguments: Deployment.allCases)
+    func `who was shown a revision gets it behind the one before`(
+        deployment: Deployment
+    ) async throws {
+        try await deployment.serve { site in
             let client = try site.client()
             for round in 1...50 {
                 let answer = try client.request("POST", "/v1/properties/n/increment")
@@ -154,7 +149,7 @@ struct WatchTests {
         }
     }
 
-    @Test(arguments: Deployment.allCases)
+    @Test(arguments: [Deployment.inProcess, .oneReplica])
     func `lost history and foreign cursors are a gap`(deployment: Deployment) async throws {
         try await deployment.serve(["--history", "3"]) { site in
             let client = try site.client()
@@ -180,10 +175,9 @@ struct WatchTests {
         }
     }
 
-    @Test(arguments: [[], ["--thread-per-connection"]])
-    func `a slow reader slows no other, and begins anew with a gap`(flags: [String]) async throws {
-        let flags = flags + ["--history", "20", "--watch-buffer-bytes", "1024"]
-        try await Deployment.program.serve(flags) { site in
+    @Test func `a slow reader slows no other, and begins anew with a gap`() async throws {
+        let flags = ["--history", "20", "--watch-buffer-bytes", "1024"]
+        try await Deployment.inProcess.serve(flags) { site in
             let client = try site.client()
             _ = try client.request("PUT", "/v1/properties/n", body: [0x30])
             let slow = try EventStreamClient(port: site.port, "/v1/watch?after=0")
@@ -204,11 +198,9 @@ struct WatchTests {
         }
     }
 
-    @Test(arguments: Deployment.allCases)
-    func `observers replace each other, and watchers have a bound`(
-        deployment: Deployment
-    ) async throws {
-        try await deployment.serve(["--max-watchers", "2", "--client-share", "1/1"]) { site in
+    @Test func `observers replace each other, and watchers have a bound`() async throws {
+        try await Deployment.inProcess.serve(["--max-watchers", "2", "--client-share", "1/1"]) {
+            site in
             let first = try EventStreamClient(port: site.port, "/v1/watch?observer=x")
             let second = try EventStreamClient(port: site.port, "/v1/watch?observer=x")
             #expect(try first.next()?.type == "replaced")
@@ -233,9 +225,8 @@ struct WatchTests {
         }
     }
 
-    @Test(arguments: Deployment.allCases)
-    func `an idle stream gets comments`(deployment: Deployment) async throws {
-        try await deployment.serve(["--keep-alive-seconds", "1"]) { site in
+    @Test func `an idle stream gets comments`() async throws {
+        try await Deployment.inProcess.serve(["--keep-alive-seconds", "1"]) { site in
             let watch = try EventStreamClient(port: site.port, "/v1/watch?name=mine")
             _ = try site.ask("POST", "/v1/properties/other/increment")
             while watch.commentCount < 2 {
@@ -245,14 +236,8 @@ struct WatchTests {
         }
     }
 
-    @Test(arguments: [[], ["--thread-per-connection"]])
-    func `a drain ends streams with a last event, and polls with an answer`(
-        flags: [String]
-    ) async throws {
-        let common = ["serve", "--port", "0", "--log-level", "error", "--start-revision", "0"]
-        let program = try Program(common + flags)
-        try await offPool {
-            let site = Site(port: try program.awaitPort())
+    @Test func `a drain ends streams with a last event, and polls with an answer`() async throws {
+        try await Deployment.inProcess.run { site, service in
             _ = try site.ask("POST", "/v1/properties/n/increment")
             let watch = try EventStreamClient(port: site.port, "/v1/watch")
             let poll = try site.client()
@@ -260,15 +245,14 @@ struct WatchTests {
                 "GET /v1/properties/n?after=1&wait=60 HTTP/1.1\r\nHost: localhost\r\n\r\n"
             )
             try site.awaitMetric("latchkey_watchers", 2)
-            #expect(program.end() == 0)
+            service.drain()
             #expect(try watch.events { _ in false }.map(\.type) == ["close"])
             #expect(try poll.answer().status == 304)
         }
     }
 
-    @Test(arguments: Deployment.allCases)
-    func `bad watches are refused`(deployment: Deployment) async throws {
-        try await deployment.serve { site in
+    @Test func `bad watches are refused`() async throws {
+        try await Deployment.inProcess.serve { site in
             let parts = (0..<16).map { $0 % 2 == 0 ? "name=\($0)" : "prefix=\($0)" }
             let most = parts.joined(separator: "&")
             #expect(try EventStreamClient(port: site.port, "/v1/watch?\(most)").status == 200)

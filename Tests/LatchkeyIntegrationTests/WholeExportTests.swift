@@ -36,11 +36,8 @@ struct WholeExportTests {
 
     private static func end(_ count: Int) -> String { "{\"end\":true,\"count\":\(count)}\n" }
 
-    @Test(arguments: TransferVariant.modes)
-    func `an export that is cut at any byte is refused, over HTTP 1.0 too`(
-        variant: TransferVariant
-    ) async throws {
-        try await Deployment.inProcess.serve(variant.flags) { site in
+    @Test func `an export that is cut at any byte is refused, over HTTP 1.0 too`() async throws {
+        try await Deployment.inProcess.serve { site in
             try site.imported(manyLines(0..<25) { "[\"\($0)\"]" })
             let revision = try site.exported().revision
             // Without chunks, nothing but the end of the connection ends the body.
@@ -87,7 +84,7 @@ struct WholeExportTests {
     }
 
     @Test func `the last line counts the lines, and nothing follows it`() async throws {
-        try await Deployment.inProcess.serve([]) { site in
+        try await Deployment.inProcess.serve { site in
             let lines = manyLines(0..<25) { "\($0)" }
             for count in [24, 26, 0] {
                 let found = try Refusal(site, (lines + Self.end(count)).utf8)
@@ -127,7 +124,7 @@ struct WholeExportTests {
     }
 
     @Test func `lines are whole wherever their batches end`() async throws {
-        try await Deployment.inProcess.serve([]) { site in
+        try await Deployment.inProcess.serve { site in
             var revision = 0
             for count in [0, 1, 9, 10, 11, 20] {
                 let lines = manyLines(0..<count) { "\($0)" } + Self.end(count) + "\n \r\n"
@@ -139,7 +136,7 @@ struct WholeExportTests {
     }
 
     @Test func `a part of an export is imported if the client says so`() async throws {
-        try await Deployment.inProcess.serve([]) { site in
+        try await Deployment.inProcess.serve { site in
             let lines = manyLines(0..<25) { "\($0)" }
             for text in [lines, Self.end(3) + lines, lines + Self.end(7) + Self.end(8) + lines] {
                 for batch in [1, 10, 1000] {

@@ -5,7 +5,7 @@ import Glibc
 /// It is longer than any pause of a busy machine. A test that passes does not wait for its end.
 public enum Patience {
     /// How long, in seconds.
-    public static let seconds = 60
+    public static let seconds = 120
 
     /// The moment at which a wait that begins now gives up.
     public static var end: ContinuousClock.Instant { .now + .seconds(seconds) }
@@ -15,6 +15,9 @@ public enum Patience {
 public struct NeverCame: Error, CustomStringConvertible {
     /// What it was.
     public let description: String
+
+    /// An error with this description.
+    public init(_ description: String) { self.description = description }
 }
 
 /// Waits until a condition is met, for as long as `Patience` says.
@@ -24,7 +27,7 @@ public func eventually(_ what: String, _ isTrue: () throws -> Bool) throws {
     let end = Patience.end
     while try !isTrue() {
         guard ContinuousClock.now < end else {
-            throw NeverCame(description: "it never came: \(what)")
+            throw NeverCame("it never came: \(what)")
         }
         // Sleeps because the conditions are those of other processes, which do not tell.
         usleep(5000)

@@ -18,3 +18,20 @@ package final class TemporaryFolder: Sendable {
         try? FileManager.default.removeItem(atPath: path)
     }
 }
+
+extension TemporaryFolder {
+    /// Writes a certificate and its key, and returns the flags that name the files.
+    package func tlsFlags(_ certificate: TestCertificate) throws -> [String] {
+        try write(certificate)
+        return ["--tls-certificate", path + "/certificate.pem", "--tls-key", path + "/key.pem"]
+    }
+
+    package func write(_ certificate: TestCertificate) throws {
+        try write("certificate.pem", certificate.certificate)
+        try write("key.pem", certificate.key)
+    }
+
+    package func write(_ name: String, _ text: String) throws {
+        try Data(text.utf8).write(to: URL(fileURLWithPath: "\(path)/\(name)"))
+    }
+}
