@@ -120,7 +120,7 @@ test: ## what to run before a commit; builds for debugging only
 .PHONY: test-deep
 test-deep: ## the other tests: sanitizers, models, examples, the release binary (45 minutes)
 	scripts/stages diagnostics test-c test-model test-threads test-example test-docs build \
-	    allocations machine-code dashboard clients proxies test-install hostile-quick \
+	    process allocations machine-code dashboard clients proxies test-install hostile-quick \
 	    durability-quick cluster-quick
 
 .PHONY: lint
@@ -139,9 +139,20 @@ tidy: build-tests ## the rules for the whole tree
 	swift test $(DEBUG) --skip-build --disable-xctest --filter TidyTests
 
 .PHONY: unit
-unit: build-tests ## unit tests, laws, the process on loopback (ARGS="--filter StripedTests")
+unit: build-tests ## unit tests, laws, the service on loopback (ARGS="--filter StripedTests")
 	scripts/require test
 	swift test $(DEBUG) --skip-build --disable-xctest --skip TidyTests $(WIDTH) $(ARGS) </dev/null
+
+# The tests are built for debugging, as all are; the program is the one that is served. Only this
+# target knows the tests' target.
+PROCESS := LATCHKEY_PROCESS_TESTS=1 LATCHKEY_TEST_PROGRAM=$(CURDIR)/$(RELEASE_BINARY)
+
+.PHONY: process
+process: build ## the program as a process: flags, signals, files, replicas (FILTER=FollowTests)
+	scripts/require test
+	$(PROCESS) $(SWIFT_BUILD) $(DEBUG) --build-tests
+	$(PROCESS) swift test $(DEBUG) --skip-build --disable-xctest \
+	    --filter "$(or $(FILTER),LatchkeyProcessTests)" $(WIDTH) </dev/null
 
 .PHONY: diagnostics
 diagnostics: build-tests ## what the compiler says about wrong uses of LatchkeySync

@@ -285,13 +285,20 @@ let package = Package(
             // Read from the sources, as the schema is.
             exclude: ["Recorded"]
         ),
+        // The command line, without starting it.
         .testTarget(
-            name: "LatchkeyIntegrationTests",
+            name: "LatchkeyProgramTests",
             dependencies: [
-                "CLatchkeySystem", "LatchkeyClient", "LatchkeyCommandLine", "LatchkeyComparison",
-                "LatchkeyMachine", "LatchkeyReport", "LatchkeyService", "LatchkeySettings",
-                "LatchkeyStrategies", "LatchkeySyncTesting", "LatchkeyTestSupport",
-                "LatchkeyTrace", "latchkey",
+                "LatchkeyCommandLine", "LatchkeyComparison", "LatchkeyReport", "LatchkeyService",
+                "LatchkeySettings", "LatchkeyStrategies", "LatchkeyTestSupport", "latchkey",
+            ]
+        ),
+        // The service over loopback, in the process of the tests.
+        .testTarget(
+            name: "LatchkeyWireTests",
+            dependencies: [
+                "LatchkeyClient", "LatchkeyCommandLine", "LatchkeyComparison", "LatchkeyService",
+                "LatchkeySettings", "LatchkeyStrategies", "LatchkeyTestSupport", "latchkey",
             ]
         ),
         // The documents are compared with the strategies and the settings themselves.
@@ -304,6 +311,22 @@ let package = Package(
         ),
     ]
 )
+
+// What starts the program is a client of it: `make process` says that it is wanted. All other tests
+// are built without.
+if Context.environment["LATCHKEY_PROCESS_TESTS"] != nil {
+    package.targets.append(
+        .testTarget(
+            name: "LatchkeyProcessTests",
+            dependencies: [
+                "LatchkeyCommandLine", "LatchkeyComparison", "LatchkeyReport", "LatchkeyService",
+                "LatchkeySettings", "LatchkeyStrategies", "LatchkeySyncTesting",
+                "LatchkeyTestSupport", "LatchkeyTrace", "latchkey",
+            ],
+            path: "Tests/process"
+        )
+    )
+}
 
 for target in package.targets where target.type != .system {
     if target.name.hasPrefix("C") {
