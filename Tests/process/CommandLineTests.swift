@@ -215,7 +215,7 @@ struct CommandLineTests {
 
     @Test func `version and strategies are printed`() async throws {
         let version = try await run(["--version"]).output
-        #expect(version.hasPrefix("latchkey \(Latchkey.version)\n"))
+        #expect(version.hasPrefix("latchkey \(Latchkey.version)"))
         #expect(version.contains(/\nbuild [0-9a-f]{40}, (debug|release), Swift 6/))
         #expect(version.contains(/\ngnutls 3.*libcurl \d.*libmicrohttpd \d.*sqlite 3/))
         let text = try await run(["strategies"]).output
