@@ -18,12 +18,9 @@ struct AdminPortTests {
         try await offPool { try body(service, Site(port: service.port), admin) }
     }
 
-    @Test(arguments: [["--http-threads", "2"], ["--thread-per-connection"]])
-    func `it serves when all connections of the first port are taken`(
-        flags: [String]
-    ) async throws {
+    @Test func `it serves when all connections of the first port are taken`() async throws {
         let bounds = ["--max-connections", "4", "--client-share", "1/1"]
-        try await serve(flags + bounds) { service, site, admin in
+        try await serve(bounds) { service, site, admin in
             let silent = try (0..<4).map { _ in try site.client() }
             try admin.awaitMetric("latchkey_http_connections_accepted_total", 4)
             #expect(try site.ask("GET", "/v1/strategies").status == 503)

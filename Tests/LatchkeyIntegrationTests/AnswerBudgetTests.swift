@@ -70,7 +70,7 @@ struct AnswerBudgetTests {
         return clients
     }
 
-    @Test(arguments: [[], ["--thread-per-connection"], ["--strategy", "actor"]])
+    @Test(arguments: [[], ["--strategy", "actor"]])
     func `long answers beyond the bound are refused, and nothing else`(
         flags: [String]
     ) async throws {
@@ -324,9 +324,8 @@ struct AnswerBudgetTests {
         }
     }
 
-    @Test(arguments: [[], ["--thread-per-connection"]])
-    func `an answer refers to as many values as it has`(flags: [String]) async throws {
-        try await Deployment.program.serve(flags) { site in
+    @Test func `an answer refers to as many values as it has`() async throws {
+        try await Deployment.program.serve { site in
             let value = "\"" + String(repeating: "v", count: 1100) + "\""
             let client = try site.client()
             let lines = (0..<1000).map { #"{"name":"\#($0)","value":\#(value)}"# + "\n" }

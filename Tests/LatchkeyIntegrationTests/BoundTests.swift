@@ -92,10 +92,10 @@ struct BoundTests {
         }
     }
 
-    @Test(arguments: Deployment.withoutClusters, [[], ["--thread-per-connection"]])
-    func `connections are bounded`(deployment: Deployment, flags: [String]) async throws {
+    @Test(arguments: Deployment.withoutClusters)
+    func `connections are bounded`(deployment: Deployment) async throws {
         let bounds = ["--max-connections", "3", "--client-share", "1/1"]
-        try await deployment.serve(flags + bounds) { site in
+        try await deployment.serve(bounds) { site in
             let clients = try (0..<3).map { _ in try site.client() }
             for client in clients {
                 #expect(try client.request("GET", "/healthz").status == 200)
@@ -112,13 +112,12 @@ struct BoundTests {
         }
     }
 
-    @Test(arguments: Deployment.withoutClusters, [[], ["--thread-per-connection"]])
+    @Test(arguments: Deployment.withoutClusters)
     func `probes are answered when there are as many connections as allowed`(
-        deployment: Deployment,
-        flags: [String]
+        deployment: Deployment
     ) async throws {
         let bounds = ["--max-connections", "3", "--client-share", "1/1"]
-        try await deployment.serve(flags + bounds) { site in
+        try await deployment.serve(bounds) { site in
             let silent = try (0..<3).map { _ in try site.client() }
             for client in silent {
                 #expect(try client.request("GET", "/healthz").status == 200, "accepted by now")
@@ -173,12 +172,9 @@ struct BoundTests {
         }
     }
 
-    @Test(arguments: Deployment.withoutClusters, [[], ["--thread-per-connection"]])
-    func `a request that dribbles in times out`(
-        deployment: Deployment,
-        flags: [String]
-    ) async throws {
-        try await deployment.serve(flags + ["--request-timeout-seconds", "2"]) { site in
+    @Test(arguments: Deployment.withoutClusters)
+    func `a request that dribbles in times out`(deployment: Deployment) async throws {
+        try await deployment.serve(["--request-timeout-seconds", "2"]) { site in
             for start in [
                 "GET /healthz HTT",
                 "PUT /v1/properties/slow HTTP/1.1\r\nHost: 127.0.0.1\r\n"

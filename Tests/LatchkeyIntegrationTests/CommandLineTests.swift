@@ -294,12 +294,11 @@ struct CommandLineTests {
         #expect(result.errors.contains("cannot start"))
     }
 
-    @Test(arguments: [SIGTERM, SIGINT], [[], ["--thread-per-connection"]])
+    @Test(arguments: [SIGTERM, SIGINT])
     func `a signal drains: what is in flight finishes, and nothing new is taken`(
-        signal: Int32,
-        flags: [String]
+        signal: Int32
     ) async throws {
-        let program = try Program(["serve", "--port", "0"] + flags)
+        let program = try Program(["serve", "--port", "0"])
         try await offPool {
             let port = try program.awaitPort()
             let client = try HTTPClient(port: port)

@@ -96,12 +96,9 @@ struct ConsistencyTests {
         }
     }
 
-    @Test(arguments: [[], ["--thread-per-connection"]])
-    func `a read waits for a revision, in a place of its own, and gives up`(
-        flags: [String]
-    ) async throws {
+    @Test func `a read waits for a revision, in a place of its own, and gives up`() async throws {
         try await offPool {
-            let program = try Program(Replication.quiet + ["0", "--max-watchers", "2"] + flags)
+            let program = try Program(Replication.quiet + ["0", "--max-watchers", "2"])
             let site = Site(port: try program.awaitPort())
             let revision = try #require(try site.ask("PUT", "/v1/properties/a", "1").revision)
             let path = "/v1/properties/a?min-revision="

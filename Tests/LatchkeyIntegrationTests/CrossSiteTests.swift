@@ -33,12 +33,9 @@ struct CrossSiteTests {
         return try client.answer()
     }
 
-    @Test(arguments: Deployment.withoutClusters, [[], ["--thread-per-connection"]])
-    func `a page of another site changes nothing`(
-        deployment: Deployment,
-        flags: [String]
-    ) async throws {
-        try await deployment.serve(flags) { site in
+    @Test(arguments: Deployment.withoutClusters)
+    func `a page of another site changes nothing`(deployment: Deployment) async throws {
+        try await deployment.serve { site in
             _ = try site.ask("PUT", "/v1/properties/p", "1")
             let others = [
                 "http://evil.example", "https://evil.example:\(site.port)", "null", "",
@@ -119,12 +116,11 @@ struct CrossSiteTests {
         (["Sec-Fetch-Site: none", "Origin: http://evil.example"], false),
     ]
 
-    @Test(arguments: Deployment.withoutClusters, [[], ["--thread-per-connection"]])
+    @Test(arguments: Deployment.withoutClusters)
     func `a page of another site reads nothing, and cannot tell what is there`(
-        deployment: Deployment,
-        flags: [String]
+        deployment: Deployment
     ) async throws {
-        try await deployment.serve(flags) { site in
+        try await deployment.serve { site in
             _ = try site.ask("PUT", "/v1/properties/p", "1")
             let paths = [
                 ("/v1/properties/p", 200), ("/v1/properties/q", 404), ("/metrics", 200),
@@ -194,16 +190,14 @@ struct CrossSiteTests {
     }
 
     /// Answers that the HTTP server makes by itself, also past its library.
-    @Test(arguments: Deployment.withoutClusters, [[], ["--thread-per-connection"]])
+    @Test(arguments: Deployment.withoutClusters)
     func `a page of an allowed origin reads why a body was not taken`(
-        deployment: Deployment,
-        flags: [String]
+        deployment: Deployment
     ) async throws {
-        let flags =
-            flags + [
-                "--allow-origin", "https://app.example", "--request-timeout-seconds", "1",
-                "--max-body-bytes", "1000",
-            ]
+        let flags = [
+            "--allow-origin", "https://app.example", "--request-timeout-seconds", "1",
+            "--max-body-bytes", "1000",
+        ]
         try await deployment.serve(flags) { site in
             for (method, target) in [("PUT", "/v1/properties/p"), ("POST", "/v1/import")] {
                 for origin in ["https://app.example", "https://other.example", nil] {
@@ -318,16 +312,13 @@ struct CrossSiteTests {
     }
 
     /// Else the page sees a failure of the network, and does not learn that it is to wait.
-    @Test(arguments: [[], ["--thread-per-connection"]])
-    func `a page of an allowed origin can read why its request was refused`(
-        flags: [String]
-    ) async throws {
+    @Test func `a page of an allowed origin can read why its request was refused`() async throws {
         let origin = "https://app.example"
         let bounds = [
             "--allow-origin", origin, "--max-target-bytes", "300", "--max-header-bytes", "2000",
             "--max-body-bytes", "1000", "--max-connections-per-address", "2",
         ]
-        try await Deployment.inProcess.serve(bounds + flags) { site in
+        try await Deployment.inProcess.serve(bounds) { site in
             let field = "X-Long: " + String(repeating: "a", count: 1000)
             let target = "/v1/properties?prefix=" + String(repeating: "a", count: 300)
             let requests: [(Int, String, String, [String])] = [

@@ -5,13 +5,12 @@ import Testing
 /// The limit of file descriptors and the bound of connections.
 @Suite(.timeLimit(.minutes(3)), .serialized)
 struct DescriptorTests {
-    private static let modes = [["--http-threads", "2"], ["--thread-per-connection"]]
+    private static let flags = ["--http-threads", "2"]
 
-    @Test(arguments: modes)
-    func `a low soft limit is raised to what the bounds need`(flags: [String]) async throws {
+    @Test func `a low soft limit is raised to what the bounds need`() async throws {
         let program = try Program(
             ["serve", "--port", "0", "--max-connections", "300", "--client-share", "1/1"]
-                + flags,
+                + Self.flags,
             after: "ulimit -Sn 64"
         )
         try await offPool {
@@ -26,9 +25,8 @@ struct DescriptorTests {
         #expect(try await offPool { program.end() } == 0)
     }
 
-    @Test(arguments: modes)
-    func `bounds over a hard limit are refused with a sentence`(flags: [String]) async throws {
-        let serve = ["serve", "--port", "0", "--log-format", "json"] + flags
+    @Test func `bounds over a hard limit are refused with a sentence`() async throws {
+        let serve = ["serve", "--port", "0", "--log-format", "json"] + Self.flags
         let result = try await Program.result(of: serve, after: "ulimit -n 400")
         #expect(result.status == 1)
         #expect(result.output.isEmpty)
@@ -54,17 +52,14 @@ struct DescriptorTests {
         #expect(try await offPool { program.end() } == 0)
     }
 
-    @Test(arguments: modes)
-    func `operations that fetch leave descriptors for connections and probes`(
-        flags: [String]
-    ) async throws {
+    @Test func `operations that fetch leave descriptors for connections and probes`() async throws {
         let operationCount = 64
         let silent = try SilentListener()
         let serve =
             [
                 "serve", "--port", "0", "--max-connections", "16", "--operation-threads",
                 "\(operationCount)", "--allow-fetch", "127.0.0.1:\(silent.port)",
-            ] + flags
+            ] + Self.flags
         let refused = try await Program.result(of: serve, after: "ulimit -n 64")
         let needed = try #require(refused.errors.firstMatch(of: /needs (\d+) file/)?.1)
         let count = try #require(Int(needed))
@@ -92,10 +87,9 @@ struct DescriptorTests {
         _ = try await offPool { program.end() }
     }
 
-    @Test(arguments: modes)
-    func `a limit that fits no connection names no number`(flags: [String]) async throws {
+    @Test func `a limit that fits no connection names no number`() async throws {
         let result = try await Program.result(
-            of: ["serve", "--port", "0", "--max-connections", "8"] + flags,
+            of: ["serve", "--port", "0", "--max-connections", "8"] + Self.flags,
             after: "ulimit -n 64"
         )
         #expect(result.status == 1)

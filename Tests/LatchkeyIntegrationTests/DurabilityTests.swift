@@ -9,7 +9,6 @@ import Testing
 @Suite(.timeLimit(.minutes(5)), .serialized)
 struct DurabilityTests {
     static let kinds: [StrategyKind] = [.lock, .barrierQueueAsync, .snapshot, .actor]
-    static let modes = [["--http-threads", "2"], ["--thread-per-connection"]]
 
     /// A service on a folder.
     private static func start(
@@ -63,14 +62,11 @@ struct DurabilityTests {
         }
     }
 
-    @Test(arguments: kinds, modes)
-    func `what was acknowledged is there after kill -9`(
-        kind: StrategyKind,
-        mode: [String]
-    ) async throws {
+    @Test(arguments: kinds)
+    func `what was acknowledged is there after kill -9`(kind: StrategyKind) async throws {
         try await offPool {
             let folder = try TemporaryFolder()
-            var (program, site) = try Self.start(folder, kind, mode)
+            var (program, site) = try Self.start(folder, kind)
             #expect(try site.ask("PUT", "/v1/properties/a", "[1, 2]").status == 201)
             #expect(try site.ask("PUT", "/v1/properties/a", "[3]").headers["etag"] == "\"2\"")
             #expect(try site.ask("PUT", "/v1/properties/gone", "1").status == 201)
@@ -83,7 +79,7 @@ struct DurabilityTests {
             let seen = try (0..<2).map { _ in try #require(try watched.next()) }
             Self.kill(program)
 
-            (program, site) = try Self.start(folder, kind, mode)
+            (program, site) = try Self.start(folder, kind)
             #expect(try Self.export(site) == before)
             let a = try site.ask("GET", "/v1/properties/a")
             #expect(a.text == "[3]" && a.headers["etag"] == "\"2\"")

@@ -145,12 +145,9 @@ struct ExportTests {
         }
     }
 
-    @Test(arguments: TransferVariant.modes)
-    func `a drain waits for an export`(variant: TransferVariant) async throws {
+    @Test func `a drain waits for an export`() async throws {
         try await offPool {
-            let program = try Program(
-                ["serve", "--port", "0", "--drain-seconds", "20"] + variant.flags
-            )
+            let program = try Program(["serve", "--port", "0", "--drain-seconds", "20"])
             let site = Site(port: try program.awaitPort())
             try site.fill()
             let client = try site.client()
@@ -166,14 +163,9 @@ struct ExportTests {
         }
     }
 
-    @Test(arguments: TransferVariant.modes)
-    func `an export that a stop cuts off does not look complete`(
-        variant: TransferVariant
-    ) async throws {
+    @Test func `an export that a stop cuts off does not look complete`() async throws {
         try await offPool {
-            let program = try Program(
-                ["serve", "--port", "0", "--drain-seconds", "1"] + variant.flags
-            )
+            let program = try Program(["serve", "--port", "0", "--drain-seconds", "1"])
             let site = Site(port: try program.awaitPort())
             try site.fill()
             let client = try site.client()

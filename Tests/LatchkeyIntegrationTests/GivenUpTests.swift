@@ -5,9 +5,7 @@ import Testing
 /// What a client has given up gives its place back at once.
 @Suite(.timeLimit(.minutes(3)), .serialized)
 struct GivenUpTests {
-    private static let ways = ["lock", "actor", "barrier-queue-async"].flatMap { kind in
-        [["--strategy", kind], ["--strategy", kind, "--thread-per-connection"]]
-    }
+    private static let ways = ["lock", "actor", "barrier-queue-async"].map { ["--strategy", $0] }
 
     /// Sends requests, one on each connection, and closes the connections once all of them wait.
     private func giveUp(_ count: Int, _ target: String, at site: Site) throws {

@@ -6,8 +6,8 @@ import Testing
 /// Long polls, past values, and the list of changes.
 @Suite(.timeLimit(.minutes(5)), .serialized)
 struct HistoryTests {
-    private static let ways = ["lock", "snapshot", "actor", "barrier-queue-async"].flatMap { kind in
-        [["--strategy", kind], ["--strategy", kind, "--thread-per-connection"]]
+    private static let ways = ["lock", "snapshot", "actor", "barrier-queue-async"].map {
+        ["--strategy", $0]
     }
 
     @Test(arguments: Deployment.inThisProcess, ways)

@@ -21,12 +21,11 @@ struct HostTests {
         return try client.answer()
     }
 
-    @Test(arguments: Deployment.withoutClusters, [[], ["--thread-per-connection"]])
+    @Test(arguments: Deployment.withoutClusters)
     func `on loopback a page of another name gets and changes nothing`(
-        deployment: Deployment,
-        flags: [String]
+        deployment: Deployment
     ) async throws {
-        try await deployment.serve(flags) { site in
+        try await deployment.serve { site in
             _ = try site.ask("PUT", "/v1/properties/p", "1")
             let origin = ["Host: evil.example:\(site.port)", "Origin: http://evil.example"]
             let put = ["Content-Length: 1", "", "2"].joined(separator: "\r\n")

@@ -68,9 +68,8 @@ struct ImportTests {
         }
     }
 
-    @Test(arguments: [["--http-threads", "2"], ["--thread-per-connection"]])
-    func `a line is whole wherever the pieces of the body end`(flags: [String]) async throws {
-        try await Deployment.inProcess.serve(flags) { site in
+    @Test func `a line is whole wherever the pieces of the body end`() async throws {
+        try await Deployment.inProcess.serve { site in
             let body = Array(
                 "{\"name\":\"a\",\"value\":\"é\"}\r\n\n{\"name\":\"b\",\"value\":[1]}".utf8
             )

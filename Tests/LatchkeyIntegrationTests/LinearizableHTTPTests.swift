@@ -6,23 +6,18 @@ import Testing
 
 /// Histories of requests at the same time have an order that explains all answers.
 ///
-/// `LATCHKEY_TEST_HISTORIES` is the number of histories for each strategy and mode.
+/// `LATCHKEY_TEST_HISTORIES` is the number of histories for each strategy.
 @Suite(.timeLimit(.minutes(10)), .serialized)
 struct LinearizableHTTPTests {
-    private static let modes = [["--http-threads", "2"], ["--thread-per-connection"]]
     private static let historyCount =
         ProcessInfo.processInfo.environment["LATCHKEY_TEST_HISTORIES"].flatMap { Int($0) } ?? 1
     private static let clientCount = 6
 
-    @Test(arguments: StrategyKind.allCases, modes)
-    func `answers over HTTP are those of one order`(
-        kind: StrategyKind,
-        mode: [String]
-    ) async throws {
+    @Test(arguments: StrategyKind.allCases)
+    func `answers over HTTP are those of one order`(kind: StrategyKind) async throws {
         for round in 0..<Self.historyCount {
             let seed = UInt64(9 + round)
-            let flags = ["--strategy", kind.rawValue] + mode
-            try await Deployment.inProcess.serve(flags) { site in
+            try await Deployment.inProcess.serve(["--strategy", kind.rawValue]) { site in
                 let history = try Self.record([site], count: 25, seed: seed)
                 let outcome = ModelCheck.check(history, from: PropertyModel())
                 #expect(outcome == .linearizable, "seed \(seed)")

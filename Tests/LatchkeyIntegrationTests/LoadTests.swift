@@ -8,19 +8,12 @@ struct LoadTests {
     private static let clientCount = 4
     private static let roundCount = 50
 
-    @Test(
-        arguments: [(Deployment.inProcess, false), (.inProcess, true), (.program, false)],
-        StrategyKind.allCases
-    )
+    @Test(arguments: [Deployment.inProcess, .program], StrategyKind.allCases)
     func `every answer, count and acquisition is accounted for`(
-        service: (deployment: Deployment, hasThreadPerConnection: Bool),
+        deployment: Deployment,
         kind: StrategyKind
     ) async throws {
-        let flags = [
-            "--strategy", kind.rawValue,
-            "--thread-per-connection=\(service.hasThreadPerConnection)",
-        ]
-        try await service.deployment.serve(flags) { site in
+        try await deployment.serve(["--strategy", kind.rawValue]) { site in
             let good = Arrivals()
             let haveEnded = TestThread.run(Self.clientCount) { number in
                 guard let client = try? site.client() else { return }

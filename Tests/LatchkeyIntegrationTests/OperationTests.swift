@@ -5,12 +5,9 @@ import Testing
 /// Operations over HTTP.
 @Suite(.timeLimit(.minutes(3)), .serialized)
 struct OperationTests {
-    @Test(arguments: Deployment.allCases, [[], ["--thread-per-connection"]])
-    func `an operation is accepted, executed and shown`(
-        deployment: Deployment,
-        flags: [String]
-    ) async throws {
-        try await deployment.serve(flags + ["--strategy", "serial-queue-async"]) { site in
+    @Test(arguments: Deployment.allCases)
+    func `an operation is accepted, executed and shown`(deployment: Deployment) async throws {
+        try await deployment.serve(["--strategy", "serial-queue-async"]) { site in
             let answer = try site.submit(
                 #"""
                 {"name":"report","priority":"high","steps":[{"put":"a","value":{"x": 1},"ttl":9},

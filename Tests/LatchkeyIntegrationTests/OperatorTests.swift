@@ -15,11 +15,10 @@ struct OperatorTests {
         }
     }
 
-    @Test(arguments: [[], ["--thread-per-connection"]])
-    func `in the delay requests are served and readiness says no, until a second signal`(
-        flags: [String]
-    ) async throws {
-        let serve = ["serve", "--port", "0", "--shutdown-delay", "1h"] + flags
+    @Test func `in the delay requests are served and readiness says no, until a second signal`()
+        async throws
+    {
+        let serve = ["serve", "--port", "0", "--shutdown-delay", "1h"]
         let program = try Program(serve)
         try await offPool {
             let site = Site(port: try program.awaitPort())

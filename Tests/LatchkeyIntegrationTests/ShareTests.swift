@@ -4,14 +4,11 @@ import Testing
 /// What one client can have of what all use: a quarter, unless it is said otherwise.
 @Suite(.timeLimit(.minutes(3)), .serialized)
 struct ShareTests {
-    static let modes = [["--http-threads", "2"], ["--thread-per-connection"]]
-
-    @Test(arguments: Deployment.withoutClusters, modes)
+    @Test(arguments: Deployment.withoutClusters)
     func `an address has a quarter of the connections, and probes are answered when all are taken`(
-        deployment: Deployment,
-        flags: [String]
+        deployment: Deployment
     ) async throws {
-        try await deployment.serve(flags + ["--max-connections", "8"]) { site in
+        try await deployment.serve(["--max-connections", "8"]) { site in
             var clients: [HTTPClient] = []
             for address in UInt8(1)...4 {
                 for _ in 0..<2 {
@@ -44,13 +41,12 @@ struct ShareTests {
         }
     }
 
-    @Test(arguments: Deployment.withoutClusters, modes)
+    @Test(arguments: Deployment.withoutClusters)
     func `a client beyond its rate is told when to come again`(
-        deployment: Deployment,
-        flags: [String]
+        deployment: Deployment
     ) async throws {
         let rate = ["--rate", "1", "--rate-burst", "2"]
-        try await deployment.serve(flags + rate) { site in
+        try await deployment.serve(rate) { site in
             let target = "/v1/properties/a"
             #expect(try site.ask("PUT", target, "1").status == 201)
             #expect(try site.ask("GET", target).status == 200)
@@ -102,13 +98,12 @@ struct ShareTests {
     }
 
     /// Before, those that were refused counted, too.
-    @Test(arguments: Deployment.withoutClusters, modes)
+    @Test(arguments: Deployment.withoutClusters)
     func `an address that has its share takes no place from others, however often it connects`(
-        deployment: Deployment,
-        flags: [String]
+        deployment: Deployment
     ) async throws {
         let bounds = ["--max-connections", "8", "--max-connections-per-address", "2"]
-        try await deployment.serve(flags + bounds) { site in
+        try await deployment.serve(bounds) { site in
             let greedy = try (0..<20).map { _ in try site.client() }
             #expect(try greedy[0].request("GET", "/healthz").status == 200)
             // It is there once the last one of them was refused.

@@ -14,13 +14,10 @@ struct SniffingTests {
         }
     }
 
-    @Test(arguments: Deployment.withoutClusters, [[], ["--thread-per-connection"]])
-    func `every answer of the service has them once`(
-        deployment: Deployment,
-        flags: [String]
-    ) async throws {
+    @Test(arguments: Deployment.withoutClusters)
+    func `every answer of the service has them once`(deployment: Deployment) async throws {
         let bounds = ["--max-body-bytes", "1000", "--request-timeout-seconds", "2"]
-        try await deployment.serve(flags + bounds) { site in
+        try await deployment.serve(bounds) { site in
             let tag = try site.ask("PUT", "/v1/properties/p", "1").headers["etag"] ?? ""
             let requests: [(String, String, String?, [String], Int)] = [
                 ("GET", "/", nil, [], 200), ("HEAD", "/", nil, [], 200),

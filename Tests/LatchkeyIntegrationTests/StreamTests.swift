@@ -45,19 +45,13 @@ struct StreamTests {
         return nil
     }
 
-    @Test(
-        arguments: [[Program.FullPipe.errors], [.output], [.output, .errors]],
-        [
-            [], ["--thread-per-connection"],
-        ]
-    )
+    @Test(arguments: [[Program.FullPipe.errors], [.output], [.output, .errors]])
     func `a reader that does not read stops nothing`(
-        fullPipes: [Program.FullPipe],
-        flags: [String]
+        fullPipes: [Program.FullPipe]
     ) async throws {
         try await offPool {
             let program = try Program(
-                ["serve", "--port", "0", "--http-threads", "2"] + flags,
+                ["serve", "--port", "0", "--http-threads", "2"],
                 fullPipes: fullPipes
             )
             let site = try Self.awaitService(program)

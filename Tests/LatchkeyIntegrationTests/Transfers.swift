@@ -8,16 +8,9 @@ struct TransferVariant: CustomTestStringConvertible, Sendable {
 
     var testDescription: String { flags.joined(separator: " ") }
 
-    /// Both thread modes under one strategy, for what does not depend on the strategy.
-    static let modes = Array(all.prefix(2))
-
-    static let all: [Self] = [
+    static let all = [
         "lock", "snapshot", "actor", "barrier-queue-async", "serial-queue",
-    ].flatMap { strategy in
-        [["--http-threads", "2"], ["--thread-per-connection"]].map { mode in
-            Self(flags: ["--strategy", strategy] + mode)
-        }
-    }
+    ].map { Self(flags: ["--strategy", $0]) }
 }
 
 /// One line of an export.

@@ -8,8 +8,8 @@ import Testing
 /// Transactions and pops that wait, and what leases, limits and queues are made of.
 @Suite(.timeLimit(.minutes(5)), .serialized)
 struct WaitingTests {
-    private static let ways = ["lock", "snapshot", "actor", "barrier-queue-async"].flatMap { kind in
-        [["--strategy", kind], ["--strategy", kind, "--thread-per-connection"]]
+    private static let ways = ["lock", "snapshot", "actor", "barrier-queue-async"].map {
+        ["--strategy", $0]
     }
     private static let json = ["Content-Type: application/json"]
 
@@ -68,12 +68,9 @@ struct WaitingTests {
     }
 
     /// A lock must not go to a client that has gone; a repeat of its request is a new try.
-    @Test(arguments: Deployment.inThisProcess, [[], ["--thread-per-connection"]])
-    func `nothing is done for a client that has gone`(
-        deployment: Deployment,
-        flags: [String]
-    ) async throws {
-        try await deployment.serve(flags) { site in
+    @Test(arguments: Deployment.inThisProcess)
+    func `nothing is done for a client that has gone`(deployment: Deployment) async throws {
+        try await deployment.serve { site in
             let client = try site.client()
             _ = try client.request("PUT", "/v1/properties/lock", body: [0x31])
             let gone = try site.client()
@@ -92,12 +89,11 @@ struct WaitingTests {
     }
 
     /// Its request has two owners: who waits for the key, and who waits for the conditions.
-    @Test(arguments: Deployment.inThisProcess, [[], ["--thread-per-connection"]])
+    @Test(arguments: Deployment.inThisProcess)
     func `a repeat that waits for its key and then for its turn is given up, too`(
-        deployment: Deployment,
-        flags: [String]
+        deployment: Deployment
     ) async throws {
-        try await deployment.serve(flags) { site in
+        try await deployment.serve { site in
             let client = try site.client()
             _ = try client.request("PUT", "/v1/properties/lock", body: [0x31])
             let first = try site.client()

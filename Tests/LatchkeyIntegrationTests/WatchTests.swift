@@ -6,12 +6,9 @@ import Testing
 /// Watches over HTTP.
 @Suite(.timeLimit(.minutes(5)), .serialized)
 struct WatchTests {
-    private static let ways: [[String]] = ["lock", "snapshot", "actor", "barrier-queue-async"]
-        .flatMap { strategy in
-            [
-                ["--strategy", strategy], ["--strategy", strategy, "--thread-per-connection"],
-            ]
-        }
+    private static let ways = ["lock", "snapshot", "actor", "barrier-queue-async"].map {
+        ["--strategy", $0]
+    }
 
     /// All effects that the history holds, as the events that a watcher of all names gets.
     private static func history(_ site: Site) throws -> [String] {
@@ -180,9 +177,8 @@ struct WatchTests {
         }
     }
 
-    @Test(arguments: [[], ["--thread-per-connection"]])
-    func `a slow reader slows no other, and begins anew with a gap`(flags: [String]) async throws {
-        let flags = flags + ["--history", "20", "--watch-buffer-bytes", "1024"]
+    @Test func `a slow reader slows no other, and begins anew with a gap`() async throws {
+        let flags = ["--history", "20", "--watch-buffer-bytes", "1024"]
         try await Deployment.program.serve(flags) { site in
             let client = try site.client()
             _ = try client.request("PUT", "/v1/properties/n", body: [0x30])
@@ -245,12 +241,9 @@ struct WatchTests {
         }
     }
 
-    @Test(arguments: [[], ["--thread-per-connection"]])
-    func `a drain ends streams with a last event, and polls with an answer`(
-        flags: [String]
-    ) async throws {
+    @Test func `a drain ends streams with a last event, and polls with an answer`() async throws {
         let common = ["serve", "--port", "0", "--log-level", "error", "--start-revision", "0"]
-        let program = try Program(common + flags)
+        let program = try Program(common)
         try await offPool {
             let site = Site(port: try program.awaitPort())
             _ = try site.ask("POST", "/v1/properties/n/increment")
