@@ -63,7 +63,7 @@ image: ## build the container image (podman or docker)
 	    --build-arg VERSION="$$(scripts/version)" .
 
 .PHONY: load
-load: build ## every strategy over HTTP in both thread modes, with wrk (7 minutes)
+load: build ## every strategy over HTTP, with wrk (4 minutes)
 	scripts/require load
 	$(RELEASE_BINARY) compare --transport http $(ARGS)
 
@@ -217,7 +217,7 @@ test-install: package ## manual pages, shells, and both packages in an empty Deb
 	Tests/install/run.py --binary $(RELEASE_BINARY) --packages $(PACKAGES)
 
 .PHONY: hostile
-hostile: build ## hostile clients against the running service, also over TLS (40 minutes)
+hostile: build ## hostile clients against the running service, also over TLS (20 minutes)
 	scripts/require load
 	Tests/hostile/run.py --binary $(RELEASE_BINARY)
 

@@ -2,10 +2,10 @@
 //
 // A bare program with the library's own manners: no routes, no store, no bounds. GET answers the
 // bytes and the header fields of Latchkey's GET from one static value; PUT reads its body and
-// answers 204 with the entity tag. Latchkey's figures are given as ratios of this program's, in
-// the same thread mode.
+// answers 204 with the entity tag. Latchkey's figures are given as ratios of this program's,
+// with as many threads.
 //
-//   floor [--port N] [--threads N | --thread-per-connection] [--value TEXT]
+//   floor [--port N] [--threads N] [--value TEXT]
 //         [--response per-request | shared] [--certificate FILE --key FILE --priorities TEXT]
 //
 // `per-request` makes a response object for each request, which every program must whose answers
@@ -25,7 +25,6 @@
 static struct {
     uint16_t port;
     unsigned threads;
-    bool thread_per_connection;
     bool shared;
     const char *value;
     const char *certificate;
@@ -118,10 +117,6 @@ static void parse(int count, char **words) {
     for (int i = 1; i < count; i++) {
         const char *flag = words[i];
         const char *value = i + 1 < count ? words[i + 1] : NULL;
-        if (strcmp(flag, "--thread-per-connection") == 0) {
-            options.thread_per_connection = true;
-            continue;
-        }
         if (strcmp(flag, "--port") == 0) {
             options.port = (uint16_t)number(flag, value, UINT16_MAX);
         } else if (strcmp(flag, "--threads") == 0) {
@@ -151,12 +146,10 @@ static struct MHD_Daemon *start(void) {
         .sin_port = htons(options.port),
         .sin_addr.s_addr = htonl(INADDR_LOOPBACK),
     };
-    unsigned flags = options.thread_per_connection
-                         ? MHD_USE_THREAD_PER_CONNECTION | MHD_USE_POLL_INTERNAL_THREAD
-                         : MHD_USE_EPOLL_INTERNAL_THREAD;
+    unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD;
     struct MHD_OptionItem further[5];
     struct MHD_OptionItem *at = further;
-    if (!options.thread_per_connection && options.threads >= 2) {
+    if (options.threads >= 2) {
         *at++ = (struct MHD_OptionItem){MHD_OPTION_THREAD_POOL_SIZE, options.threads, NULL};
     }
     if (options.certificate != NULL && options.key != NULL && options.priorities != NULL) {

@@ -4,9 +4,8 @@
 //
 // A piece is given to its reader as a request is given to its handler: the phase is HANDLING and
 // `answer_state` RUNNING meanwhile. So a client that is made to wait is a request whose handler has
-// returned without an answer: its connection is suspended or its thread parked, the deadline for
-// answers holds, and stop takes it away. Between two pieces the phase is RECEIVING and the state
-// IDLE.
+// returned without an answer: its connection is suspended, the deadline for answers holds, and stop
+// takes it away. Between two pieces the phase is RECEIVING and the state IDLE.
 //
 // Going on is an answer without an answer: `answer_state` becomes READ. If the connection is
 // suspended, libmicrohttpd may not call again before the client has sent something, so the thread
@@ -50,12 +49,8 @@ void *latchkey_http_body_context(const latchkey_http_request *request) {
     return c->reader != NULL ? c->reader->callbacks.context : NULL;
 }
 
-// Goes back to receiving behind a piece, unless the request was taken away, or that was done by who
-// resumed it.
+// Goes back to receiving after a piece for which the connection was not suspended.
 static void take_word(connection *c, unsigned state) {
-    if (state == ANSWER_ABANDONED || state == ANSWER_IDLE) {
-        return;
-    }
     if (state == ANSWER_ANSWERED) {
         c->answers_head = true;
     } else {
@@ -107,8 +102,7 @@ void latchkey_http_body_give(connection *c, const char *bytes, size_t *count) {
 bool latchkey_http_body_is_taken(connection *c) {
     unsigned state = atomic_load_explicit(&c->answer_state, memory_order_acquire);
     if (state == ANSWER_RUNNING) {
-        bool is_threaded = c->server->options.thread_per_connection;
-        if (!is_threaded && !c->reader->has_had_round) {
+        if (!c->reader->has_had_round) {
             c->reader->has_had_round = true;
             return false;
         }

@@ -4,11 +4,11 @@
 //
 // MHD_quiesce_daemon() keeps the socket listening, so that clients hang in its queue, and aborts
 // the process if an event-loop thread takes the socket out of its set at the same moment. Instead,
-// the socket is shut down, which makes accept() fail quietly and wakes a thread that polls it, and
-// its descriptor is made a descriptor of one end of a socket pair, on which nothing ever happens.
-// The kernel takes a closed socket out of every epoll set by itself. libmicrohttpd would be
-// surprised by that only if it took the socket out because its bound of connections is reached, and
-// that bound is out of reach.
+// the socket is shut down, which makes accept() fail quietly and wakes a thread that waits on it,
+// and its descriptor is made a descriptor of one end of a socket pair, on which nothing ever
+// happens. The kernel takes a closed socket out of every epoll set by itself. libmicrohttpd would
+// be surprised by that only if it took the socket out because its bound of connections is reached,
+// and that bound is out of reach.
 //
 // Stop, in order: set `draining` and close the port; wait for the requests in flight, and meanwhile
 // end the streams, which have a shorter time of their own; set `stopping`, after which no handler

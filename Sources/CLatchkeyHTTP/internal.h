@@ -56,7 +56,7 @@
 //              | come back by itself                    | SUSPENDED (server's thread, lock),
 //              |                                        | ABANDONED (server's thread: closed)
 //   SUSPENDED  | libmicrohttpd has suspended the        | ANSWERED (who answers, lock),
-//              | connection, or its thread waits        | IDLE (who lets the client go on, lock;
+//              | connection                             | IDLE (who lets the client go on, lock;
 //              |                                        | sets the phase RECEIVING as well),
 //              |                                        | ABANDONED (stop, watchdog, lock)
 //   ANSWERED   | `answer` is there                      | IDLE (server's thread)
@@ -456,8 +456,8 @@ bool latchkey_http_response_await(connection *c);
 // it was answered already. The server's thread.
 bool latchkey_http_response_abandon(connection *c);
 
-// Takes a request that is SUSPENDED away from its handler, and lets its thread go on. Returns false
-// if it is not suspended. latchkey_http_gone_tell_all() must be called behind it. (lock)
+// Takes a request that is SUSPENDED away from its handler, and resumes its connection. Returns
+// false if it is not suspended. latchkey_http_gone_tell_all() must be called behind it. (lock)
 bool latchkey_http_response_take_away(connection *c);
 
 // gone.c

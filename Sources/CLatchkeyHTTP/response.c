@@ -3,9 +3,9 @@
 // Design
 //
 // The handler is called on the thread that serves the connection. If the answer is not there when
-// it returns, a thread per connection waits until it is (suspend.c). An event-loop thread
-// returns to libmicrohttpd, which comes back in its next round; if the answer is still not there,
-// the connection is suspended, and the answer resumes it. That round in between does two things:
+// it returns, the thread goes back to libmicrohttpd, which comes back in its next round; if the
+// answer is still not there, the connection is suspended, and the answer resumes it (suspend.c).
+// That round in between does two things:
 //
 //  * Many answers are there by then, and no thread needs to be woken.
 //  * libmicrohttpd stops to wait for readability. A connection that is suspended while it waits for
@@ -149,8 +149,7 @@ enum MHD_Result latchkey_http_response_dispatch(connection *c, bool is_early) {
     if (LIKELY(atomic_load_explicit(&c->answer_state, memory_order_acquire) == ANSWER_ANSWERED)) {
         return queue_answer(c);
     }
-    return server->options.thread_per_connection || is_early ? latchkey_http_response_continue(c)
-                                                             : MHD_YES;
+    return is_early ? latchkey_http_response_continue(c) : MHD_YES;
 }
 
 bool latchkey_http_response_ask_at_head(connection *c) {
@@ -172,13 +171,13 @@ enum MHD_Result latchkey_http_response_give(connection *c) {
 
 bool latchkey_http_response_await(connection *c) {
     unsigned state = ANSWER_RUNNING;
-    bool is_suspended = false;
     pthread_mutex_lock(&c->suspension.lock);
-    if (atomic_compare_exchange_strong(&c->answer_state, &state, ANSWER_SUSPENDED)) {
-        is_suspended = latchkey_http_suspend(&c->suspension, c);
+    bool suspends = atomic_compare_exchange_strong(&c->answer_state, &state, ANSWER_SUSPENDED);
+    if (suspends) {
+        latchkey_http_suspend(&c->suspension, c);
     }
     pthread_mutex_unlock(&c->suspension.lock);
-    return is_suspended;
+    return suspends;
 }
 
 enum MHD_Result latchkey_http_response_continue(connection *c) {

@@ -216,15 +216,11 @@ static latchkey_http_server *create(const latchkey_http_options *options) {
 
 static struct MHD_Daemon *start_daemon(latchkey_http_server *server) {
     const latchkey_http_options *options = &server->options;
-    unsigned flags = MHD_USE_ERROR_LOG | MHD_USE_ITC | (server->is_encrypted ? MHD_USE_TLS : 0);
-    if (options->thread_per_connection) {
-        flags |= MHD_USE_THREAD_PER_CONNECTION | MHD_USE_POLL_INTERNAL_THREAD;
-    } else {
-        flags |= MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME;
-    }
+    unsigned flags = MHD_USE_ERROR_LOG | MHD_USE_ITC | MHD_USE_EPOLL_INTERNAL_THREAD |
+                     MHD_ALLOW_SUSPEND_RESUME | (server->is_encrypted ? MHD_USE_TLS : 0);
     struct MHD_OptionItem further[4] = {{MHD_OPTION_END, 0, NULL}};
     struct MHD_OptionItem *at = further;
-    if (!options->thread_per_connection && options->threads >= 2) {
+    if (options->threads >= 2) {
         *at++ = (struct MHD_OptionItem){MHD_OPTION_THREAD_POOL_SIZE, options->threads, NULL};
     }
     if (server->is_encrypted) {
@@ -247,7 +243,7 @@ static struct MHD_Daemon *start_daemon(latchkey_http_server *server) {
 uint32_t latchkey_http_descriptors_max(const latchkey_http_options *options) {
     // An event loop has its epoll set and a descriptor to be woken by, and so has the daemon
     // itself.
-    uint32_t loops = options->thread_per_connection ? 1 : options->threads + 1;
+    uint32_t loops = options->threads + 1;
     uint32_t listener_and_plug = 3;
     uint32_t watch_set_and_wake = 2;
     return options->connections_max + latchkey_http_connection_refusals_max(options) +

@@ -7,9 +7,9 @@
 // stream; the server's lock guards those marked (server) in stream.h. Locks are taken in this
 // order: the server's, the stream's, libmicrohttpd's. No callback runs under a lock of ours.
 //
-// When the buffer is empty, the reader suspends the connection, or waits (suspend.c). Otherwise
-// libmicrohttpd would call it again and again. It finds the buffer empty, and suspends, under the
-// stream's lock, which is that of `suspension`; a write fills the buffer and resumes under it, too.
+// When the buffer is empty, the reader suspends the connection (suspend.c). Otherwise libmicrohttpd
+// would call it again and again. It finds the buffer empty, and suspends, under the stream's lock,
+// which is that of `suspension`; a write fills the buffer and resumes under it, too.
 //
 // libmicrohttpd does not look at a suspended connection. Every socket with a stream is therefore in
 // an epoll set of the watchdog's for EPOLLRDHUP, edge-triggered: it costs nothing while nothing
@@ -93,17 +93,15 @@ static ssize_t read_piece(void *context, uint64_t position, char *to, size_t roo
     bool calls_has_room = false;
     ssize_t result = 0;
     pthread_mutex_lock(&s->suspension.lock);
-    bool is_suspended = false;
-    while (s->unsent.count == 0 && !s->has_ended && !s->is_over && !is_suspended) {
-        is_suspended = latchkey_http_suspend(&s->suspension, s->connection);
-    }
     if (s->unsent.count > 0) {
         size_t count = latchkey_http_pieces_take(&s->unsent, to, room);
         s->taken_bytes += count;
         result = (ssize_t)count;
         calls_has_room = s->refused_count > 0 && !s->has_ended && has_room(s);
         s->refused_count = calls_has_room ? 0 : s->refused_count;
-    } else if (!is_suspended) {
+    } else if (!s->has_ended && !s->is_over) {
+        latchkey_http_suspend(&s->suspension, s->connection);
+    } else {
         s->is_over = true;
         result = MHD_CONTENT_READER_END_OF_STREAM;
     }
@@ -264,7 +262,7 @@ void latchkey_http_stream_prepare(connection *c, struct MHD_Response *response) 
         s->reason = LATCHKEY_HTTP_STREAM_ENDED;
         latchkey_http_pieces_drop(&s->unsent);
         pthread_mutex_unlock(&s->suspension.lock);
-    } else if (c->is_http_1_0 && !c->server->options.thread_per_connection) {
+    } else if (c->is_http_1_0) {
         MHD_set_connection_option(c->mhd, MHD_CONNECTION_OPTION_TIMEOUT, (unsigned)NEVER_SECONDS);
     }
 }

@@ -17,8 +17,6 @@
 // connection go away: latchkey_http_suspension_destroy() needs `lock`, too, and the connection's is
 // destroyed before libmicrohttpd frees its own object (MHD_CONNECTION_NOTIFY_CLOSED).
 //
-// With a thread per connection the thread waits on `moves` instead.
-//
 // Locks are taken in this order: the server's, this one, libmicrohttpd's. An answer that is given
 // before its handler has returned takes none of them.
 
@@ -26,37 +24,23 @@
 
 void latchkey_http_suspension_create(suspension *s) {
     pthread_mutex_init(&s->lock, NULL);
-    pthread_cond_init(&s->moves, NULL);
     s->is_suspended = false;
 }
 
 void latchkey_http_suspension_destroy(suspension *s) {
     pthread_mutex_lock(&s->lock);
     pthread_mutex_unlock(&s->lock);
-    pthread_cond_destroy(&s->moves);
     pthread_mutex_destroy(&s->lock);
 }
 
-bool latchkey_http_suspend(suspension *s, connection *c) {
+void latchkey_http_suspend(suspension *s, connection *c) {
     s->is_suspended = true;
-    if (!c->server->options.thread_per_connection) {
-        MHD_suspend_connection(c->mhd);
-        return true;
-    }
-    while (s->is_suspended) {
-        pthread_cond_wait(&s->moves, &s->lock);
-    }
-    return false;
+    MHD_suspend_connection(c->mhd);
 }
 
 void latchkey_http_resume(suspension *s, connection *c) {
-    if (!s->is_suspended) {
-        return;
-    }
-    s->is_suspended = false;
-    if (c->server->options.thread_per_connection) {
-        pthread_cond_signal(&s->moves);
-    } else {
+    if (s->is_suspended) {
+        s->is_suspended = false;
         MHD_resume_connection(c->mhd);
     }
 }

@@ -14,8 +14,7 @@ struct connection;
 // stream has one.
 typedef struct suspension {
     pthread_mutex_t lock;
-    pthread_cond_t moves;
-    bool is_suspended;  // (lock) the connection, or the thread that serves it
+    bool is_suspended;  // (lock)
 } suspension;
 
 void latchkey_http_suspension_create(suspension *s);
@@ -23,9 +22,8 @@ void latchkey_http_suspension_create(suspension *s);
 // Waits for a thread that is still inside latchkey_http_resume().
 void latchkey_http_suspension_destroy(suspension *s);
 
-// Suspends the connection and returns true: the thread must go back to libmicrohttpd. With a thread
-// per connection it waits until it is resumed, and returns false. The server's thread. (lock)
-bool latchkey_http_suspend(suspension *s, struct connection *c);
+// Suspends the connection: the thread must go back to libmicrohttpd. The server's thread. (lock)
+void latchkey_http_suspend(suspension *s, struct connection *c);
 
 // Resumes what is suspended, once. Any thread. (lock)
 void latchkey_http_resume(suspension *s, struct connection *c);

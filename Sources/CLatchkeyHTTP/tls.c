@@ -265,9 +265,6 @@ static int finished(gnutls_session_t session, unsigned type, unsigned when, unsi
 static void await_client(connection *c) {
     latchkey_http_server *server = c->server;
     struct epoll_event event = {.events = EPOLLIN | EPOLLRDHUP | EPOLLONESHOT, .data.ptr = c};
-    if (server->options.thread_per_connection) {
-        return;
-    }
     pthread_mutex_lock(&server->lock);
     // What has come meanwhile makes an event at once, and is handled when the lock is free.
     int change = c->is_watched_shaking ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;

@@ -52,9 +52,7 @@ package enum CompareFlags {
         let own = [preset, trace, speed]
         guard catalogue.program != nil else { return own + settings }
         // Over HTTP there is the service, and presets and traces are about the built-in section.
-        let missing =
-            ["transport", "thread-mode"]
-            + (catalogue.workload == nil ? [] : ["section", "stripes"])
+        let missing = ["transport"] + (catalogue.workload == nil ? [] : ["section", "stripes"])
         return (catalogue.workload == nil ? own : [])
             + settings.filter { !missing.contains($0.name) }
     }
@@ -126,12 +124,8 @@ package enum CompareFlags {
         for flag in measuring(catalogue)
         where values.isGiven(flag.name) && !settings.hasMeaning(flag.name) {
             settings.trace = nil
-            let reason =
-                settings.hasMeaning(flag.name)
-                ? "no meaning with --trace."
-                : settings.transport == .http
-                    ? "no meaning over HTTP." : "a meaning over HTTP only."
-            throw UsageError("\(values.source(flag)) has \(reason)")
+            let place = settings.hasMeaning(flag.name) ? "with --trace" : "over HTTP"
+            throw UsageError("\(values.source(flag)) has no meaning \(place).")
         }
         try values.set(in: &settings, ComparisonSettings.settings(catalogue))
         trace?.apply(to: &settings)

@@ -22,7 +22,7 @@ extension ComparisonReport {
     private static var columns: [String] {
         let plain = """
             strategy threads workload readRatio sectionNanoseconds outside keys skew stripes \
-            arrival threadMode repeat operations seconds operationsPerSecond operationsPerThread \
+            arrival repeat operations seconds operationsPerSecond operationsPerThread \
             meteredOperations contended handOffs cpuSeconds voluntarySwitches involuntarySwitches \
             minorFaults majorFaults futexCalls systemCalls refused \
             lineNanoseconds processors isLeftOut

@@ -40,17 +40,20 @@ extension ComparisonReport {
     /// - Parameters:
     ///   - json: the text.
     ///   - source: what the text is called in an error.
-    /// - Throws: ``ReportFileError`` if the text is not a report of this schema.
+    /// - Throws: ``ReportFileError`` if the text is not a report of this schema, or the one before.
     package init(json: [UInt8], source: String) throws(ReportFileError) {
         let decoder = JSONDecoder()
         decoder.dateDecodingStrategy = .iso8601
         let data = Data(json)
         do {
             let head = try decoder.decode(Head.self, from: data)
-            guard head.schema == Self.schemaName else {
+            guard [Self.schemaName, EarlierReport.schemaName].contains(head.schema) else {
                 throw ReportFileError(message: Self.sentence(schema: head.schema, source: source))
             }
             self = try decoder.decode(Self.self, from: data)
+            if head.schema == EarlierReport.schemaName {
+                try decoder.decode(EarlierReport.self, from: data).bringForward(&self)
+            }
         } catch let error as ReportFileError {
             throw error
         } catch let error as DecodingError {

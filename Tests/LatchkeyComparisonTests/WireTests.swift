@@ -50,32 +50,27 @@ struct WireTests {
         #expect(ServiceProcess.port(of: "latchkey: listening on http://127.0.0.1 (x)") == nil)
     }
 
-    @Test(arguments: [(ThreadMode.eventLoop, "false"), (.threadPerConnection, "true")])
-    func `a service has the thread mode, the strategy and the stripes of its cases`(
-        mode: ThreadMode,
-        isThreadPerConnection: String
-    ) {
+    @Test func `a service has the strategy and the stripes of its cases`() {
         for (strategy, stripes) in [(StrategyKind.spin, "4"), (.actor, "1")] {
-            let service = HTTPComparison.Service(strategy: strategy, stripes: 4, mode: mode)
+            let service = HTTPComparison.Service(strategy: strategy, stripes: 4)
             let arguments = ServiceProcess.arguments(service)
-            #expect(arguments.contains("--thread-per-connection=\(isThreadPerConnection)"))
             #expect(arguments.prefix(3) == ["serve", "--strategy", strategy.rawValue])
             let place = arguments.firstIndex(of: "--stripes")
             #expect(place.map { arguments[$0 + 1] } == stripes)
         }
     }
 
-    @Test func `each strategy and thread mode has one service, and each mode a baseline`() throws {
+    @Test func `each strategy has one service, and each workload a baseline`() throws {
         var settings = ComparisonSettings()
         settings.transport = .http
         settings.useHTTPDefaults()
         settings.strategies = [.lock, .spin]
         settings.readRatios = [0, 1]
         let schedule = Schedule(settings)
-        #expect(schedule.cases.count { !$0.isBaseline } == 2 * 2 * 2 * 2)
-        #expect(schedule.cases.count { $0.subject == .baseline(.httpAlone) } == 2 * 2 * 2)
+        #expect(schedule.cases.count { !$0.isBaseline } == 2 * 2 * 2)
+        #expect(schedule.cases.count { $0.subject == .baseline(.httpAlone) } == 2 * 2)
         let services = Set(schedule.cases.map { HTTPComparison.service($0, settings) })
-        #expect(services.count == 2 * settings.threadModes.count)
+        #expect(services.count == 2)
     }
 
     @Test func `what has no meaning over HTTP is refused with a sentence`() {

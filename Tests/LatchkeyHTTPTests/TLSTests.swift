@@ -5,8 +5,6 @@ import Testing
 
 /// Certificates, handshakes, and what clients that know no TLS get.
 struct TLSTests {
-    private static let modes: [TestServer.Mode] = [.encrypted, .encryptedPerConnection]
-
     private static func identity(
         _ certificate: TestCertificate,
         _ authorities: TestCertificate? = nil
@@ -48,11 +46,8 @@ struct TLSTests {
         #expect(abs(soon - Int64(time(nil)) - 100) < 10)
     }
 
-    @Test(arguments: modes)
-    func `another certificate is shown without an effect on connections`(
-        mode: TestServer.Mode
-    ) async throws {
-        let server = try TestServer(mode)
+    @Test func `another certificate is shown without an effect on connections`() async throws {
+        let server = try TestServer(.encrypted)
         let before = try TLSProbe(server.port)
         let kept = try server.client()
         #expect(kept.ask(get("/now")).body == "now")
@@ -73,12 +68,11 @@ struct TLSTests {
         try await server.stop()
     }
 
-    @Test(arguments: modes, ["1.2", "1.3"])
+    @Test(arguments: ["1.2", "1.3"])
     func `a session is resumed with its ticket, until the identity changes`(
-        mode: TestServer.Mode,
         version: String
     ) async throws {
-        let server = try TestServer(mode)
+        let server = try TestServer(.encrypted)
         let first = try TLSProbe(server.port, version: version)
         #expect(try first.ask(get("/now")) == "now")
         #expect(!first.isResumed && first.version == version)
@@ -92,19 +86,16 @@ struct TLSTests {
         try await server.stop()
     }
 
-    @Test(arguments: modes, ["1.0", "1.1"])
-    func `old versions are refused`(mode: TestServer.Mode, version: String) async throws {
-        let server = try TestServer(mode)
+    @Test(arguments: ["1.0", "1.1"])
+    func `old versions are refused`(version: String) async throws {
+        let server = try TestServer(.encrypted)
         #expect(throws: (any Error).self) { try TLSProbe(server.port, version: version) }
         try await server.await("a failed handshake") { $0.handshakeFailedTotal == 1 }
         try await server.stop()
     }
 
-    @Test(arguments: modes)
-    func `what is no handshake ends the connection, and others go on`(
-        mode: TestServer.Mode
-    ) async throws {
-        let server = try TestServer(mode)
+    @Test func `what is no handshake ends the connection, and others go on`() async throws {
+        let server = try TestServer(.encrypted)
         let kept = try server.client()
         var random = SeededGenerator(21)
         let garbage = (0..<50).map { _ in
@@ -129,11 +120,8 @@ struct TLSTests {
         try await server.stop()
     }
 
-    @Test(arguments: modes)
-    func `a handshake that does not end is ended, and delays no other`(
-        mode: TestServer.Mode
-    ) async throws {
-        let server = try TestServer(mode) { $0.requestTimeout = .seconds(2) }
+    @Test func `a handshake that does not end is ended, and delays no other`() async throws {
+        let server = try TestServer(.encrypted) { $0.requestTimeout = .seconds(2) }
         let half = try (0..<20).map { _ in try Self.plain(server) }
         // The begin of a record, of which no more comes.
         for client in half.dropLast() { _ = client.send([0x16, 3, 1, 2, 0, 1]) }
@@ -150,9 +138,8 @@ struct TLSTests {
         try await server.stop()
     }
 
-    @Test(arguments: modes)
-    func `half handshakes give their places to others`(mode: TestServer.Mode) async throws {
-        let server = try TestServer(mode) { $0.connectionsMax = 4 }
+    @Test func `half handshakes give their places to others`() async throws {
+        let server = try TestServer(.encrypted) { $0.connectionsMax = 4 }
         let start = ContinuousClock.now
         let half = try (0..<4).map { _ in try Self.plain(server) }
         try await server.await("half handshakes") { $0.handshaking == half.count }
@@ -174,11 +161,8 @@ struct TLSTests {
         try await server.stop()
     }
 
-    @Test(arguments: modes)
-    func `a half handshake that was refused has no place to give`(
-        mode: TestServer.Mode
-    ) async throws {
-        let server = try TestServer(mode) { $0.connectionsMax = 4 }
+    @Test func `a half handshake that was refused has no place to give`() async throws {
+        let server = try TestServer(.encrypted) { $0.connectionsMax = 4 }
         // The last three are over the bound, and are refused from the begin, or, on a slow machine,
         // take the places of the first ones.
         let half = try (0..<7).map { _ in try Self.plain(server) }
@@ -225,9 +209,8 @@ struct TLSTests {
         try await server.stop()
     }
 
-    @Test(arguments: modes)
-    func `nothing is written past the library`(mode: TestServer.Mode) async throws {
-        let server = try TestServer(mode) { $0.requestTimeout = .seconds(2) }
+    @Test func `nothing is written past the library`() async throws {
+        let server = try TestServer(.encrypted) { $0.requestTimeout = .seconds(2) }
         func head(_ length: String) -> String {
             "PUT /echo HTTP/1.1\r\nHost: x\r\nContent-Length: \(length)\r\n\r\n"
         }
@@ -268,9 +251,8 @@ struct TLSTests {
         try await server.stop()
     }
 
-    @Test(arguments: modes)
-    func `a client cannot renegotiate`(mode: TestServer.Mode) async throws {
-        let server = try TestServer(mode)
+    @Test func `a client cannot renegotiate`() async throws {
+        let server = try TestServer(.encrypted)
         let probe = try TLSProbe(server.port, version: "1.2")
         #expect(!probe.renegotiates())
         probe.close()
@@ -278,10 +260,7 @@ struct TLSTests {
         try await server.stop()
     }
 
-    @Test(arguments: modes)
-    func `the name of a client is that of its certificate, if that is right`(
-        mode: TestServer.Mode
-    ) async throws {
+    @Test func `the name of a client is that of its certificate, if that is right`() async throws {
         let authority = TestCertificate("authority", isAuthority: true)
         let other = TestCertificate("authority", isAuthority: true)
         let own = TestCertificate()
@@ -295,7 +274,7 @@ struct TLSTests {
             defer { probe.close() }
             return (try probe.ask(get("/certificate")), probe.ticket)
         }
-        let server = try TestServer(mode) { $0.identity = Self.identity(own, authority) }
+        let server = try TestServer(.encrypted) { $0.identity = Self.identity(own, authority) }
         let port = server.port
         let ann = TestCertificate("ann", isForClients: true, signedBy: authority)
         let answer = try shown(ann)

@@ -21,12 +21,11 @@ final class TestServer: Sendable {
     static let bodyBytesMax = 1000
     static let longBytes = 8 << 20
 
-    /// Which threads: a test argument.
+    /// How it serves: a test argument.
     enum Mode: String, CaseIterable, Sendable {
-        case eventLoops, oneEventLoop, perConnection, encrypted, encryptedPerConnection
+        case eventLoops, oneEventLoop, encrypted
 
-        var isEncrypted: Bool { self == .encrypted || self == .encryptedPerConnection }
-        var isPerConnection: Bool { self == .perConnection || self == .encryptedPerConnection }
+        var isEncrypted: Bool { self == .encrypted }
     }
 
     let server: HTTPServer
@@ -93,7 +92,6 @@ final class TestServer: Sendable {
         // All clients have one address.
         configuration.clientShare = 1
         configuration.eventLoopCount = mode == .oneEventLoop ? 1 : 2
-        configuration.usesThreadPerConnection = mode.isPerConnection
         configuration.identity = mode.isEncrypted ? identity : nil
         configuration.targetBytesMax = TestServer.targetBytesMax
         configuration.headBytesMax = TestServer.headBytesMax

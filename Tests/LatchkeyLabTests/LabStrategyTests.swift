@@ -98,7 +98,7 @@ struct LabStrategyTests {
         )
         #expect(all.strategies.first?.rawValue == "mine")
         #expect(all.strategies.count == 1 + StrategyKind.allCases.count)
-        #expect(!flags.contains { ["transport", "thread-mode"].contains($0.name) })
+        #expect(!flags.contains { $0.name == "transport" })
         #expect(CompareCommand.manual(catalogue).contains("mine"))
         #expect(throws: UsageError.self) {
             try FlagValues(flags, command: "bench", arguments: ["--strategies", "hers"])

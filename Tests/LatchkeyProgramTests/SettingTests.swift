@@ -37,9 +37,7 @@ import Testing
     func `compare accepts values at the bounds, and none beyond, as flag and from the environment`(
         name: String
     ) throws {
-        // This flag is valid only over HTTP.
-        let others = name == "thread-mode" ? ["--transport=http"] : []
-        try checkEdges(of: name, others, make: compare)
+        try checkEdges(of: name, [], make: compare)
     }
 
     @Test(arguments: ofServe)

@@ -299,7 +299,7 @@ struct HeadlineTests {
     @Test func `67.7k against 67.1k over HTTP is no difference`() {
         let report = ComparisonReport.plain(
             [.lock: [32: steady(67.1e3)], .spin: [32: steady(67.7e3)]],
-            workload: SampleReport.workload(threadMode: .eventLoop)
+            workload: SampleReport.workload(transport: .http)
         )
         #expect(found(report).sentence == "No difference of 10 % found: keep `lock`.")
         #expect(found(report).strategies == ["lock", "spin"])

@@ -50,12 +50,64 @@ struct ReportFileTests {
         #expect(
             error?.message
                 == "a.json has the schema '\(schema)'; this version of latchkey reads "
-                + "'latchkey-comparison/2'. \(advice)"
+                + "'latchkey-comparison/3'. \(advice)"
         )
+    }
+
+    /// A report over HTTP as an earlier version wrote it, with every case in each of these ways.
+    ///
+    /// The threads tell apart what was measured with a thread for each connection.
+    private func earlier(_ modes: [String]) throws -> [UInt8] {
+        let now = try JSONSerialization.jsonObject(with: Data(report.json())) as? [String: Any]
+        var json = try #require(now)
+        var settings = json["settings"] as? [String: Any] ?? [:]
+        (settings["transport"], settings["threadModes"]) = ("http", modes)
+        (json["schema"], json["settings"]) = ("latchkey-comparison/2", settings)
+        for name in ["baselines", "cases"] {
+            let entries = json[name] as? [[String: Any]] ?? []
+            json[name] = modes.flatMap { mode in
+                entries.map { entry in
+                    var entry = entry
+                    var workload = entry["workload"] as? [String: Any] ?? [:]
+                    workload["threadMode"] = mode
+                    entry["workload"] = workload
+                    if mode == "thread-per-connection" {
+                        entry["threads"] = 62 + (entry["threads"] as? Int ?? 0)
+                    }
+                    return entry
+                }
+            }
+        }
+        return try Array(JSONSerialization.data(withJSONObject: json))
+    }
+
+    @Test(arguments: [
+        (["event-loop"], 2, 0), (["thread-per-connection", "event-loop"], 2, 1),
+        (["thread-per-connection"], 64, 1),
+    ])
+    func `a report of schema 2 over HTTP is read, with one figure for each case`(
+        modes: [String],
+        mostThreads: Int,
+        sentences: Int
+    ) throws {
+        var read = try ComparisonReport(json: earlier(modes), source: "it")
+        #expect(read.schema == ComparisonReport.schemaName)
+        #expect(read.cases.count == report.cases.count)
+        #expect(read.baselines.count == report.baselines.count)
+        #expect((read.cases + read.baselines).allSatisfy { $0.workload.transport == .http })
+        #expect(read.cases.map(\.threads).max() == mostThreads)
+        #expect(read.conditions.disturbances.count == sentences)
+        read.conclude(isForced: false)
+        #expect(try ComparisonReport(json: read.json(), source: "it") == read)
+        let style = TerminalStyle(width: 180, usesColor: false)
+        let text = TerminalReport(read, style: style).text
+        #expect(text.contains("for each number of connections"))
+        #expect(text.contains("a thread for each connection") == (sentences > 0))
     }
 
     @Test(arguments: [
         "{}", "[]", "3", "{\"schema\": 3}", "{\"schema\": \"latchkey-comparison/2\"}",
+        "{\"schema\": \"latchkey-comparison/3\"}",
     ])
     func `JSON that is no report is refused with a sentence`(text: String) {
         let error = #expect(throws: ReportFileError.self) {
@@ -173,7 +225,7 @@ struct ReportFileTests {
     @Test func `CSV has every figure of a repeat in its own column`() throws {
         var report = SampleReport(strategies: [.lock], threads: [2], repeats: 1).make()
         report.baselines = []
-        report.cases[0].workload = SampleReport.workload(readRatio: 0.25, threadMode: .eventLoop)
+        report.cases[0].workload = SampleReport.workload(readRatio: 0.25, transport: .http)
         report.cases[0].workload.skew = .zipf(exponent: 0.99)
         report.cases[0].workload.name = "cache"
         var measured = report.cases[0].repeats[0]
@@ -193,7 +245,7 @@ struct ReportFileTests {
         let expected = [
             "workload": "cache", "startDelayP50Nanoseconds": "9.0",
             "strategy": "lock", "threads": "2", "readRatio": "0.25", "outside": "200",
-            "skew": "zipf:0.99", "arrival": "closed", "threadMode": "event-loop", "repeat": "0",
+            "skew": "zipf:0.99", "arrival": "closed", "repeat": "0",
             "operations": "30", "seconds": "0.2", "operationsPerSecond": "150.0",
             "operationsPerThread": "10 20", "meteredOperations": "11", "futexCalls": "12",
             "refused": "14", "responseP50Nanoseconds": "7.0", "waitTimedCount": "1000",

@@ -9,10 +9,11 @@ import Testing
 struct ReportSchemaTests {
     private let schema: SchemaChecker
 
+    private static let root = URL(filePath: #filePath).deletingLastPathComponent()
+        .deletingLastPathComponent().deletingLastPathComponent()
+
     init() throws {
-        let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent()
-        let file = root.appending(path: "docs/schemas/comparison-report.schema.json")
+        let file = Self.root.appending(path: "docs/schemas/comparison-report.schema.json")
         schema = SchemaChecker(try JSONSerialization.jsonObject(with: Data(contentsOf: file)))
     }
 
@@ -22,7 +23,7 @@ struct ReportSchemaTests {
 
     /// A report in which everything optional is there.
     private var full: ComparisonReport {
-        let wire = SampleReport.workload(threadMode: .eventLoop)
+        let wire = SampleReport.workload(transport: .http)
         var report = SampleReport(
             strategies: [.lock, .spin],
             threads: [1, 2],
@@ -110,6 +111,13 @@ struct ReportSchemaTests {
         #expect(try problems(full) == [])
         #expect(try problems(SampleReport().make()) == [])
         #expect(try problems(ComparisonReport.empty) == [])
+    }
+
+    @Test func `the recorded run of the documents is of this schema`() throws {
+        let file = Self.root.appending(path: "docs/figures/compare.json")
+        #expect(
+            schema.problems(try JSONSerialization.jsonObject(with: Data(contentsOf: file))) == []
+        )
     }
 
     @Test func `what is not documented would be noticed`() throws {

@@ -29,7 +29,7 @@ struct SampleReport {
     static func workload(
         readRatio: Double = 0.5,
         section: Int = 50,
-        threadMode: ThreadMode? = nil
+        transport: ComparisonSettings.Transport? = nil
     ) -> ComparisonReport.Workload {
         ComparisonReport.Workload(
             readRatio: readRatio,
@@ -39,7 +39,7 @@ struct SampleReport {
             skew: .uniform,
             stripes: 1,
             arrival: .closed,
-            threadMode: threadMode
+            transport: transport
         )
     }
 

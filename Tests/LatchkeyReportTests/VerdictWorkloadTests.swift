@@ -12,8 +12,11 @@ struct VerdictWorkloadTests {
 
     /// Workloads that differ in one thing, and the place as the sentences write it.
     private static let pairs: [[(workload: ComparisonReport.Workload, place: String)]] = {
-        func keys(_ count: Int) -> ComparisonReport.Workload {
-            var workload = SampleReport.workload()
+        func keys(
+            _ count: Int,
+            _ transport: ComparisonSettings.Transport? = nil
+        ) -> ComparisonReport.Workload {
+            var workload = SampleReport.workload(transport: transport)
             workload.keys = count
             return workload
         }
@@ -23,13 +26,7 @@ struct VerdictWorkloadTests {
                 (SampleReport.workload(readRatio: 0.99), "with 99 % reads"),
             ],
             [(keys(1), "with 1 key"), (keys(1_024), "with 1024 keys")],
-            [
-                (SampleReport.workload(threadMode: .eventLoop), "with event-loop"),
-                (
-                    SampleReport.workload(threadMode: .threadPerConnection),
-                    "with thread-per-connection"
-                ),
-            ],
+            [(keys(1, .http), "with 1 key"), (keys(64, .http), "with 64 keys")],
         ]
     }()
 

@@ -22,7 +22,7 @@ struct GivenUpHistoryTests {
         private let registry = MetricRegistry()
         private let last: Commit
 
-        init(_ threads: RepeatableServer.Threads) throws {
+        init() throws {
             let store = PropertyStore<LockStrategy>(
                 limits: StoreLimits(),
                 stripeCount: 1,
@@ -63,7 +63,6 @@ struct GivenUpHistoryTests {
             let router = table.router(hosts: nil)
             var configuration = HTTPServerConfiguration()
             configuration.port = 0
-            configuration.usesThreadPerConnection = threads == .perConnection
             configuration.answerTimeout = .seconds(600)
             server = try HTTPServer(configuration) { router.handle($0) }
         }
@@ -122,19 +121,15 @@ struct GivenUpHistoryTests {
         }
     }
 
-    @Test(
-        arguments: [
-            ("/v1/properties/none?revision=1", "/v1/properties/{name}", 404),
-            ("/v1/changes?prefix=zzz", "/v1/changes", 200),
-        ],
-        RepeatableServer.Threads.allCases
-    )
+    @Test(arguments: [
+        ("/v1/properties/none?revision=1", "/v1/properties/{name}", 404),
+        ("/v1/changes?prefix=zzz", "/v1/changes", 200),
+    ])
     func `a read of the history ends with its client`(
-        read: (target: String, route: String, status: Int),
-        threads: RepeatableServer.Threads
+        read: (target: String, route: String, status: Int)
     ) async throws {
         try await offPool {
-            let rig = try Rig(threads)
+            let rig = try Rig()
             defer { rig.server.stop(within: .seconds(5)) }
             let isHeld = DispatchSemaphore(value: 0)
             rig.watched.later { isHeld.wait() }
@@ -151,12 +146,9 @@ struct GivenUpHistoryTests {
         }
     }
 
-    @Test(arguments: RepeatableServer.Threads.allCases)
-    func `an export of the past ends with its client`(
-        threads: RepeatableServer.Threads
-    ) async throws {
+    @Test func `an export of the past ends with its client`() async throws {
         try await offPool {
-            let rig = try Rig(threads)
+            let rig = try Rig()
             defer { rig.server.stop(within: .seconds(5)) }
             // It waits for the last commit.
             #expect(try rig.giveUp("/v1/export?revision=1"))

@@ -12,10 +12,6 @@ import Synchronization
 /// `POST /scripted` counts a run, waits for ``script`` if it is empty, and answers with its first
 /// status; 0 stands for an answer that cannot be made.
 final class RepeatableServer: Sendable {
-    enum Threads: CaseIterable, Sendable {
-        case eventLoops, perConnection
-    }
-
     let server: HTTPServer
     let hook: CommitHook
     let commits = Arrivals()
@@ -34,7 +30,6 @@ final class RepeatableServer: Sendable {
 
     init(
         _ kind: StrategyKind = .lock,
-        _ threads: Threads = .eventLoops,
         answerTimeout: Duration = .seconds(60),
         limits: IdempotencyLimits = IdempotencyLimits()
     ) throws {
@@ -73,7 +68,6 @@ final class RepeatableServer: Sendable {
         let router = table.router(hosts: nil)
         var configuration = HTTPServerConfiguration()
         configuration.port = 0
-        configuration.usesThreadPerConnection = threads == .perConnection
         configuration.answerTimeout = answerTimeout
         let unknown = Problem.outcomeUnknown.json()
         configuration.unknownBody = String(decoding: unknown, as: UTF8.self)

@@ -31,12 +31,11 @@ struct RepetitionTests {
     ///     500, again
     ///     500          releases 1
     ///     again, 1
-    @Test(arguments: kinds, RepeatableServer.Threads.allCases)
+    @Test(arguments: kinds)
     func `a repeat after outcome-unknown gets the real answer, and the change is made once`(
-        kind: StrategyKind,
-        threads: RepeatableServer.Threads
+        kind: StrategyKind
     ) async throws {
-        let server = try RepeatableServer(kind, threads, answerTimeout: .milliseconds(50))
+        let server = try RepeatableServer(kind, answerTimeout: .milliseconds(50))
         try await serving(server) { server in
             let counter = "/v1/properties/a/increment"
             #expect(try server.ask("POST", counter, key: "k").problem == "outcome-unknown")
@@ -51,12 +50,9 @@ struct RepetitionTests {
         }
     }
 
-    @Test(arguments: kinds, RepeatableServer.Threads.allCases)
-    func `a repeat waits for the first answer`(
-        kind: StrategyKind,
-        threads: RepeatableServer.Threads
-    ) async throws {
-        try await serving(RepeatableServer(kind, threads)) { server in
+    @Test(arguments: kinds)
+    func `a repeat waits for the first answer`(kind: StrategyKind) async throws {
+        try await serving(RepeatableServer(kind)) { server in
             let counter = "/v1/properties/a/increment"
             let first = server.askAside("POST", counter, key: "k")
             #expect(server.commits.wait(for: 1))
@@ -185,12 +181,9 @@ struct RepetitionTests {
         }
     }
 
-    @Test(arguments: RepeatableServer.Threads.allCases)
-    func `waiting requests run one after the other until one is not refused`(
-        threads: RepeatableServer.Threads
-    ) async throws {
+    @Test func `waiting requests run one after the other until one is not refused`() async throws {
         let count = 100
-        try await serving(RepeatableServer(.lock, threads)) { server in
+        try await serving(RepeatableServer()) { server in
             let asked = (0..<count).map { _ in server.askAside("POST", "/scripted", key: "k") }
             #expect(server.awaitSuspended(count))
             #expect(server.runs.value == 1)
@@ -204,14 +197,13 @@ struct RepetitionTests {
         }
     }
 
-    @Test(arguments: RepeatableServer.Threads.allCases, [true, false])
+    @Test(arguments: [true, false])
     func `a request that waits for a key gives its place back when its client has gone`(
-        threads: RepeatableServer.Threads,
         isReset: Bool
     ) async throws {
         var limits = IdempotencyLimits()
         limits.keyCountMax = 2
-        try await serving(RepeatableServer(.lock, threads, limits: limits)) { server in
+        try await serving(RepeatableServer(limits: limits)) { server in
             let first = server.askAside("POST", "/scripted", key: "k")
             #expect(server.runs.wait(for: 1))
             for _ in 0..<3 {

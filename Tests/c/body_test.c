@@ -204,7 +204,7 @@ static void reopen(void) {
 
 static void reads_in_pieces(void) {
     static const char *const paths[] = {"/take", "/wait", "/wait-here"};
-    start_reading(subject_options(threads));
+    start_reading(subject_options());
     for (size_t i = 0; i < 6; i++) {
         char text[40];
         bool chunked = i % 2;
@@ -227,7 +227,7 @@ static void reads_in_pieces(void) {
 
 static void lets_readers_answer(void) {
     for (int i = 0; i < 4; i++) {
-        start_reading(subject_options(threads));
+        start_reading(subject_options());
         const char *path = i / 2 ? "/bad-later" : "/bad";
         reply *r = post(path, LONG_BYTES, i % 2);
         CHECK(r->status == 400 && body_is(r, "bad") && !r->closes);
@@ -248,7 +248,7 @@ static void lets_readers_answer(void) {
 static void reports_clients_that_go(void) {
     for (int i = 0; i < 4; i++) {
         bool chunked = i % 2;
-        start_reading(subject_options(threads));
+        start_reading(subject_options());
         send_head(&c, "/take", 100, chunked, false);
         send_part(&c, 0, 10, chunked);
         for (int k = 0; k < 5000 && byte_count < 10; k++) {
@@ -279,7 +279,7 @@ static void reports_clients_that_go(void) {
 
 // A client that has closed its half behind its body gets its answer.
 static void answers_half_closed_uploads(void) {
-    latchkey_http_options options = subject_options(threads);
+    latchkey_http_options options = subject_options();
     options.threads = 1;
     start_reading(options);
     // An older connection, because libmicrohttpd goes on with the oldest of a loop before it reads.
@@ -302,7 +302,7 @@ static void answers_half_closed_uploads(void) {
 }
 
 static void bounds_the_time(void) {
-    latchkey_http_options options = subject_options(threads);
+    latchkey_http_options options = subject_options();
     options.request_milliseconds = 400;
     options.answer_milliseconds = 3000;
     start_reading(options);
@@ -357,7 +357,7 @@ static void bounds_the_time(void) {
 }
 
 static void refuses_trailers_out_of_bounds(void) {
-    start_reading(subject_options(threads));
+    start_reading(subject_options());
     send_head(&c, "/take", 10, true, false);
     send_part(&c, 0, 10, true);
     client_send(&c, "0\r\nX: ");
@@ -378,7 +378,7 @@ static void ends_uploads_at_stop(void) {
     for (int i = 0; i < 4; i++) {
         bool chunked = i % 2;
         bool holds = i / 2;
-        start_reading(subject_options(threads));
+        start_reading(subject_options());
         send_head(&c, holds ? "/hold" : "/take", 100, chunked, false);
         send_part(&c, 0, 10, chunked);
         for (int k = 0; k < 5000 && byte_count < 10; k++) {
@@ -397,7 +397,7 @@ static void ends_uploads_at_stop(void) {
         pthread_join(worker, NULL);
         CHECK(readers == releases);
         // Within the time they may finish.
-        start_reading(subject_options(threads));
+        start_reading(subject_options());
         send_head(&c, "/hold", 10, chunked, false);
         send_part(&c, 0, 10, chunked);
         client_send(&c, chunked ? "0\r\n\r\n" : "");
@@ -416,17 +416,13 @@ static void ends_uploads_at_stop(void) {
 // A reader has let its client go on, or has answered, and nothing more comes.
 static void stops_behind_a_word(void) {
     for (int answers = 0; answers <= 1; answers++) {
-        start_reading(subject_options(threads));
+        start_reading(subject_options());
         send_head(&c, "/hold", 100, false, false);
         send_part(&c, 0, 10, false);
         latchkey_http_request *request = await_held();
         CHECK(subject_await_suspended(&s, 1));
         answers ? respond_text(request, 400, "bad") : latchkey_http_body_go_on(request);
         CHECK(subject_await_suspended(&s, 0));
-        // A parked thread wakes in its time.
-        for (int i = 0; i < 5000 && latchkey_http_measure(s.server).receiving == 0; i++) {
-            pause_milliseconds(1);
-        }
         CHECK(latchkey_http_measure(s.server).receiving == 1);
         CHECK(stop_reading(100).requests == (answers ? 0 : 1));
         CHECK(gones == (answers ? 0 : 1) && handled == 0);
@@ -456,7 +452,7 @@ static void *upload_again_and_again(void *argument) {
 // Everything races with everything, the stop included.
 static void stops_amid_uploads(void) {
     for (unsigned round = 0; round < 6; round++) {
-        start_reading(subject_options(threads));
+        start_reading(subject_options());
         pthread_t clients[6];
         for (uintptr_t i = 0; i < 6; i++) {
             pthread_create(&clients[i], NULL, upload_again_and_again, (void *)(round * 6 + i + 1));

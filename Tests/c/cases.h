@@ -26,7 +26,6 @@ typedef struct test_case {
 
 extern const char *case_name;
 extern int failures;
-extern bool threads;  // the mode: a thread per connection
 
 extern subject s;
 extern client c;

@@ -190,7 +190,7 @@ static void send_lines(client *one, size_t count, const char *line, const char *
 
 // One status, or none: never an answer that was lost after the handler was called.
 static void keeps_room_for_an_answer(void) {
-    latchkey_http_options options = subject_options(threads);
+    latchkey_http_options options = subject_options();
     options.head_bytes_max = 8192;
     subject_start(&s, options);
     static const char body[] = "Content-Length: 2\r\n\r\nok";
@@ -266,7 +266,7 @@ static void bounds_trailers(void) {
 }
 
 static void takes_late_requests_away(void) {
-    latchkey_http_options options = subject_options(threads);
+    latchkey_http_options options = subject_options();
     options.answer_milliseconds = 200;
     options.unknown_body = "{\"type\":\"unknown\"}";
     options.late_body = "{\"type\":\"late\"}";
@@ -289,7 +289,7 @@ static void takes_late_requests_away(void) {
 
 // Answers that the kernel has, and the client has not: they are not idle time.
 static void lets_slow_clients_read_to_the_end(void) {
-    latchkey_http_options options = subject_options(threads);
+    latchkey_http_options options = subject_options();
     options.idle_milliseconds = 1000;
     subject_start(&s, options);
     for (int half_closed = 0; half_closed <= 1; half_closed++) {
@@ -329,7 +329,7 @@ static bool await_refused(uint64_t count) {
 }
 
 static void hears_probes_beside_silent_connections(void) {
-    latchkey_http_options options = subject_options(threads);
+    latchkey_http_options options = subject_options();
     options.connections_max = 2;
     subject_start(&s, options);
     enum { SILENT = 2 + 2 * LATCHKEY_HTTP_REFUSALS_MIN };
@@ -366,7 +366,7 @@ static void hears_probes_beside_silent_connections(void) {
 }
 
 static void ends_answers_that_are_hardly_taken(void) {
-    latchkey_http_options options = subject_options(threads);
+    latchkey_http_options options = subject_options();
     options.idle_milliseconds = 400;
     subject_start(&s, options);
     static client slow;
@@ -420,7 +420,7 @@ static void counts_what_the_library_refuses(void) {
 }
 
 static void starts_only_with_enough_descriptors(void) {
-    latchkey_http_options options = subject_options(threads);
+    latchkey_http_options options = subject_options();
     struct rlimit before;
     CHECK(getrlimit(RLIMIT_NOFILE, &before) == 0);
     struct rlimit few = {latchkey_http_descriptors_max(&options) - 1, before.rlim_max};

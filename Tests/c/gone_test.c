@@ -91,7 +91,7 @@ static bool await_count(atomic_uint *count, unsigned value) {
 
 static void tells_of_clients_that_left(void) {
     for (int i = 0; i < 2; i++) {
-        start_owning(subject_options(threads));
+        start_owning(subject_options());
         client_send(&c, GET("/wait"));
         owner *o = owner_at(0);
         CHECK(subject_await_suspended(&s, 1) && o->gones == 0);
@@ -114,7 +114,7 @@ static void tells_of_clients_that_left(void) {
 }
 
 static void tells_of_deadlines_and_stop(void) {
-    latchkey_http_options options = subject_options(threads);
+    latchkey_http_options options = subject_options();
     options.answer_milliseconds = 100;
     start_owning(options);
     client_send(&c, GET("/late"));
@@ -136,7 +136,7 @@ static void tells_of_deadlines_and_stop(void) {
 
 // Without a deadline of its own.
 static void tells_of_clients_before_the_deadline(void) {
-    latchkey_http_options options = subject_options(threads);
+    latchkey_http_options options = subject_options();
     options.answer_milliseconds = 60000;
     start_owning(options);
     client_send(&c, GET("/late"));
@@ -151,7 +151,7 @@ static void tells_of_clients_before_the_deadline(void) {
 
 // A request that waits for its turn, and then for something else, has two owners.
 static void tells_two_owners(void) {
-    start_owning(subject_options(threads));
+    start_owning(subject_options());
     for (unsigned i = 0; i < 2; i++) {
         client_send(&c, GET("/wait"));
         owner *o = owner_at(i);
@@ -176,7 +176,7 @@ static void tells_two_owners(void) {
 
 // An answer that no handler makes can be read by the page that asks, as the handler said.
 static void says_who_may_read(void) {
-    latchkey_http_options options = subject_options(threads);
+    latchkey_http_options options = subject_options();
     options.answer_milliseconds = 100;
     start_owning(options);
     client_send(&c, "GET /late HTTP/1.1\r\nHost: x\r\nOrigin: https://a.example\r\n\r\n");
@@ -192,7 +192,7 @@ static void says_who_may_read(void) {
 }
 
 static void tells_no_owner_of_answers(void) {
-    start_owning(subject_options(threads));
+    start_owning(subject_options());
     CHECK(client_ask(&c, GET("/now")) == 200);
     client_send(&c, GET("/wait"));
     owner *o = owner_at(1);
@@ -223,7 +223,7 @@ static void *answer(void *request) {
 
 // The answer comes while the request is taken away.
 static void tells_amid_answers(void) {
-    latchkey_http_options options = subject_options(threads);
+    latchkey_http_options options = subject_options();
     options.answer_milliseconds = 20;
     // The watchdog looks four times in this time. A busy machine sends each request within it.
     options.request_milliseconds = 200;

@@ -33,7 +33,7 @@ static void handle(void *context, latchkey_http_request *request) {
 }
 
 static void start_deciding(void) {
-    latchkey_http_options options = subject_options(threads);
+    latchkey_http_options options = subject_options();
     options.handler = handle;
     options.head = decide;
     options.request_milliseconds = 400;

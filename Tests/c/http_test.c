@@ -1,4 +1,4 @@
-// The C wrapper, driven over raw sockets in both thread modes.
+// The C wrapper, driven over raw sockets.
 //
 // run.sh runs this under AddressSanitizer with LeakSanitizer, under the thread sanitizer, and under
 // valgrind; on its own it is an ordinary test. Each case starts a server of its own, and checks at
@@ -16,13 +16,12 @@
 
 const char *case_name;
 int failures;
-bool threads;
 
 subject s;
 client c;
 
 void start(void) {
-    subject_start(&s, subject_options(threads));
+    subject_start(&s, subject_options());
     CHECK(client_open(&c, s.port));
 }
 
@@ -364,7 +363,7 @@ static void outlives_clients_that_vanish(void) {
 }
 
 static void bounds_connections(void) {
-    latchkey_http_options options = subject_options(threads);
+    latchkey_http_options options = subject_options();
     options.connections_max = 3;
     subject_start(&s, options);
     client many[4];
@@ -387,7 +386,7 @@ static void bounds_connections(void) {
     CHECK(latchkey_http_measure(s.server).refused_total == 2);
     stop();
 
-    options = subject_options(threads);
+    options = subject_options();
     options.connections_per_address_max = 2;
     subject_start(&s, options);
     for (size_t i = 0; i < 3; i++) {
@@ -405,7 +404,7 @@ static void bounds_connections(void) {
 
 static void counts_by_address_what_it_serves(void) {
     latchkey_http_network proxy = {{{[10] = 0xff, [11] = 0xff, 127, 0, 0, 9}}, 128};
-    latchkey_http_options options = subject_options(threads);
+    latchkey_http_options options = subject_options();
     options.connections_max = 6;
     options.connections_per_address_max = 2;
     options.proxies = &proxy;
@@ -447,7 +446,7 @@ static void counts_by_address_what_it_serves(void) {
 }
 
 static void ends_what_takes_too_long(void) {
-    latchkey_http_options options = subject_options(threads);
+    latchkey_http_options options = subject_options();
     options.idle_milliseconds = 600;
     options.request_milliseconds = 300;
     subject_start(&s, options);
@@ -557,12 +556,12 @@ static void stops_with_open_connections(void) {
 
 static void reports_why_it_cannot_start(void) {
     latchkey_http_failure failure;
-    latchkey_http_options options = subject_options(threads);
+    latchkey_http_options options = subject_options();
     options.host = "256.0.0.1";
     CHECK(latchkey_http_start(&options, &failure) == NULL);
     CHECK(failure.call != NULL && strcmp(failure.call, "getaddrinfo") == 0);
     start();
-    options = subject_options(threads);
+    options = subject_options();
     options.port = s.port;
     CHECK(latchkey_http_start(&options, &failure) == NULL);
     CHECK(failure.call != NULL && strcmp(failure.call, "bind") == 0);
@@ -678,36 +677,25 @@ static const test_case cases[] = {
     {NULL, NULL},
 };
 
-static void run_all(const test_case *all, const char *mode, const char *part) {
+static void run_all(const test_case *all, const char *part) {
     for (const test_case *one = all; one->name != NULL; one++) {
         if (part != NULL && strstr(one->name, part) == NULL) {
             continue;
         }
         case_name = one->name;
-        printf("%s: %s\n", mode, case_name);
+        puts(case_name);
         fflush(stdout);
         one->run();
     }
 }
 
-// http_test [events | threads [PART OF A NAME]]
+// http_test [PART OF A NAME]
 int main(int count, char **words) {
-    for (int mode = 0; mode <= 1; mode++) {
-        threads = mode == 1;
-        const char *mode_name = threads ? "threads" : "events";
-        if (count > 1 && strcmp(words[1], mode_name) != 0) {
-            continue;
-        }
-        run_all(cases, mode_name, count > 2 ? words[2] : NULL);
-        run_all(body_cases, mode_name, count > 2 ? words[2] : NULL);
-        run_all(fault_cases, mode_name, count > 2 ? words[2] : NULL);
-        run_all(gone_cases, mode_name, count > 2 ? words[2] : NULL);
-        run_all(head_cases, mode_name, count > 2 ? words[2] : NULL);
-        run_all(lines_cases, mode_name, count > 2 ? words[2] : NULL);
-        run_all(steps_cases, mode_name, count > 2 ? words[2] : NULL);
-        run_all(stream_cases, mode_name, count > 2 ? words[2] : NULL);
-        run_all(pieces_cases, mode_name, count > 2 ? words[2] : NULL);
-        run_all(stream_end_cases, mode_name, count > 2 ? words[2] : NULL);
+    const test_case *const all[] = {cases,        body_cases,      fault_cases, gone_cases,
+                                    head_cases,   lines_cases,     steps_cases, stream_cases,
+                                    pieces_cases, stream_end_cases};
+    for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
+        run_all(all[i], count > 1 ? words[1] : NULL);
     }
     printf(failures == 0 ? "all passed\n" : "%d failures\n", failures);
     return failures == 0 ? 0 : 1;

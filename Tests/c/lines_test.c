@@ -97,7 +97,7 @@ static void sends_them_with_each_answer(void) {
 }
 
 static void sends_them_with_refusals(void) {
-    latchkey_http_options options = subject_options(threads);
+    latchkey_http_options options = subject_options();
     options.request_milliseconds = 200;
     options.answer_milliseconds = 200;
     subject_start(&s, options);
@@ -132,7 +132,7 @@ static void sends_them_with_refusals(void) {
 }
 
 static void sends_them_with_streams(void) {
-    stream_start(subject_options(threads));
+    stream_start(subject_options());
     client_send(&c, GET("/stream"));
     CHECK(has_all(client_read(&c, true)));
     latchkey_http_stream_end(producer_at(0)->stream);
@@ -157,7 +157,7 @@ static void follows_the_clock(void) {
 }
 
 static void fails_without_memory_for_them(void) {
-    stream_start(subject_options(threads));
+    stream_start(subject_options());
     atomic_store(&lacks_memory, true);
     static const char *const requests[] = {GET("/now"), GET("/target"), GET("/later"),
                                            GET("/stream"), GET("/now")};

@@ -23,7 +23,7 @@ static void fill_to_the_bound(producer *p) {
 }
 
 static void ends_a_full_stream_with_a_piece(void) {
-    stream_start(subject_options(threads));
+    stream_start(subject_options());
     static char body[STREAM_BOUND + 100];
     fill = fill_to_the_bound;
     CHECK(client_ask(&c, GET("/filled")) == 200);
@@ -36,7 +36,7 @@ static void ends_a_full_stream_with_a_piece(void) {
 
 static void sends_one_block_on_many_streams(void) {
     enum { CLIENTS = 5 };
-    stream_start(subject_options(threads));
+    stream_start(subject_options());
     latchkey_http_account *account = latchkey_http_account_create(ACCOUNT_BYTES, ACCOUNT_BYTES);
     latchkey_http_block *block =
         latchkey_http_block_create(repeated('b', BLOCK_BYTES), BLOCK_BYTES, account);
@@ -85,7 +85,7 @@ static void charges_up_to_the_bound(void) {
 
 // A stream beside others that have used the account up.
 static void serves_on_who_reads_beyond_the_account_s_bound(void) {
-    stream_start(subject_options(threads));
+    stream_start(subject_options());
     latchkey_http_account *account = latchkey_http_account_create(ACCOUNT_BYTES, ACCOUNT_BYTES);
     stream_account = account;
     producer *p = ask_for_stream(&c, 0);
@@ -118,7 +118,7 @@ static void fill_beyond_the_account(producer *p) {
 }
 
 static void takes_one_piece_beyond_the_account_s_bound(void) {
-    stream_start(subject_options(threads));
+    stream_start(subject_options());
     latchkey_http_account *account = latchkey_http_account_create(ACCOUNT_BYTES, ACCOUNT_BYTES);
     stream_account = account;
     latchkey_http_account_add(account, ACCOUNT_BYTES);
@@ -136,7 +136,7 @@ static void takes_one_piece_beyond_the_account_s_bound(void) {
 
 // Streams that have nothing to send, in an account that is full: what each of them gets.
 static void takes_short_and_shared_pieces_beyond_the_bound_and_no_long_ones(void) {
-    stream_start(subject_options(threads));
+    stream_start(subject_options());
     latchkey_http_account *account = latchkey_http_account_create(ACCOUNT_BYTES, ACCOUNT_BYTES);
     stream_account = account;
     latchkey_http_block *shared =
@@ -197,7 +197,7 @@ static void fill_the_share(producer *p) {
 }
 
 static void takes_what_a_stream_holds_from_the_client_s_share(void) {
-    stream_start(subject_options(threads));
+    stream_start(subject_options());
     stream_account = latchkey_http_account_create(10 * SHARE_BYTES, SHARE_BYTES);
     static char body[LONG_BYTES + 100];
     fill = fill_the_share;

@@ -7,8 +7,6 @@
 # tsan      ThreadSanitizer. libmicrohttpd itself is not instrumented; its locks are seen.
 # valgrind  memcheck with a full check for leaks
 # plain     the bound of an idle stream's memory, which the other tools would distort
-#
-# Each run goes through both thread modes at the same time, because the tests mostly wait.
 set -eu
 cd "$(dirname "$0")/../.."
 build=.build-c
@@ -17,8 +15,7 @@ mkdir -p "$build"
 # steps.c and lines_test.c have functions around these.
 wraps=
 for name in MHD_suspend_connection MHD_resume_connection latchkey_http_connection_notify \
-    latchkey_http_body_give latchkey_http_body_is_taken latchkey_http_suspend \
-    latchkey_http_resume MHD_add_response_header time; do
+    latchkey_http_body_give latchkey_http_body_is_taken MHD_add_response_header time; do
     wraps="$wraps -Wl,--wrap=$name"
 done
 
@@ -39,43 +36,32 @@ load_test() {
     timeout 60 "$build/load_test"
 }
 
-both_modes() {
-    timeout 300 "$@" events &
-    events=$!
-    timeout 300 "$@" threads &
-    threads=$!
-    status=0
-    wait "$events" || status=1
-    wait "$threads" || status=1
-    return "$status"
-}
-
 run() {
     printf '%s\n' "c wrapper: $1"
     case $1 in
     asan)
         build_test gcc -O1 -fsanitize=address,undefined -fno-sanitize-recover=all \
             -o "$build/http_test_asan"
-        both_modes env ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1 \
+        timeout 300 env ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1 \
             "$build/http_test_asan"
         load_test -fsanitize=address,undefined -fno-sanitize-recover=all
         ;;
     tsan)
         build_test gcc -O1 -fsanitize=thread -o "$build/http_test_tsan"
-        both_modes env TSAN_OPTIONS=halt_on_error=0:exitcode=1 "$build/http_test_tsan"
+        timeout 300 env TSAN_OPTIONS=halt_on_error=0:exitcode=1 "$build/http_test_tsan"
         load_test -fsanitize=thread
         ;;
     valgrind)
         build_test gcc -O1 -o "$build/http_test"
         # Without fair scheduling a thread that writes all the time keeps the others out.
-        both_modes valgrind --quiet --fair-sched=try --error-exitcode=1 --leak-check=full \
+        timeout 300 valgrind --quiet --fair-sched=try --error-exitcode=1 --leak-check=full \
             --show-leak-kinds=definite,indirect,possible --errors-for-leak-kinds=definite,indirect \
             "$build/http_test"
         ;;
     plain)
         build_test gcc -O1 -o "$build/http_test"
         for which in "on new connections" "behind another request"; do
-            timeout 60 "$build/http_test" events "keeps idle streams small $which"
+            timeout 60 "$build/http_test" "keeps idle streams small $which"
         done
         ;;
     *)

@@ -145,26 +145,3 @@ bool __wrap_latchkey_http_body_is_taken(struct connection *c) {
     pause_at(STEP_BEFORE_PIECE);
     return __real_latchkey_http_body_is_taken(c);
 }
-
-// With a thread per connection the same steps are those of our own calls (suspend.c).
-struct suspension;
-bool __real_latchkey_http_suspend(struct suspension *s, struct connection *c);
-bool __wrap_latchkey_http_suspend(struct suspension *s, struct connection *c);
-void __real_latchkey_http_resume(struct suspension *s, struct connection *c);
-void __wrap_latchkey_http_resume(struct suspension *s, struct connection *c);
-
-bool __wrap_latchkey_http_suspend(struct suspension *s, struct connection *c) {
-    pause_at(STEP_BEFORE_SUSPEND);
-    bool result = __real_latchkey_http_suspend(s, c);
-    if (!result) {
-        atomic_fetch_add(&suspensions, 1);
-        pause_at(STEP_AFTER_SUSPEND);
-    }
-    return result;
-}
-
-void __wrap_latchkey_http_resume(struct suspension *s, struct connection *c) {
-    pause_at(STEP_BEFORE_RESUME);
-    __real_latchkey_http_resume(s, c);
-    pause_at(STEP_AFTER_RESUME);
-}

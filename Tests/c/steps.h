@@ -21,7 +21,7 @@ typedef enum step {
 // From now on each thread waits at this step; 0: not any more.
 void steps_delay(step step, uint32_t microseconds);
 
-// How many connections were suspended, or parked their thread, until now.
+// How many connections were suspended until now.
 uint32_t steps_suspensions(void);
 
 // How often the rules were broken until now: a suspended connection was suspended, one was resumed

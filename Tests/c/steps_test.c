@@ -170,7 +170,7 @@ static void answer_later(void) {
     static unsigned round;
     // At once, before the connection is suspended; or later.
     atomic_store(&late_milliseconds, round++ % 2);
-    start_steps(subject_options(threads));
+    start_steps(subject_options());
     CHECK(client_open(&c, s.port));
     client_send(&c, GET("/later") GET("/later") GET("/later"));
     for (int i = 0; i < 3; i++) {
@@ -190,7 +190,7 @@ static void read_pieces(void) {
         "chunked\r\n\r\n1\r\n1\r\n1\r\n2\r\n1\r\n3\r\n1\r\n4\r\n1\r\n5\r\n0\r\n\r\n",
         "Content-Length: 10\r\n\r\n0123456789",
     };
-    start_steps(subject_options(threads));
+    start_steps(subject_options());
     CHECK(client_open(&c, s.port));
     for (int answers = 0; answers <= 1; answers++) {
         for (size_t i = 0; i < sizeof(bodies) / sizeof(*bodies); i++) {
@@ -207,7 +207,7 @@ static void read_pieces(void) {
 }
 
 static void push_pieces(void) {
-    start_steps(subject_options(threads));
+    start_steps(subject_options());
     CHECK(client_open(&c, s.port));
     client_send(&c, GET("/stream") GET("/stream"));
     for (int i = 0; i < 2; i++) {
@@ -241,7 +241,7 @@ static const char *const crowd_requests[] = {
 // The answers, and the words of the readers, come at about the time at which the watchdog takes
 // their requests away.
 static void abandon_late(void) {
-    latchkey_http_options options = subject_options(threads);
+    latchkey_http_options options = subject_options();
     options.request_milliseconds = 40;
     options.answer_milliseconds = 15;
     start_steps(options);
@@ -264,7 +264,7 @@ static void abandon_late(void) {
 static void abandon_at_stop(void) {
     static client crowd[CROWD];
     static unsigned round;
-    start_steps(subject_options(threads));
+    start_steps(subject_options());
     atomic_store(&late_milliseconds, round++ % 8);
     for (size_t i = 0; i < CROWD; i++) {
         CHECK(client_open(&crowd[i], s.port));

@@ -10,7 +10,7 @@
 #include "producer.h"
 
 static void cuts_off_who_does_not_read(void) {
-    latchkey_http_options options = subject_options(threads);
+    latchkey_http_options options = subject_options();
     options.idle_milliseconds = 200;
     options.request_milliseconds = 200;
     options.answer_milliseconds = 100;
@@ -45,7 +45,7 @@ static void cuts_off_who_does_not_read(void) {
 }
 
 static void lets_requests_wait(void) {
-    latchkey_http_options options = subject_options(threads);
+    latchkey_http_options options = subject_options();
     options.answer_milliseconds = 100;
     stream_start(options);
     client_send(&c, GET("/wait?0"));
@@ -70,7 +70,7 @@ static void lets_requests_wait(void) {
 }
 
 static void lets_go_of_clients_that_left(void) {
-    stream_start(subject_options(threads));
+    stream_start(subject_options());
     for (int resets = 0; resets <= 1; resets++) {
         client_send(&c, GET("/wait?0"));
         latchkey_http_request *request = held_request();
@@ -109,7 +109,7 @@ static producer *end_a_large_stream(client *one, const char *request, uint32_t i
 }
 
 static void sends_the_rest_to_a_half_closed_client(void) {
-    stream_start(subject_options(threads));
+    stream_start(subject_options());
     atomic_store(&stream_bound, LARGE_BYTES);
     char *body = malloc(LARGE_BYTES);
     char *received = malloc(LARGE_BYTES + 1);
@@ -144,7 +144,7 @@ static void sends_the_rest_to_a_half_closed_client(void) {
 
 // Stops with an idle stream, one that is not read, and one whose client has gone.
 static void drains_with(bool react) {
-    stream_start(subject_options(threads));
+    stream_start(subject_options());
     static client stuck;
     producer *idle = ask_for_stream(&c, 0);
     CHECK(client_open_small(&stuck, s.port, 4096));
@@ -174,7 +174,7 @@ static void drains_streams(void) {
 static void ends_streams_in_order(void) {
     for (int react = 0; react <= 1; react++) {
         for (uint32_t milliseconds = 0; milliseconds <= 10000; milliseconds += 10000) {
-            stream_start(subject_options(threads));
+            stream_start(subject_options());
             static client one;
             CHECK(client_open(&one, s.port));
             producer *p = ask_for_stream(&one, 0);
@@ -191,7 +191,7 @@ static void ends_streams_in_order(void) {
 }
 
 static void tells_streams_that_begin_late(void) {
-    stream_start(subject_options(threads));
+    stream_start(subject_options());
     client_send(&c, GET("/held"));
     latchkey_http_request *request = held_request();
     producer *early;
@@ -213,7 +213,7 @@ static void tells_streams_that_begin_late(void) {
 }
 
 static void answers_in_vain_with_a_stream(void) {
-    stream_start(subject_options(threads));
+    stream_start(subject_options());
     client_send(&c, GET("/held"));
     latchkey_http_request *request = held_request();
     CHECK(subject_stop(&s, 0).requests == 1);
@@ -246,7 +246,7 @@ static void *push_into_all(void *context) {
 static void survives_a_crowd_of_streams(void) {
     unsigned seed = 3;
     for (int round = 0; round < 6; round++) {
-        stream_start(subject_options(threads));
+        stream_start(subject_options());
         static client many[48];
         for (uint32_t i = 0; i < 48; i++) {
             CHECK(client_open_small(&many[i], s.port, 4096));

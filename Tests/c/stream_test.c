@@ -29,7 +29,7 @@ static void *push_all(void *context) {
 }
 
 static void sends_pieces_with(size_t bound) {
-    stream_start(subject_options(threads));
+    stream_start(subject_options());
     atomic_store(&stream_bound, bound);
     size_t expected = 0;
     for (size_t i = 0; i < PIECES; i++) {
@@ -87,7 +87,7 @@ static void fill_beyond_the_bound(producer *p) {
 }
 
 static void bounds_the_buffer(void) {
-    stream_start(subject_options(threads));
+    stream_start(subject_options());
     static char body[STREAM_BOUND + 2];
     for (size_t i = 0; i < 2; i++) {
         fill = i == 0 ? fill_to_the_bound : fill_beyond_the_bound;
@@ -116,7 +116,7 @@ static producer *fill_client(client *one, uint32_t index, size_t *pieces) {
 }
 
 static void tells_a_producer_when_there_is_room(void) {
-    stream_start(subject_options(threads));
+    stream_start(subject_options());
     static client slow;
     size_t pieces;
     producer *p = fill_client(&slow, 0, &pieces);
@@ -151,7 +151,7 @@ static void refuse_a_long_piece(producer *p) {
 // The library empties a buffer of this size in several steps. Nothing is taken during `has_room`,
 // so the piece that it writes must fit into what is free then.
 static void tells_of_room_when_the_longest_piece_fits(void) {
-    stream_start(subject_options(threads));
+    stream_start(subject_options());
     atomic_store(&stream_bound, LONG_BOUND);
     fill = refuse_a_long_piece;
     CHECK(client_ask(&c, GET("/filled")) == 200);
@@ -166,7 +166,7 @@ static void tells_of_room_when_the_longest_piece_fits(void) {
 }
 
 static void notices_clients_that_go(void) {
-    stream_start(subject_options(threads));
+    stream_start(subject_options());
     static client one;
     void (*const ways[])(client *) = {client_close, client_reset, client_end};
     uint32_t index = 0;
@@ -222,7 +222,7 @@ static void *write_records(void *context) {
 }
 
 static void takes_pieces_from_several_threads(void) {
-    stream_start(subject_options(threads));
+    stream_start(subject_options());
     producer *p = ask_for_stream(&c, 0);
     pthread_t writers[WRITERS];
     for (size_t i = 0; i < WRITERS; i++) {
@@ -253,7 +253,7 @@ static void takes_pieces_from_several_threads(void) {
 }
 
 static void serves_what_is_pipelined_behind(void) {
-    stream_start(subject_options(threads));
+    stream_start(subject_options());
     client_send(&c, GET("/stream") GET("/now") GET("/stream"));
     CHECK(client_read(&c, true)->status == 200);
     producer *p = producer_at(0);
@@ -270,7 +270,7 @@ static void serves_what_is_pipelined_behind(void) {
 }
 
 static void answers_only_the_head(void) {
-    stream_start(subject_options(threads));
+    stream_start(subject_options());
     client_send(&c, "HEAD /stream HTTP/1.1\r\nHost: x\r\n\r\n");
     reply *r = client_read(&c, true);
     CHECK(r->status == 200 && strstr(r->head, "Content-Type: text/plain") != NULL);
@@ -283,7 +283,7 @@ static void answers_only_the_head(void) {
 }
 
 static void serves_http_1_0(void) {
-    latchkey_http_options options = subject_options(threads);
+    latchkey_http_options options = subject_options();
     options.threads = 1;
     stream_start(options);
     client_close(&c);
@@ -359,7 +359,7 @@ static void measure_idle_streams(bool has_served, long bytes_max) {
     getrlimit(RLIMIT_NOFILE, &limit);
     limit.rlim_cur = limit.rlim_max;
     setrlimit(RLIMIT_NOFILE, &limit);
-    latchkey_http_options options = subject_options(threads);
+    latchkey_http_options options = subject_options();
     options.connections_max = STREAMS + 10;
     options.head_bytes_max = 8192;
     stream_start(options);
@@ -380,7 +380,6 @@ static void measure_idle_streams(bool has_served, long bytes_max) {
     CHECK(latchkey_http_measure(s.server).streaming == count);
     long kib = process_value("VmRSS:") - kib_before;
     long more = process_value("Threads:") - threads_before;
-    // With a thread per connection, most of it is the part of the stack that was used.
     printf("    %u idle streams: %ld bytes each, %ld threads\n", count, kib * 1024 / count, more);
     // No thread asks again and again whether there is something to send.
     struct rusage before;
@@ -389,8 +388,8 @@ static void measure_idle_streams(bool has_served, long bytes_max) {
     pause_milliseconds(400);
     getrusage(RUSAGE_SELF, &after);
     CHECK(processor_milliseconds(&after) - processor_milliseconds(&before) < 200);
-    CHECK(more == (threads ? (long)count : 0));
-    CHECK(is_instrumented() || threads || kib * 1024 / count < bytes_max);
+    CHECK(more == 0);
+    CHECK(is_instrumented() || kib * 1024 / count < bytes_max);
     for (uint32_t i = 0; i < count; i++) {
         close(sockets[i]);
     }

@@ -175,11 +175,10 @@ static void log_message(void *context, const char *message) {
     }
 }
 
-latchkey_http_options subject_options(bool thread_per_connection) {
+latchkey_http_options subject_options(void) {
     return (latchkey_http_options){
         .host = "127.0.0.1",
         .listen_backlog = 128,
-        .thread_per_connection = thread_per_connection,
         .threads = 2,
         .connections_max = 64,
         .target_bytes_max = SUBJECT_TARGET_BYTES_MAX,

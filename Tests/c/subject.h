@@ -35,8 +35,8 @@ typedef struct subject {
     uint16_t port;
 } subject;
 
-// The options that the tests start from: event loops, wide deadlines, the bounds above.
-latchkey_http_options subject_options(bool thread_per_connection);
+// The options that the tests start from: two event loops, wide deadlines, the bounds above.
+latchkey_http_options subject_options(void);
 
 void subject_start(subject *s, latchkey_http_options options);
 

@@ -10,7 +10,7 @@ import shim
 from kill import PLANTS, Folder  # noqa: F401
 from load import MADE
 from process import Failure
-from service import MODES, STRATEGIES, Refused
+from service import STRATEGIES, Refused
 
 RECOVERY_SECONDS_MAX = 15
 FAULTS_PER_ROUND = 4
@@ -32,7 +32,7 @@ START_FAULTS = [("open", "io-error"), ("open", "no-space"), ("unlink", "io-error
 def run(arguments, scratch):
     campaign = Campaign(arguments)
     faults = iter(campaign.faults())
-    variants = itertools.cycle(itertools.product(STRATEGIES, MODES))
+    strategies = itertools.cycle(STRATEGIES)
     number = 0
     while campaign.left > 0:
         path = scratch / str(number)
@@ -45,10 +45,10 @@ def run(arguments, scratch):
                 round_faults = list(itertools.islice(faults, FAULTS_PER_ROUND))
                 if round_faults:
                     campaign.fail_start(folder, control)
-                    folder.round(*next(variants), campaign.act(folder, control, round_faults))
+                    folder.round(next(strategies), campaign.act(folder, control, round_faults))
                     campaign.counts["rounds"] += 1
         except (Failure, Refused, OSError) as failure:
-            raise Failure(f"folder {path}, {folder.variant}, after {campaign.last}: "
+            raise Failure(f"folder {path}, {folder.strategy}, after {campaign.last}: "
                           f"{failure}{folder.ending()}") from None
         finally:
             control.disarm()
@@ -93,7 +93,7 @@ class Campaign:
         timer = threading.Timer(1, control.disarm)
         timer.start()
         try:
-            folder.start(STRATEGIES[0], MODES[0])
+            folder.start(STRATEGIES[0])
             self.counts["starts with a fault"] += 1
         except Refused as refused:
             if refused.status <= 0 or "latchkey" not in refused.log:

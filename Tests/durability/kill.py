@@ -8,7 +8,7 @@ import time
 import history
 import load
 from process import Failure
-from service import MODES, STRATEGIES, Refused, Service
+from service import STRATEGIES, Refused, Service
 from watching import Watch
 
 REPEATS = 20
@@ -24,17 +24,17 @@ KINDS = (
 def run(arguments, scratch):
     counts = {"rounds": 0, "commits": 0, "requests": 0, "repeats": 0, "unknown": 0, "evicted": 0,
               "expired": 0}
-    variants = itertools.cycle(itertools.product(STRATEGIES, MODES))
+    strategies = itertools.cycle(STRATEGIES)
     number = 0
     while counts["rounds"] < arguments.rounds:
         rounds = min(1 + arguments.rounds // 10, arguments.rounds - counts["rounds"])
         folder = Folder(arguments, scratch / str(number), number, counts)
         try:
             for _ in range(rounds):
-                folder.round(*next(variants), folder.let_run)
+                folder.round(next(strategies), folder.let_run)
                 counts["rounds"] += 1
         except (Failure, Refused) as failure:
-            raise Failure(f"folder {folder.path}, {folder.variant}, round {counts['rounds']}: "
+            raise Failure(f"folder {folder.path}, {folder.strategy}, round {counts['rounds']}: "
                           f"{failure}") from None
         finally:
             folder.close()
@@ -70,17 +70,17 @@ class Folder:
         path.mkdir(parents=True)
         self.choose = random.Random(f"{arguments.seed}.{path.name}")
         self.tokens = load.tokens()
-        self.history = self.variant = None
+        self.history = self.strategy = None
         self.watches, self.service, self.rounds = [], None, 0
         self.after_kill = lambda: None
 
-    def round(self, strategy, mode, act):
+    def round(self, strategy, act):
         """Load while `act` does something, kill, start again, check.
 
         `act` returns whether it has ended the service itself.
         """
-        self.variant = f"{strategy} {' '.join(mode)}"
-        self.start(strategy, mode)
+        self.strategy = strategy
+        self.start(strategy)
         if self.history is None:
             self.history = history.History(self.service.export()[1])
             self.watches.append(Watch(self.history.revision))
@@ -103,10 +103,10 @@ class Folder:
     def let_run(self, _):
         time.sleep(self.choose.uniform(0.05, self.arguments.seconds))
 
-    def start(self, strategy, mode):
+    def start(self, strategy):
         self.close()
         self.service = Service(
-            self.arguments.binary, self.path / "data", "--strategy", strategy, *mode,
+            self.arguments.binary, self.path / "data", "--strategy", strategy,
             *self.options, *self.arguments.option, log=self.path / "log",
             environment=self.environment)
         self.service.__enter__()
@@ -129,7 +129,7 @@ class Folder:
         outcomes = running.outcomes
         if self.arguments.plant:
             PLANTS[self.arguments.plant](self.path, outcomes)
-        self.start(self.choose.choice(STRATEGIES), self.choose.choice(MODES))
+        self.start(self.choose.choice(STRATEGIES))
         for watch in self.watches:
             wait_until_ended(watch)
             watch.follow(self.service)

@@ -15,7 +15,7 @@ import kill
 import load
 import shim
 from process import Failure
-from service import MODES, STRATEGIES, Refused, Service
+from service import STRATEGIES, Refused, Service
 
 DAY = 86400
 LOG_BYTES_MAX = 4 << 20
@@ -169,7 +169,7 @@ def reader(arguments, folder):
                    for client in running.clients for each in client.outcomes[-50:])
 
     try:
-        subject.round("lock", (), hold)
+        subject.round("lock", hold)
     finally:
         subject.close()
     return f"at most {max(seen)} bytes of {LOG_BYTES_MAX}, {counts['commits']} commits"
@@ -211,8 +211,8 @@ def full(arguments, folder):
     try:
         subject = kill.Folder(arguments, disk / "folder", 0, counts)
         for strategy in ("lock", "actor"):
-            subject.round(strategy, (), empty)
-            subject.round(strategy, (), kill_full)
+            subject.round(strategy, empty)
+            subject.round(strategy, kill_full)
     finally:
         if subject:
             subject.close()
@@ -241,7 +241,7 @@ def sigterm(arguments, folder):
 
     try:
         for number in range(arguments.terms):
-            subject.round(STRATEGIES[number % 4], MODES[number // 4 % 2], end)
+            subject.round(STRATEGIES[number % 4], end)
     finally:
         subject.close()
     return f"{arguments.terms} ends, {counts['commits']} commits"

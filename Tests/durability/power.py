@@ -17,7 +17,7 @@ import images
 import load
 import shim
 from process import Failure
-from service import MODES, STRATEGIES, Refused, Service
+from service import STRATEGIES, Refused, Service
 
 # Long enough for whoever collects the commits, and short enough that compaction goes on.
 HISTORY = 1500
@@ -30,10 +30,10 @@ PLANTS = {"wal": "wal", "all": "all"}
 def run(arguments, scratch):
     """One recorded run for each strategy, and images of each."""
     counts, figures = collections.Counter(), []
-    variants = list(zip(STRATEGIES, itertools.cycle(MODES)))[:arguments.runs]
-    share = arguments.images // len(variants)
-    for number, (strategy, mode) in enumerate(variants):
-        recording = Recording(arguments, scratch / str(number), strategy, mode, number)
+    strategies = STRATEGIES[:arguments.runs]
+    share = arguments.images // len(strategies)
+    for number, strategy in enumerate(strategies):
+        recording = Recording(arguments, scratch / str(number), strategy, number)
         recording.run()
         figures.append(f"{strategy}: {recording.figures}")
         faults = recording.check_images(share, counts)
@@ -41,14 +41,14 @@ def run(arguments, scratch):
             raise Failure(f"{strategy}: {len(faults)} of {share} images are wrong; the first: "
                           + "\n".join(faults[:5]))
         shutil.rmtree(scratch / str(number))
-    return (f"{share * len(variants)} images, " + ", ".join(
+    return (f"{share * len(strategies)} images, " + ", ".join(
         f"{value} {name}" for name, value in counts.items()) + "; " + "; ".join(figures))
 
 
 class Recording:
     """A run of the service, what clients were told, and the record of its files."""
 
-    def __init__(self, arguments, folder, strategy, mode, number):
+    def __init__(self, arguments, folder, strategy, number):
         self.arguments, self.folder, self.number = arguments, folder, number
         self.disk = folder / "disk"
         self.disk.mkdir(parents=True)
@@ -56,7 +56,7 @@ class Recording:
         self.environment = shim.environment(
             arguments.library, self.disk, folder / "record", self.control.path,
             PLANTS.get(arguments.plant))
-        self.options = ("--strategy", strategy, *mode, "--history", HISTORY,
+        self.options = ("--strategy", strategy, "--history", HISTORY,
                         "--compact-after", 1000, *arguments.option)
         self.outcomes, self.history, self.figures = [], None, ""
         self.kept = []

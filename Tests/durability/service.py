@@ -12,7 +12,6 @@ from process import Failure, Latchkey
 
 READY_SECONDS_MAX = 30
 STRATEGIES = ("lock", "barrier-queue-async", "snapshot", "actor")
-MODES = ((), ("--thread-per-connection",))
 
 
 class Refused(Exception):

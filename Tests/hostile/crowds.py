@@ -27,7 +27,7 @@ WATCHERS_MAX = 100
 PROBES, PROBE_TRIES_MAX = 5, 5
 # Each place that a handshake has can be had after a second, with some luck.
 PROBE_SECONDS_OF_HANDSHAKES = 10
-# What a connection may hold: its pool and buffers, a session of TLS, in one mode a stack.
+# What a connection may hold: its pool and buffers, a session of TLS.
 CONNECTION_BYTES_MAX = 256 << 10
 
 

@@ -10,14 +10,14 @@ import re
 
 from answers import parse
 from clients import Loop, Peer
-from service import MODES, Failure, Refused, Service, has_threads, is_encrypted, say_status
+from service import MODES, Failure, Refused, Service, is_encrypted, say_status
 
 CONNECTIONS_MAX = 1024
 LINES_PER_SECOND_MAX = 10
 # Of one processor, while all clients are idle.
 BUSY_SHARE_MAX = 0.1
-# Long enough for a busy machine to end 1,024 threads whose clients storm. The speed of a drain is
-# the question of drain.py.
+# Long enough for a busy machine to end 1,024 connections whose clients storm. The speed of a drain
+# is the question of drain.py.
 DRAIN_SECONDS = 5
 SENTENCE_BYTES_MAX = 500
 HEALTH = b"GET /v1/strategies HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
@@ -124,9 +124,9 @@ def churn(run, mode):
     repeats = 12 if run.quick else 60
     for i in range(run.repeats or repeats):
         # Several event loops share the descriptors: some run out while others set theirs free.
-        options = MODES[mode] + (() if has_threads(mode) else ("--http-threads", 4))
         with Service(run.binary, "--max-connections", CONNECTIONS_MAX, "--drain-seconds", 1,
-                     *options, files=(64, 16384)) as service, Loop() as loop:
+                     "--http-threads", 4, *MODES[mode], files=(64, 16384)) as service, \
+                Loop() as loop:
             for kind in [Idler] * (30 + 3 * (i % 6)) + [Churner] * 25:
                 kind(loop, service.address).connect()
             loop.run(0.15 + 0.003 * (i % 40))

@@ -9,7 +9,7 @@ import time
 
 from answers import parse
 from clients import Loop, Peer
-from service import MODES, Failure, Service, has_threads, say_status
+from service import MODES, Failure, Service, say_status
 
 HOST = b"Host: 127.0.0.1\r\n"
 DRAIN_SECONDS = 1
@@ -183,8 +183,7 @@ def judge(peers, strategy, tally):
 
 def count_once(run, mode, strategy, connections, tally):
     with Service(run.binary, "--strategy", strategy, "--stripes", 1, "--drain-seconds", 0,
-                 "--backlog" if has_threads(mode) else "--http-threads",
-                 4096 if has_threads(mode) else 4, *MODES[mode]) as service, Loop() as loop:
+                 "--http-threads", 4, *MODES[mode]) as service, Loop() as loop:
         fill(service)
         peers = [Counter(loop, service.address, 1 + i % 8) for i in range(connections)]
         listers = [Lister(loop, service.address) for _ in range(2)]

@@ -17,16 +17,13 @@ import time
 
 from beside import Held, Honest, awaited, end, metrics
 from certificates import Certificate
-from service import PLAIN_MODES, TLS_MODES, Failure, Service, client_context
+from service import TLS_MODES, Failure, Service, client_context
 
 # From the last byte of the files until a new client sees them.
 SHOWN_SECONDS_MAX = 2
 HOST = b"Host: 127.0.0.1\r\n"
 # Between the files, and between the parts of one.
 PAUSE_SECONDS = 0.02
-
-def threads_of(mode):
-    return PLAIN_MODES[mode.removesuffix("-tls")]
 
 
 class Files:
@@ -100,7 +97,7 @@ def replaced(run, mode):
     try:
         with tempfile.TemporaryDirectory() as folder:
             files = Files(folder, pool[0])
-            with Service(run.binary, *files.options(), *threads_of(mode)) as service:
+            with Service(run.binary, *files.options()) as service:
                 with Honest(service, 3) as kept, Honest(service, 2, kept=False) as new:
                     held, waits = Held(service), {True: [0], False: [0]}
                     for i in range(watched + signalled):
@@ -132,7 +129,7 @@ def broken(run, mode):
     try:
         with tempfile.TemporaryDirectory() as folder:
             files = Files(folder, first)
-            with Service(run.binary, *files.options(), *threads_of(mode)) as service:
+            with Service(run.binary, *files.options()) as service:
                 with Honest(service, 2) as kept, Honest(service, kept=False) as new:
                     ways = list(breaks.items())[:1 if run.quick else None]
                     for count, (what, spoil) in enumerate(ways, 1):
@@ -173,7 +170,7 @@ def resumed(run, mode):
     try:
         with tempfile.TemporaryDirectory() as folder:
             files = Files(folder, first)
-            with Service(run.binary, *files.options(), *threads_of(mode)) as service:
+            with Service(run.binary, *files.options()) as service:
                 for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
                     files.by_link(first)
                     awaited(lambda: shown(service) == first.shown())
@@ -232,7 +229,7 @@ def client_certificates(run, mode):
             owner = token(run.binary, tokens, "owner", "read,write")
             token(run.binary, tokens, "reader", "read")
             options = ("--token-file", tokens, "--tls-client-ca", authority.chain)
-            with Service(run.binary, *own.options(), *options, *threads_of(mode)) as service:
+            with Service(run.binary, *own.options(), *options) as service:
                 service.ask("PUT", "/v1/properties/n", "1", owner)
                 for version in (ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3):
                     for what, (certificate, right) in rows.items():

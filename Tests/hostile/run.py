@@ -3,11 +3,10 @@
 
     Tests/hostile/run.py --binary .build-release/bin/latchkey [--quick] [--only NAME]
 
-Every case starts the service anew on a free port of the loopback address, in both thread modes,
-plays clients that mean no good, and prints one line with its figures. The long form does so over
-TLS, too; `--quick`, which takes seconds, only where a case is about TLS, or with `--mode`. The
-cases are those of issues 7 and 21. Standard library, `openssl` for
-certificates, and `wrk`.
+Every case starts the service anew on a free port of the loopback address, plays clients that mean
+no good, and prints one line with its figures. The long form does so over TLS, too; `--quick`, which
+takes seconds, only where a case is about TLS, or with `--mode`. The cases are those of issues 7 and
+21. Standard library, `openssl` for certificates, and `wrk`.
 """
 
 import argparse
@@ -26,7 +25,7 @@ import renewal
 import slow
 import tls
 import tokens
-from service import MODES, PLAIN_MODES, Failure, Refused
+from service import MODES, Failure, Refused, is_encrypted
 
 SUBJECTS = (drain, descriptors, heads, slow, log, probes, names, tokens, tls, renewal, crowds)
 
@@ -53,7 +52,7 @@ def modes(subject, name, arguments):
     own = getattr(subject, "MODES_OF_CASES", {}).get(name, MODES)
     if arguments.mode:
         return [mode for mode in arguments.mode if mode in own]
-    return [mode for mode in own if mode in PLAIN_MODES] or own if arguments.quick else own
+    return [mode for mode in own if not is_encrypted(mode)] or own if arguments.quick else own
 
 
 def attempt(subject, name, arguments, mode):
@@ -73,7 +72,7 @@ def parse_arguments():
     parser.add_argument("--quick", action="store_true", help="all of it in seconds")
     parser.add_argument("--only", action="append", metavar="NAME",
                         help="only cases whose names begin so; can be repeated")
-    parser.add_argument("--mode", action="append", choices=MODES, help="only this thread mode")
+    parser.add_argument("--mode", action="append", choices=MODES, help="only with TLS, or without")
     parser.add_argument("--verbose", action="store_true", help="every variant that went wrong")
     parser.add_argument("--repeats", type=int, help="how often drain cases repeat")
     parser.add_argument("--jobs", type=int, help="cases at a time; 1, or 3 with --quick")

@@ -21,13 +21,10 @@ import certificates
 START_SECONDS_MAX = 15
 KEPT_BYTES_MAX = 4 << 20
 LISTENING = re.compile(rb"listening on https?://([^\s/]+):(\d+)")
-THREADS = ("--thread-per-connection",)
 # Among the options: the service makes a certificate for itself, and all its clients speak TLS.
 ENCRYPTED = ("TLS",)
-PLAIN_MODES = {"event-loop": (), "thread-per-connection": THREADS}
-MODES = {**PLAIN_MODES, "event-loop-tls": ENCRYPTED,
-         "thread-per-connection-tls": THREADS + ENCRYPTED}
-TLS_MODES = tuple(mode for mode in MODES if mode not in PLAIN_MODES)
+MODES = {"plain": (), "tls": ENCRYPTED}
+TLS_MODES = ("tls",)
 CRASH = re.compile(rb"Fatal|[Pp]anic|Sanitizer|abort|Assertion|Illegal|Segmentation|\*\*\* ")
 
 
@@ -61,11 +58,6 @@ def client_context(certificate=None, least=ssl.TLSVersion.TLSv1_2):
 
 def is_encrypted(mode):
     return ENCRYPTED[0] in MODES[mode]
-
-
-def has_threads(mode):
-    """Whether each connection has a thread of its own."""
-    return THREADS[0] in MODES[mode]
 
 
 class Stream:

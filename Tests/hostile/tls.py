@@ -18,7 +18,7 @@ from beside import GROWTH_BYTES_MAX, Held, Honest, awaited, end, metrics, unless
 from certificates import Certificate
 from clients import Loop, Peer
 from newcomers import newcomer
-from service import MODES, PLAIN_MODES, TLS_MODES, Failure, Service, client_context
+from service import MODES, TLS_MODES, Failure, Service, client_context
 
 SEED = 21
 # What a connection may take of memory while its handshake is not complete.
@@ -287,11 +287,11 @@ def outcome(service, context):
 
 def weak(run, mode):
     """Old versions and weak ciphers are refused; the others are not."""
-    wrong, threads = [], PLAIN_MODES[mode.removesuffix("-tls")]
+    wrong = []
     for kind in ("EC", "RSA"):
         certificate = Certificate("localhost", kind=kind)
         try:
-            with Service(run.binary, *threads, *certificate.options()) as service:
+            with Service(run.binary, *certificate.options()) as service:
                 rows = [(offering(version), True) for version in OLD]
                 rows += [(offering(version), False) for version in NEW]
                 for table, is_refused in ((WEAK, True), (STRONG, False)):

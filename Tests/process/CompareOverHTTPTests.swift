@@ -23,7 +23,7 @@ struct CompareOverHTTPTests {
         let result = try await Program.result(
             of: [
                 "compare", "--transport", "http", "--strategies", strategies.joined(separator: ","),
-                "--threads", "4", "--thread-mode", "event-loop", "--repeats", "1", "--force",
+                "--threads", "4", "--repeats", "1", "--force",
                 "--json", path,
             ])
         #expect(result.status == 0, "\(result.errors)")
@@ -56,8 +56,8 @@ struct CompareOverHTTPTests {
         let result = try await Program.result(
             of: [
                 "compare", "--transport", "http", "--strategies", "lock,actor", "--threads", "4",
-                "--thread-mode", "event-loop", "--repeats", "1", "--duration", "500ms",
-                "--arrival", "open:2000", "--keys", "20", "--force", "--json", path,
+                "--repeats", "1", "--duration", "500ms", "--arrival", "open:2000", "--keys", "20",
+                "--force", "--json", path,
             ],
             environment: ["PATH": "/no-programs"]
         )
@@ -103,8 +103,7 @@ struct CompareOverHTTPTests {
         let result = try await Program.result(
             of: [
                 "compare", "--transport", "http", "--strategies", "lock", "--threads", "4",
-                "--thread-mode", "event-loop", "--repeats", "2", "--seed", "0", "--json", path,
-                "--force",
+                "--repeats", "2", "--seed", "0", "--json", path, "--force",
             ],
             environment: ["PATH": folder.path + ":" + programs]
         )
@@ -133,13 +132,13 @@ struct CompareOverHTTPTests {
         let folder = try TemporaryFolder()
         let program = try Program(
             [
-                "compare", "--transport", "http", "--strategies", "lock", "--threads", "4",
+                "compare", "--transport", "http", "--strategies", "lock,spin", "--threads", "4",
                 "--duration", "60s", "--repeats", "1", "--force",
             ],
             environment: ["TMPDIR": folder.path]
         )
         try await offPool {
-            // The services of both thread modes are up once the first of the cases is measured.
+            // All services are up once the first of the cases is measured.
             try program.awaitErrors(containing: "connections")
             let children = try program.awaitChildren(["latchkey", "latchkey", "wrk"])
             program.signal(signal)
@@ -161,7 +160,7 @@ struct CompareOverHTTPTests {
         let path = folder.path + "/a.json"
         let program = try Program([
             "compare", "--transport", "http", "--strategies", "lock", "--threads", "4",
-            "--thread-mode", "event-loop", "--repeats", "24", "--json", path, "--force",
+            "--repeats", "24", "--json", path, "--force",
         ])
         let result = try await offPool {
             // One service, 24 repeats of two cases and one check are 50: two rounds are done.
@@ -187,7 +186,7 @@ struct CompareOverHTTPTests {
 
     @Test func `a second interrupt ends a run whose service does not answer`() async throws {
         let program = try Program([
-            "compare", "--transport", "http", "--strategies", "lock", "--threads", "4",
+            "compare", "--transport", "http", "--strategies", "lock,spin", "--threads", "4",
             "--duration", "60s", "--repeats", "1", "--force",
         ])
         let result = try await offPool {

@@ -58,7 +58,6 @@ struct CompareTests {
         (["--arrival", "open:0"], "--arrival takes closed, or open:RATE"),
         (["--arrival", "open:10"], "--arrival has fewer than 100 operations in a repeat"),
         (["--duration", "2h"], "--duration takes a time from 5ms to 60s"),
-        (["--thread-mode", "event-loop"], "--thread-mode has a meaning over HTTP only."),
         (["--transport", "http", "--section", "5"], "--section has no meaning over HTTP."),
         (["--against", "a.json"], "--against needs --from, the earlier report."),
         (["--from", "a.json", "--threads", "1"], "--from measures nothing, so --threads has no"),
@@ -289,7 +288,7 @@ struct CompareTests {
 
     @Test func `a report that is truncated or of another schema is status 2`() async throws {
         let folder = try TemporaryFolder()
-        for text in ["{\"schema\": \"latchkey-comparison/2\", ", "{\"schema\": \"other/7\"}", ""] {
+        for text in ["{\"schema\": \"latchkey-comparison/3\", ", "{\"schema\": \"other/7\"}", ""] {
             let path = folder.path + "/a.json"
             try Data(text.utf8).write(to: URL(filePath: path))
             let result = try await run(["compare", "--from", path, "--against", path])

@@ -253,7 +253,6 @@ struct RecordingTests {
 
     @Test(arguments: [
         (["--trace", "PATH", "--transport", "http", "--keys", "5"], "--keys has no meaning with"),
-        (["--trace", "PATH", "--thread-mode", "event-loop"], "a meaning over HTTP only."),
         (["--trace", "PATH", "--json", "PATH"], "--trace and --json name the same file."),
         (["--speed", "2"], "--speed has no meaning without --trace."),
         (["--trace", "PATH", "--keys", "5"], "--keys has no meaning with --trace."),

@@ -1,12 +1,11 @@
-// An HTTP/1.1 server: libmicrohttpd behind one interface for both of its thread models.
+// An HTTP/1.1 server: libmicrohttpd, with a number of event loops, behind one interface.
 //
 // Length: the one header that Swift imports for requests and answers.
 //
 // What this target adds to the library:
 //
-//  * A handler may answer a request before it returns, or later from any thread, exactly once. With
-//    event-loop threads a connection whose answer is not there yet is suspended; with a thread per
-//    connection the thread is parked. The handler cannot tell the difference.
+//  * A handler may answer a request before it returns, or later from any thread, exactly once. A
+//    connection whose answer is not there yet is suspended.
 //  * What a request points to is owned by the request. It stays readable until the answer, even if
 //    the client has vanished or the server was stopped meanwhile.
 //  * Bounds: target, headers, body (while it arrives), connections, connections per address, and
@@ -214,8 +213,8 @@ typedef struct latchkey_http_request {
     latchkey_http_rejection rejection;
 } latchkey_http_request;
 
-// Called once for each request, on a thread of the server. An event-loop thread serves its other
-// connections only after the handler has returned. Must answer it, then or later: a request that
+// Called once for each request, on a thread of the server, which serves its other connections only
+// after the handler has returned. Must answer it, then or later: a request that
 // is unanswered after `answer_milliseconds` is taken away, as at stop.
 typedef void (*latchkey_http_handler)(void *context, latchkey_http_request *request);
 
@@ -245,9 +244,7 @@ typedef struct latchkey_http_options {
     uint16_t port;     // 0: a free one; ask latchkey_http_port()
     // Connections that the kernel keeps until they are accepted.
     uint32_t listen_backlog;
-    // A thread per connection, or else this many event-loop threads; at least 1.
-    bool thread_per_connection;
-    uint32_t threads;
+    uint32_t threads;  // event loops; at least 1
     // With an identity, the server speaks TLS, 1.2 and 1.3. It is taken over if the server starts.
     // Nothing is written to a socket past libmicrohttpd then: raw.c lists what is different.
     latchkey_http_identity *identity;
@@ -355,7 +352,7 @@ typedef struct latchkey_http_statistics {
     uint32_t handling;
     uint32_t answering;
     uint32_t streaming;
-    // How many of those in handling are suspended or parked, because their handler has returned
+    // How many of those in handling are suspended, because their handler has returned
     // without an answer.
     uint32_t suspended;
     // Since the start: connections accepted, refused over a bound, and ended by a deadline.

@@ -7,8 +7,7 @@
 // after the client has gone. The server owns it from latchkey_http_respond_stream(), or from
 // latchkey_http_response_discard(), until `gone`.
 //
-// With event-loop threads a stream without bytes costs no thread: its connection is suspended. With
-// a thread per connection its thread waits.
+// A stream without bytes costs no thread: its connection is suspended.
 
 #ifndef LATCHKEY_HTTP_STREAM_CONTRACT_H
 #define LATCHKEY_HTTP_STREAM_CONTRACT_H

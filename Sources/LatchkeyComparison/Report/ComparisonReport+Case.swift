@@ -40,10 +40,8 @@ extension ComparisonReport {
         package var skew: KeySkew
         package var stripes: Int
         package var arrival: Arrival
-        /// How the service gives connections to threads.
-        ///
         /// Left out in process.
-        package var threadMode: ThreadMode?
+        package var transport: ComparisonSettings.Transport?
         /// The name of a workload of one's own.
         ///
         /// Its section is not `sectionNanoseconds`. Left out for the built-in workload.

@@ -10,7 +10,7 @@ package struct ComparisonReport: Codable, Sendable, Equatable {
     /// The name of this form of the report.
     ///
     /// Adding an optional property keeps the name; anything else changes the number.
-    package static let schemaName = "latchkey-comparison/2"
+    package static let schemaName = "latchkey-comparison/3"
 
     package var schema = ComparisonReport.schemaName
     package var startedAt: Date

@@ -139,12 +139,6 @@ extension ComparisonSettings: Configurable {
             "Numbers of stripes to measure: powers of two from 1 to \(StripeCount.max). The "
                 + "properties are spread over the stripes, each with its own lock."
         ),
-        list(
-            "thread-mode",
-            .choice(ThreadMode.allCases.map(\.rawValue)),
-            \.threadModes,
-            "Over HTTP: how the service assigns connections to threads."
-        ),
     ]
 
     /// Whether a setting changes anything with this transport.
@@ -154,7 +148,6 @@ extension ComparisonSettings: Configurable {
         case "stripes": workload == nil
         case "transport": program == nil
         case "outside": transport == .memory && trace == nil
-        case "thread-mode": transport == .http
         case "read-ratio", "keys", "skew", "arrival": trace == nil
         case _: true
         }

@@ -33,8 +33,6 @@ package struct ComparisonSettings: Codable, Sendable, Equatable {
     package var arrival = Arrival.closed
     /// The trace that is replayed, if one is.
     package var trace: ReplayedTrace.Source?
-    /// Over HTTP: how the service assigns connections to threads.
-    package var threadModes = [ThreadMode.eventLoop, .threadPerConnection]
     /// The time for which one repeat is measured.
     ///
     /// Its warm-up is not included.
@@ -81,12 +79,6 @@ package enum Arrival: Sendable, Hashable {
     case open(operationsPerSecond: Double)
     /// At the times of a trace, which come to this rate on average.
     case recorded(operationsPerSecond: Double)
-}
-
-/// How the service gives connections to threads.
-package enum ThreadMode: String, Codable, Sendable, CaseIterable {
-    case eventLoop = "event-loop"
-    case threadPerConnection = "thread-per-connection"
 }
 
 /// The progress of a run.

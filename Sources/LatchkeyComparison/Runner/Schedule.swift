@@ -23,11 +23,9 @@ struct PlannedCase: Sendable, Hashable {
     var usesPool = false
 
     var label: String {
-        guard let mode = workload.threadMode else {
-            return "\(subject.name), \(FigureText.counted(threads, "thread"))"
-        }
-        return "\(subject.name), over \(FigureText.counted(threads, "connection")) "
-            + "(\(mode.rawValue))"
+        workload.transport == .http
+            ? "\(subject.name), over \(FigureText.counted(threads, "connection"))"
+            : "\(subject.name), \(FigureText.counted(threads, "thread"))"
     }
 
     var isBaseline: Bool {
@@ -81,6 +79,7 @@ struct Schedule: Sendable {
                 skew: .uniform,
                 stripes: 1,
                 arrival: settings.arrival,
+                transport: settings.transport == .http ? .http : nil,
                 name: settings.workload
             )
         ]
@@ -102,7 +101,6 @@ struct Schedule: Sendable {
         vary(\.keys) { _ in settings.keys }
         vary(\.skew) { $0.keys == 1 ? [.uniform] : settings.skews }
         vary(\.stripes) { $0.name == nil ? settings.stripes : [1] }
-        vary(\.threadMode) { _ in settings.transport == .http ? settings.threadModes : [nil] }
         return all
     }
 

@@ -4,11 +4,11 @@ internal import LatchkeyStrategies
 
 /// Measures cases on services of their own: `latchkey compare --transport http`.
 ///
-/// The service is started once for each strategy, number of stripes and thread mode; all of them
-/// stay up, idle, while `wrk` drives one after the other, so that repeats are interleaved as they
-/// are in process. What the client saw (throughput, response times) and what the service saw (wait,
-/// hold, contention, hand-offs, processor time) make one repeat. The load generator and the service
-/// share the processors. The values in the services are not checked.
+/// The service is started once for each strategy and number of stripes; all of them stay up, idle,
+/// while `wrk` drives one after the other, so that repeats are interleaved as they are in process.
+/// What the client saw (throughput, response times) and what the service saw (wait, hold,
+/// contention, hand-offs, processor time) make one repeat. The load generator and the service share
+/// the processors. The values in the services are not checked.
 package struct HTTPComparison: ComparisonMethod {
     /// More properties than this take longer to make than to measure.
     package static let keysMax = 10_000
@@ -23,11 +23,10 @@ package struct HTTPComparison: ComparisonMethod {
             + "contention during the whole run. The checks ran in this process."
     }
 
-    /// One running service serves all cases with the same three.
+    /// One running service serves all cases with the same two.
     struct Service: Hashable {
         var strategy: StrategyKind
         var stripes: Int
-        var mode: ThreadMode
     }
 
     /// The first load on a service is thrown away.
@@ -76,15 +75,11 @@ package struct HTTPComparison: ComparisonMethod {
         var strategy = settings.strategies[0].kind ?? .standard
         // A baseline touches no property, so that any service will do.
         if case .strategy(let name) = planned.subject, let kind = name.kind { strategy = kind }
-        return Service(
-            strategy: strategy,
-            stripes: planned.workload.stripes,
-            mode: planned.workload.threadMode ?? .eventLoop
-        )
+        return Service(strategy: strategy, stripes: planned.workload.stripes)
     }
 
     var preparations: [String] {
-        services.map { "starting \($0.strategy.rawValue) (\($0.mode.rawValue))" }
+        services.map { "starting \($0.strategy.rawValue)" }
     }
 
     var preparationSeconds: Double { 1.3 }

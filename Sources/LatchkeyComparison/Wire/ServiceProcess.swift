@@ -44,8 +44,7 @@ final class ServiceProcess {
         guard let port = Self.port(of: String(decoding: line, as: UTF8.self)) else {
             process.end(graceSeconds: 0)
             throw ComparisonError(
-                "The service did not start under \(service.strategy.rawValue) "
-                    + "(\(service.mode.rawValue))."
+                "The service did not start under \(service.strategy.rawValue)."
             )
         }
         self.port = port
@@ -56,10 +55,8 @@ final class ServiceProcess {
         [
             "serve", "--strategy", service.strategy.rawValue, "--host", "127.0.0.1", "--port", "0",
             "--stripes", "\(service.strategy.traits.prefersOneStripe ? 1 : service.stripes)",
-            "--metering", "sampled",
-            "--thread-per-connection=\(service.mode == .threadPerConnection)",
-            "--max-connections-per-address", "0", "--drain-seconds", "\(drainSeconds)",
-            "--log-level", "error",
+            "--metering", "sampled", "--max-connections-per-address", "0",
+            "--drain-seconds", "\(drainSeconds)", "--log-level", "error",
         ]
     }
 

@@ -214,7 +214,6 @@ extension HTTPServer {
         var options = unsafe latchkey_http_options()
         unsafe options.port = configuration.port
         unsafe options.listen_backlog = listenBacklog
-        unsafe options.thread_per_connection = configuration.usesThreadPerConnection
         unsafe options.threads = UInt32(configuration.eventLoopCount)
         unsafe options.connections_max = UInt32(configuration.connectionsMax)
         unsafe options.connections_per_address_max = UInt32(

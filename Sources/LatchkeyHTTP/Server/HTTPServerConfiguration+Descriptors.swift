@@ -8,7 +8,6 @@ extension HTTPServerConfiguration {
         var options = unsafe latchkey_http_options()
         unsafe options.connections_max = UInt32(clamping: connectionsMax)
         unsafe options.threads = UInt32(clamping: eventLoopCount)
-        unsafe options.thread_per_connection = usesThreadPerConnection
         return Int(unsafe latchkey_http_descriptors_max(&options))
     }
 }

@@ -12,8 +12,6 @@ package struct HTTPServerConfiguration: Sendable {
         ProcessInfo.processInfo.activeProcessorCount,
         eventLoopCountMax
     )
-    /// Each connection has a thread of its own; there are no event loops then.
-    package var usesThreadPerConnection = false
     package var connectionsMax = 1024
     /// One client gets one in so many of what all clients use, such as connections.
     package var clientShare = 4
@@ -94,11 +92,6 @@ extension HTTPServerConfiguration: Configurable {
             1...eventLoopCountMax,
             default: "the number of cores",
             "The number of event-loop threads that serve the connections."
-        ),
-        .toggle(
-            "thread-per-connection",
-            \.usesThreadPerConnection,
-            "Gives each connection a thread of its own, instead of event loops."
         ),
         .integer(
             "max-connections",

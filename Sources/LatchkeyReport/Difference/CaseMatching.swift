@@ -15,7 +15,7 @@ struct CaseMatching {
 
         /// Whether one thread alone decides the figures of the case.
         var isOneThread: Bool {
-            after.threads == 1 && after.workload.threadMode == nil && !after.waitsForItself
+            after.threads == 1 && after.workload.transport == nil && !after.waitsForItself
         }
     }
 

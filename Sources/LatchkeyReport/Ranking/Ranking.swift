@@ -118,7 +118,7 @@ extension ComparisonReport.Case {
     /// Its waits and its contention then say how it was driven, and cannot be compared with those
     /// of a strategy whose threads have one operation each.
     var waitsForItself: Bool {
-        let kind = workload.threadMode == nil ? StrategyKind(rawValue: strategy) : nil
+        let kind = workload.transport == nil ? StrategyKind(rawValue: strategy) : nil
         return kind?.traits.appliesWritesAsynchronously ?? isAsynchronous ?? false
     }
 

@@ -11,7 +11,7 @@ enum WorkloadText {
 
     /// `on 4 threads`, or over HTTP `over 4 connections`.
     static func threads(_ count: Int, _ workload: Workload, from range: String = "") -> String {
-        (workload.threadMode == nil ? "on " : "over ") + range + countedThreads(count, workload)
+        (workload.transport == nil ? "on " : "over ") + range + countedThreads(count, workload)
     }
 
     /// `4 threads`, or over HTTP `4 connections`.
@@ -74,7 +74,7 @@ enum WorkloadText {
     }
 
     static func threadNoun(_ workload: Workload) -> String {
-        workload.threadMode == nil ? "thread" : "connection"
+        workload.transport == nil ? "thread" : "connection"
     }
 }
 
@@ -112,7 +112,7 @@ extension ComparisonReport.Workload {
             case 1: "reads only"
             case _: FigureText.percent(readRatio) + " reads"
             }
-        let isHTTP = threadMode != nil
+        let isHTTP = transport != nil
         let work = time(outside.nanoseconds) + (outside.scalesWithThreads ? " × threads" : "")
         var zipf: String?
         if case .zipf(let exponent) = skew { zipf = "Zipf \(shortText(exponent))" }
@@ -158,11 +158,6 @@ extension ComparisonReport.Workload {
                 value: arrival.rawValue,
                 phrase: arrivals,
                 noun: arrivals ?? "a closed loop"
-            ),
-            Dimension(
-                name: "thread mode",
-                value: threadMode?.rawValue ?? "",
-                phrase: threadMode?.rawValue
             ),
         ]
     }

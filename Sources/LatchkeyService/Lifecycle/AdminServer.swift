@@ -41,7 +41,6 @@ struct AdminServer: Sendable {
         var http = http
         http.port = port
         http.eventLoopCount = 1
-        http.usesThreadPerConnection = false
         http.connectionsMax = connectionCountMax
         http.connectionsPerAddressMax = nil
         return http

@@ -186,8 +186,7 @@ extension Fingerprint.Context {
         self.init(
             version: configuration.program.version,
             httpLibrary: "libmicrohttpd \(HTTPServer.libraryVersion)",
-            httpThreads: configuration.http.usesThreadPerConnection
-                ? "per-connection" : "event-loops:\(configuration.http.eventLoopCount)"
+            httpThreads: "event-loops:\(configuration.http.eventLoopCount)"
         )
     }
 }
