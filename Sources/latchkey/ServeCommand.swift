@@ -94,7 +94,7 @@ enum ServeCommand {
         )
         let ofData = PersistenceSettings.settings.map(\.name).filter { $0 != "data" }
         needs(ofData, "data", !configuration.persistence.path.isEmpty)
-        needs(["follow-token-from", "follow-ca", "forward"], "follow", configuration.follow.isOn)
+        needs(["follow-token-from", "follow-ca"], "follow", configuration.follow.isOn)
         require(
             !configuration.follow.isOn || configuration.persistence.path.isEmpty,
             "--data has no meaning with --follow: a replica takes its state from the leader. "

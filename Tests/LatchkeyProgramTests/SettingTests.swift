@@ -23,7 +23,7 @@ import Testing
             case "rate-burst", "rate-mode": ["--rate=5"]
             case "record-sample", "record-bytes": ["--record=a.trace"]
             case "durability", "sync-interval", "max-wal-bytes", "compact-after": ["--data=folder"]
-            case "follow-token-from", "follow-ca", "forward": ["--follow=http://a:8080"]
+            case "follow-token-from", "follow-ca": ["--follow=http://a:8080"]
             case "cluster": ["--data=folder"]
             case "cluster-ca", "cluster-certificate", "cluster-key":
                 ["--cluster=https://a:2379", "--data=folder"]

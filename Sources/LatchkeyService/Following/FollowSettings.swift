@@ -7,8 +7,6 @@ package struct FollowSettings: Sendable, Equatable {
     package var leader = ""
     package var tokenFile = ""
     package var authorities = ""
-    /// Whether changes are sent on to the leader.
-    package var isForwarding = false
 
     package init() {}
 
@@ -41,7 +39,7 @@ extension FollowSettings: Configurable {
             \.leader,
             "The leader that this service follows, or none. A replica has the leader's properties "
                 + "and revisions, answers reads with their age, and refuses changes with status "
-                + "421, unless --forward is given. It takes no --data.",
+                + "421 and the leader's address. It takes no --data.",
             text: { $0.isEmpty ? "none" : $0 },
             value: { $0 == "none" ? "" : ServiceAddress($0)?.origin }
         ),
@@ -56,12 +54,6 @@ extension FollowSettings: Configurable {
             \.authorities,
             "A file with certificates, in PEM, that the leader's certificate is verified with, or "
                 + "none for those of the system."
-        ),
-        .toggle(
-            "forward",
-            \.isForwarding,
-            "Whether changes of properties are sent on to the leader, with the client's own token, "
-                + "instead of refused."
         ),
     ]
 }

@@ -13,41 +13,26 @@ internal import Synchronization
 /// sent; so the time before it is what the age counts from. No clock of the leader is used.
 final class Follower: Sendable {
     /// How long the next question waits when there was nothing new.
-    private static let pauseMilliseconds = 50
+    private static let pause = Duration.milliseconds(50)
     private static let commitCountMax = 1000
     /// How far a promotion jumps: more commits than the old leader can have made unseen.
     private static let jump: Revision = 1 << 32
 
     let state: FollowState
-    /// Nil unless changes are sent on.
-    let forwarder: Forwarder?
     private let settings: FollowSettings
     private let log: Log
     private let queue = DispatchQueue(label: "latchkey.follow", qos: .userInitiated)
     private let isStopping = Atomic<Bool>(false)
     private let isAsked = Atomic<Bool>(false)
-    /// Ends a pause after a failure.
+    /// Ends a pause.
     private let wakeUp = DispatchSemaphore(value: 0)
-    /// Ends a pause because there was nothing new.
-    private let hurry = DispatchSemaphore(value: 0)
     /// Nil until the service follows.
     private let store = Guarded<FollowedStore?>(nil)
 
-    /// `forwardedOfClient` is how many changes of one client are sent on or wait for that, at most.
-    init(
-        _ settings: FollowSettings,
-        _ state: FollowState,
-        _ log: Log,
-        forwardedOfClient: Int = Forwarder.placeCount
-    ) {
+    init(_ settings: FollowSettings, _ state: FollowState, _ log: Log) {
         self.settings = settings
         self.state = state
         self.log = log
-        forwarder =
-            settings.isForwarding
-            ? Forwarder(settings, state, placesOfClient: forwardedOfClient) { [hurry] in
-                hurry.signal()
-            } : nil
     }
 
     /// What keeps a step from being made.
@@ -115,7 +100,6 @@ final class Follower: Sendable {
     func stop() {
         isStopping.store(true, ordering: .releasing)
         wakeUp.signal()
-        hurry.signal()
     }
 
     /// Stops following, and makes this service a leader.
@@ -152,7 +136,7 @@ final class Follower: Sendable {
                 guard !hasMore else { continue }
                 wasLevel = true
                 pause.restart()
-                waitForMore()
+                wait(Self.pause)
             } catch {
                 guard !isStopping.load(ordering: .acquiring) else { return }
                 if error.isGap, !isSeeding {
@@ -202,7 +186,6 @@ final class Follower: Sendable {
         }
         guard changes.next == changes.latest else { return true }
         state.isLevel(since: before)
-        forwarder?.isLevel(since: before)
         return false
     }
 
@@ -285,14 +268,6 @@ final class Follower: Sendable {
             "leader not followed",
             ["leader": settings.leader, "reason": failure.reason]
         )
-    }
-
-    /// Waits a moment for new changes, or until some are known to be there.
-    private func waitForMore() {
-        guard hurry.wait(timeout: .now() + .milliseconds(Self.pauseMilliseconds)) == .success
-        else { return }
-        // One question serves all who hurry.
-        while hurry.wait(timeout: .now()) == .success {}
     }
 
     private func wait(_ time: Duration) {

@@ -51,13 +51,7 @@ extension ServiceConfiguration {
 
     /// What follows another service; nil if this one leads.
     func follower(_ log: Log) -> Follower? {
-        follow.isOn
-            ? Follower(
-                follow,
-                FollowState(leader: follow.leader),
-                log,
-                forwardedOfClient: http.share(of: Forwarder.placeCount)
-            ) : nil
+        follow.isOn ? Follower(follow, FollowState(leader: follow.leader), log) : nil
     }
 
     /// The checks, among them how far the state is level with that of others, if there are some.
@@ -126,7 +120,7 @@ extension ServiceConfiguration {
         _ follower: Follower?,
         _ cluster: Cluster?
     ) -> RouteTable {
-        var table = RouteTable(
+        RouteTable(
             metrics: RequestMetrics(
                 registry,
                 sendsServerTiming: sendsServerTiming,
@@ -147,8 +141,6 @@ extension ServiceConfiguration {
                 isShared: self.cluster.isOn
             )
         )
-        table.forwarder = follower?.forwarder
-        return table
     }
 
     func watchPlaces(_ registry: MetricRegistry) -> SharedPlaces {

@@ -179,8 +179,6 @@ extension Problem {
         case .notLevel:
             "Try again after the time in Retry-After. Without consistency=linearizable and "
                 + "min-revision the service answers with the state that it has."
-        case .leaderUnreachable:
-            "Nothing was changed. Try again after the time in Retry-After."
         case .tooManyProfiles:
             "Try again after the time in Retry-After. At most 8 profiles are taken at once."
         }

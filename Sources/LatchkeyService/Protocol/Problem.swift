@@ -73,7 +73,6 @@ package enum Problem: String, CaseIterable, Sendable {
     case noBackup = "no-backup"
     case backupFailed = "backup-failed"
     case notLevel = "not-level"
-    case leaderUnreachable = "leader-unreachable"
 
     package var status: Int {
         switch self {
@@ -99,8 +98,7 @@ package enum Problem: String, CaseIterable, Sendable {
         case .outcomeUnknown, .answerNotKept: 500
         case .unsupportedTransferCoding: 501
         case .tooManyConnections, .outOfMemory, .backlogFull, .timedOut, .draining, .recovering,
-            .journalFailed, .tooManyIdempotencyKeys, .tooManyWatchers, .notLevel,
-            .leaderUnreachable:
+            .journalFailed, .tooManyIdempotencyKeys, .tooManyWatchers, .notLevel:
             503
         case .storeFull, .quotaExceeded, .diskFull: 507
         case .invalidLine, .incompleteImport: 400
@@ -138,7 +136,6 @@ package enum Problem: String, CaseIterable, Sendable {
         case .notFollowing: "The service follows no other one."
         case .noBackup: "The service keeps no data."
         case .backupFailed: "The backup was not made."
-        case .leaderUnreachable: "The leader of this replica cannot be reached."
         case .notLevel: "The service does not have the state that the read asks for."
         case .valueTooLarge: "The value would be too large."
         case .transactionTooLarge: "The transaction works on too many bytes."

@@ -25,8 +25,7 @@ struct PropertyRoutes: Sendable {
             property,
             needs: .token,
             statuses: [201, 204, 400, 412, 415, 503, 507],
-            isRepeatable: true,
-            isForwarded: true
+            isRepeatable: true
         ) { request, match throws(RequestFailure) in
             try put(request, match)
         }
@@ -35,8 +34,7 @@ struct PropertyRoutes: Sendable {
             property,
             needs: .token,
             statuses: [200, 400, 412, 415, 422, 503, 507],
-            isRepeatable: true,
-            isForwarded: true
+            isRepeatable: true
         ) { request, match throws(RequestFailure) in
             try patch(request, match)
         }
@@ -45,8 +43,7 @@ struct PropertyRoutes: Sendable {
             property,
             needs: .token,
             statuses: [204, 400, 404, 412, 503],
-            isRepeatable: true,
-            isForwarded: true
+            isRepeatable: true
         ) {
             request,
             match throws(RequestFailure) in
@@ -57,8 +54,7 @@ struct PropertyRoutes: Sendable {
             "\(property)/increment",
             needs: .token,
             statuses: [200, 400, 409, 412, 415, 503, 507],
-            isRepeatable: true,
-            isForwarded: true
+            isRepeatable: true
         ) { request, match throws(RequestFailure) in
             try increment(request, match)
         }
@@ -67,8 +63,7 @@ struct PropertyRoutes: Sendable {
             "\(property)/touch",
             needs: .token,
             statuses: [204, 400, 404, 412, 503],
-            isRepeatable: true,
-            isForwarded: true
+            isRepeatable: true
         ) { request, match throws(RequestFailure) in
             try touch(request, match)
         }

@@ -13,8 +13,6 @@ struct RouteTable {
     private static let repeatableStatuses: [UInt16] = [400, 422, 429, 503]
     /// Statuses that a route sends by itself which reads the store.
     private static let readingStatuses: [UInt16] = [400, 429, 503]
-    /// Statuses that a leader sends, to which a request was sent on, or that stand for none.
-    private static let leaderStatuses: [UInt16] = [401, 403, 429, 500]
 
     let metrics: RequestMetrics
     let admission: Admission
@@ -22,8 +20,6 @@ struct RouteTable {
     let repetition: Repetition?
     /// Nil before there is a store.
     var reads: FreshReads?
-    /// Nil unless the service follows another one, and sends changes on to it.
-    var forwarder: Forwarder?
     private(set) var routes: [Route] = []
     /// For requests that match no route, by method.
     private let unmatched: [RequestSeries]
@@ -58,8 +54,6 @@ struct RouteTable {
     ///     routes that change state. The answer must be made with ``ServiceRequest``, and must not
     ///     be a stream.
     ///   - isLocal: Whether it changes no state that a replica has from its leader.
-    ///   - isForwarded: Whether a replica can send it on to its leader: all of it is in memory, and
-    ///     what it does can be seen at the replica.
     ///   - readsStore: Whether its `GET` reads the store, so that clients can say how new the state
     ///     must be. The handler must ask for the query with ``ServiceRequest/query(_:)``.
     ///   - checkHead: Called at the head of a request with a body, before `handle`; may give the
@@ -73,20 +67,18 @@ struct RouteTable {
         servesRefused: Bool = false,
         isRepeatable: Bool = false,
         isLocal: Bool = false,
-        isForwarded: Bool = false,
         readsStore: Bool = false,
         checkHead: Handler? = nil,
         handle: @escaping Handler
     ) {
         let (repetition, admission) = (isRepeatable ? repetition : nil, admission)
         let reads = readsStore ? reads : nil
-        let (changes, forwarder) = (method != .get, isForwarded ? forwarder : nil)
+        let changes = method != .get
         let follow = changes && !isLocal ? metrics.follow : nil
         let statuses = Set(statuses).union(admission.statuses)
             .union(isRepeatable ? Self.repeatableStatuses : [])
             .union(readsStore ? Self.readingStatuses : [])
             .union(metrics.follow != nil && (follow != nil || readsStore) ? [421] : [])
-            .union(forwarder == nil ? [] : Self.leaderStatuses)
             .sorted()
         let series = metrics.series(
             method: method,
@@ -108,7 +100,7 @@ struct RouteTable {
                 let counts = checkHead != nil
                 guard
                     isOpen || admission.admits(&request, need, counts: counts, isShared: isShared),
-                    forwarder != nil || follow?.refuses(request) != true,
+                    follow?.refuses(request) != true,
                     let checkHead
                 else { return }
                 Self.run(checkHead, request, match)
@@ -128,7 +120,7 @@ struct RouteTable {
                 guard admission.admits(&request, need, counts: counts, isShared: isShared)
                 else { return }
             }
-            if forwarder?.takes(request) == true || follow?.refuses(request) == true { return }
+            if follow?.refuses(request) == true { return }
             if let repetition, repetition.handles(request, match, handle) { return }
             if let reads, reads.handles(request, match, handle) { return }
             Self.run(handle, request, match)

@@ -23,8 +23,7 @@ struct TransactionRoutes: Sendable {
             "/v1/transactions",
             needs: .token,
             statuses: [200, 400, 404, 409, 415, 422, 429, 503, 507],
-            isRepeatable: true,
-            isForwarded: true
+            isRepeatable: true
         ) { request, _ throws(RequestFailure) in
             try transact(request)
         }
@@ -33,8 +32,7 @@ struct TransactionRoutes: Sendable {
             "/v1/pop",
             needs: .token,
             statuses: [200, 400, 404, 415, 422, 429, 503, 507],
-            isRepeatable: true,
-            isForwarded: true
+            isRepeatable: true
         ) { request, _ throws(RequestFailure) in
             try pop(request)
         }
@@ -43,8 +41,7 @@ struct TransactionRoutes: Sendable {
             "/v1/properties",
             needs: .token,
             statuses: [200, 400, 422, 503],
-            isRepeatable: true,
-            isForwarded: true
+            isRepeatable: true
         ) { request, _ throws(RequestFailure) in
             try deletePrefix(request)
         }
