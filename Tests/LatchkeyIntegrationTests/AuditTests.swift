@@ -243,9 +243,10 @@ struct AuditTests {
     func `refusals name the token, and traces are kept`(deployment: Deployment) async throws {
         let tokens = try Tokens(["ci": ["read,write:app/"]])
         let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
-        let rate = ["--rate", "1", "--rate-burst", "3"]
+        let rate = ["--rate", "1"]
         let answers = Guarded<[HTTPAnswer]>([])
-        try await deployment.serve(flags + tokens.flags + rate) { site in
+        let all = flags + tokens.flags + rate
+        try await deployment.serve(all, limits: "rate-burst=3") { site in
             let headers = tokens.headers("ci")
             for (method, target, body, headers) in [
                 ("PUT", "app%2Fa", "1", headers + ["traceparent: \(trace)"]),

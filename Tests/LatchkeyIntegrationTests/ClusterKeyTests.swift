@@ -225,10 +225,8 @@ struct ClusterKeyTests {
     @Test func `at the bound all replicas refuse a new key, and stay the same`() async throws {
         try await offPool {
             let cluster = try ReplicaSet(
-                flags: [
-                    "--max-idempotency-keys", "4", "--idempotency-seconds", "3", "--client-share",
-                    "1/1",
-                ]
+                flags: ["--idempotency-seconds", "3", "--client-share", "1/1"],
+                limits: "max-idempotency-keys=4"
             )
             func add(_ key: String, _ replica: Int) throws -> HTTPAnswer {
                 try Keyed(key: key, method: "POST", target: "/v1/properties/n/increment")

@@ -324,10 +324,11 @@ struct CrossSiteTests {
     ) async throws {
         let origin = "https://app.example"
         let bounds = [
-            "--allow-origin", origin, "--max-target-bytes", "300", "--max-header-bytes", "2000",
-            "--max-body-bytes", "1000", "--max-connections-per-address", "2",
+            "--allow-origin", origin, "--max-header-bytes", "2000", "--max-body-bytes", "1000",
+            "--max-connections-per-address", "2",
         ]
-        try await Deployment.inProcess.serve(bounds + flags) { site in
+        let limits = "max-target-bytes=300"
+        try await Deployment.inProcess.serve(bounds + flags, limits: limits) { site in
             let field = "X-Long: " + String(repeating: "a", count: 1000)
             let target = "/v1/properties?prefix=" + String(repeating: "a", count: 300)
             let requests: [(Int, String, String, [String])] = [

@@ -43,8 +43,11 @@ enum Deployment: String, CaseIterable, CustomTestStringConvertible, Sendable {
     var writesPastLibrary: Bool { self != .encrypted }
 
     /// Starts a service, runs the body, and ends the service, which must end without errors.
+    ///
+    /// Limits are changed as `LATCHKEY_LIMITS` does it.
     func serve(
         _ flags: [String] = [],
+        limits: String? = nil,
         _ body: @escaping @Sendable (Site) throws -> Void
     ) async throws {
         // Tests name revisions.
@@ -53,16 +56,16 @@ enum Deployment: String, CaseIterable, CustomTestStringConvertible, Sendable {
         let flags = common + first + flags
         switch self {
         case .inProcess:
-            try await serveInProcess(flags, body)
+            try await serveInProcess(flags, limits, body)
         case .encrypted:
             let folder = try TemporaryFolder()
-            try await serveInProcess(flags + folder.tlsFlags(TestCertificate()), body)
+            try await serveInProcess(flags + folder.tlsFlags(TestCertificate()), limits, body)
         case .oneReplica:
-            try await serveOnCluster(of: 1, flags, body)
+            try await serveOnCluster(of: 1, flags, limits, body)
         case .threeReplicas:
-            try await serveOnCluster(of: 3, flags, body)
+            try await serveOnCluster(of: 3, flags, limits, body)
         case .program:
-            let program = try Program(["serve"] + flags)
+            let program = try Program(["serve"] + flags, limits: limits)
             let outcome = await catching { try body(Site(port: program.awaitPort())) }
             let status = try await offPool { program.end() }
             try outcome.get()
@@ -72,9 +75,10 @@ enum Deployment: String, CaseIterable, CustomTestStringConvertible, Sendable {
 
     private func serveInProcess(
         _ flags: [String],
+        _ limits: String?,
         _ body: @escaping @Sendable (Site) throws -> Void
     ) async throws {
-        let service = try RunningService(ServeCommand.configuration(flags))
+        let service = try RunningService(ServeCommand.configuration(flags, limits: limits))
         EncryptedPorts.set(service.port, isEncrypted: self == .encrypted)
         let outcome = await catching { try body(Site(port: service.port)) }
         EncryptedPorts.set(service.port, isEncrypted: false)
@@ -87,9 +91,12 @@ enum Deployment: String, CaseIterable, CustomTestStringConvertible, Sendable {
     private func serveOnCluster(
         of count: Int,
         _ flags: [String],
+        _ limits: String?,
         _ body: @escaping @Sendable (Site) throws -> Void
     ) async throws {
-        let cluster = try await offPool { try ClusterInProcess(flags, count: count) }
+        let cluster = try await offPool {
+            try ClusterInProcess(flags, limits: limits, count: count)
+        }
         let outcome = await catching {
             try body(Site(port: cluster.port))
             try cluster.awaitSame()

@@ -36,7 +36,7 @@ struct DescriptorTests {
         let reason = try #require((line as? [String: String])?["reason"])
         let expected =
             /--max-connections 1024 needs \d+ .*, and the limit \(ulimit -Hn\) is 400: .* (\d+)/
-        #expect(reason.contains("(16 for --operation-threads 2)"))
+        #expect(reason.contains("(16 for 2 operations at once)"))
         let fitting = try #require(try expected.wholeMatch(in: reason)?.1, "\(reason)")
         let count = try #require(Int(fitting))
         let program = try Program(
@@ -62,15 +62,20 @@ struct DescriptorTests {
         let silent = try SilentListener()
         let serve =
             [
-                "serve", "--port", "0", "--max-connections", "16", "--operation-threads",
-                "\(operationCount)", "--allow-fetch", "127.0.0.1:\(silent.port)",
+                "serve", "--port", "0", "--max-connections", "16", "--allow-fetch",
+                "127.0.0.1:\(silent.port)",
             ] + flags
-        let refused = try await Program.result(of: serve, after: "ulimit -n 64")
+        let limits = "operation-threads=\(operationCount)"
+        let refused = try await Program.result(of: serve, limits: limits, after: "ulimit -n 64")
         let needed = try #require(refused.errors.firstMatch(of: /needs (\d+) file/)?.1)
         let count = try #require(Int(needed))
-        let short = try await Program.result(of: serve, after: "ulimit -n \(count - 1)")
+        let short = try await Program.result(
+            of: serve,
+            limits: limits,
+            after: "ulimit -n \(count - 1)"
+        )
         #expect(short.status == 1 && short.errors.contains("needs \(count) file"))
-        let program = try Program(serve, after: "ulimit -n \(count)")
+        let program = try Program(serve, limits: limits, after: "ulimit -n \(count)")
         try await offPool {
             let site = Site(port: try program.awaitPort())
             let body = #"{"steps":[{"fetch":"http://127.0.0.1:\#(silent.port)/"}]}"#

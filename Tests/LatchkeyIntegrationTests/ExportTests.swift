@@ -98,7 +98,7 @@ struct ExportTests {
     func `HEAD sends the revision, and a value comes on one line`(
         deployment: Deployment
     ) async throws {
-        try await deployment.serve(["--max-exports", "4", "--client-share", "1/1"]) { site in
+        try await deployment.serve(["--client-share", "1/1"], limits: "max-exports=4") { site in
             let client = try site.client()
             #expect(
                 try client.request(
@@ -130,7 +130,7 @@ struct ExportTests {
     func `the number of exports is bounded, and a client that goes frees its place`(
         variant: TransferVariant
     ) async throws {
-        try await Deployment.inProcess.serve(variant.flags + ["--max-exports", "1"]) { site in
+        try await Deployment.inProcess.serve(variant.flags, limits: "max-exports=1") { site in
             try site.fill()
             let connection = try LoopbackConnection(port: site.port)
             #expect(connection.send("GET /v1/export HTTP/1.1\r\nHost: localhost\r\n\r\n".utf8))

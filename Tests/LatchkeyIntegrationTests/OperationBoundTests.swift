@@ -97,8 +97,8 @@ struct OperationBoundTests {
 
     @Test(arguments: Deployment.allCases)
     func `the history is bounded, in number and in bytes`(deployment: Deployment) async throws {
-        let flags = ["--operation-history", "2", "--max-operation-bytes", "1000"]
-        try await deployment.serve(flags) { site in
+        let limits = "operation-history=2,max-operation-bytes=1000"
+        try await deployment.serve(limits: limits) { site in
             func run(_ id: String, byteCount: Int) throws -> Int {
                 let value = String(repeating: "a", count: byteCount)
                 let body = #"{"id":"\#(id)","steps":[{"put":"p","value":"\#(value)"}]}"#

@@ -174,8 +174,8 @@ struct RevocationTests {
 
     @Test func `a rate is that of a token, from whatever address`() async throws {
         let tokens = try Tokens(["one": ["read"], "two": ["read"]])
-        let rate = ["--rate", "1", "--rate-burst", "2"]
-        try await Deployment.inProcess.serve(tokens.flags + rate) { site in
+        let flags = tokens.flags + ["--rate", "1"]
+        try await Deployment.inProcess.serve(flags, limits: "rate-burst=2") { site in
             func status(_ name: String, from number: UInt8) throws -> Int {
                 try site.ask("GET", "/v1/properties", headers: tokens.headers(name), from: number)
                     .status

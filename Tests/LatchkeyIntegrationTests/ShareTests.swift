@@ -49,8 +49,8 @@ struct ShareTests {
         deployment: Deployment,
         flags: [String]
     ) async throws {
-        let rate = ["--rate", "1", "--rate-burst", "2"]
-        try await deployment.serve(flags + rate) { site in
+        let rate = ["--rate", "1"]
+        try await deployment.serve(flags + rate, limits: "rate-burst=2") { site in
             let target = "/v1/properties/a"
             #expect(try site.ask("PUT", target, "1").status == 201)
             #expect(try site.ask("GET", target).status == 200)
@@ -72,7 +72,7 @@ struct ShareTests {
     func `a client that does not wait is not served refusals without end`(
         deployment: Deployment
     ) async throws {
-        try await deployment.serve(["--rate", "1", "--rate-burst", "1"]) { site in
+        try await deployment.serve(["--rate", "1"]) { site in
             let requests: [(String, String, [UInt8]?)] = [
                 ("GET", "/v1/properties/a", nil), ("PUT", "/v1/properties/a", [0x31]),
                 ("DELETE", "/v1/properties/a", nil), ("GET", "/nothing", nil),
@@ -212,7 +212,7 @@ struct ShareTests {
 
     @Test(arguments: Deployment.allCases)
     func `an address has a quarter of the exports`(deployment: Deployment) async throws {
-        try await deployment.serve(["--max-exports", "8"]) { site in
+        try await deployment.serve { site in
             try site.fill()
             var exports: [LoopbackConnection] = []
             for address in UInt8(1)...2 {
@@ -226,7 +226,7 @@ struct ShareTests {
                 let refused = try site.ask("GET", "/v1/export", from: address)
                 #expect(refused.status == 429)
                 #expect(refused.problem == "client-share-taken")
-                #expect(refused.text.contains("--max-exports"))
+                #expect(refused.text.contains("exports"))
             }
             for connection in exports {
                 connection.reset()
@@ -237,7 +237,7 @@ struct ShareTests {
 
     @Test(arguments: Deployment.allCases)
     func `an address has a quarter of the idempotency keys`(deployment: Deployment) async throws {
-        try await deployment.serve(["--max-idempotency-keys", "8"]) { site in
+        try await deployment.serve(limits: "max-idempotency-keys=8") { site in
             func put(_ key: String, from address: UInt8) throws -> HTTPAnswer {
                 let headers = ["Idempotency-Key: \(key)"]
                 return try site.ask("PUT", "/v1/properties/a", "1", headers: headers, from: address)
@@ -260,7 +260,7 @@ struct ShareTests {
         deployment: Deployment
     ) async throws {
         let flags = ["--trusted-proxy", "127.0.0.9/32", "--max-connections", "40"]
-        try await deployment.serve(flags + ["--max-idempotency-keys", "8"]) { site in
+        try await deployment.serve(flags, limits: "max-idempotency-keys=8") { site in
             func put(_ key: String, _ forwarded: String, from address: UInt8) throws -> Int {
                 let headers = ["Idempotency-Key: \(key)", "X-Forwarded-For: \(forwarded)"]
                 return try site.ask("PUT", "/v1/properties/a", "1", headers: headers, from: address)

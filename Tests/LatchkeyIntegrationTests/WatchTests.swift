@@ -182,8 +182,8 @@ struct WatchTests {
 
     @Test(arguments: [[], ["--thread-per-connection"]])
     func `a slow reader slows no other, and begins anew with a gap`(flags: [String]) async throws {
-        let flags = flags + ["--history", "20", "--watch-buffer-bytes", "1024"]
-        try await Deployment.program.serve(flags) { site in
+        let flags = flags + ["--history", "20"]
+        try await Deployment.program.serve(flags, limits: "watch-buffer-bytes=1024") { site in
             let client = try site.client()
             _ = try client.request("PUT", "/v1/properties/n", body: [0x30])
             let slow = try EventStreamClient(port: site.port, "/v1/watch?after=0")
@@ -235,7 +235,7 @@ struct WatchTests {
 
     @Test(arguments: Deployment.allCases)
     func `an idle stream gets comments`(deployment: Deployment) async throws {
-        try await deployment.serve(["--keep-alive-seconds", "1"]) { site in
+        try await deployment.serve(limits: "keep-alive-seconds=1") { site in
             let watch = try EventStreamClient(port: site.port, "/v1/watch?name=mine")
             _ = try site.ask("POST", "/v1/properties/other/increment")
             while watch.commentCount < 2 {
