@@ -43,7 +43,7 @@ def recording_cost(arguments, interleave, trace):
 def replay_row(arguments, folder):
     """Records some thousand requests a second, and replays them in process."""
     trace = folder / "replayed"
-    with Latchkey(arguments.binary, "--record", trace, "--record-sample", "1/16") as service:
+    with Latchkey(arguments.binary, "--record", trace) as service:
         service.ask("PUT", "/v1/properties/get", VALUE)
         loads = [threading.Thread(target=driver.drive, args=(
             f"{service.url}/v1/properties/{method}", method, 3, 4)) for method in ("get", "put")]

@@ -6,6 +6,7 @@ process id. Nothing waits without a bound.
 
 import http.client
 import json
+import os
 import re
 import signal
 import ssl
@@ -116,10 +117,13 @@ class Server:
 
 
 class Latchkey(Server):
-    """`latchkey serve` on a free port."""
+    """`latchkey serve` on a free port. Limits are those of LATCHKEY_LIMITS, by their names."""
 
-    def __init__(self, binary, *options, log=subprocess.DEVNULL):
+    def __init__(self, binary, *options, log=subprocess.DEVNULL, limits=None):
         super().__init__(binary, "serve", "--port", "0", *options, log=log)
+        if limits:
+            text = ",".join(f"{name}={value}" for name, value in limits.items())
+            self.environment = {**(self.environment or os.environ), "LATCHKEY_LIMITS": text}
 
     def ask_to_end(self):
         self.process.send_signal(signal.SIGTERM)

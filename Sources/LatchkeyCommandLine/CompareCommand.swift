@@ -97,6 +97,7 @@ package enum CompareCommand {
         let reads = arguments.contains { $0 == "--from" || $0.hasPrefix("--from=") }
         let values = try FlagValues(
             reads ? CompareFlags.reading(catalogue) : CompareFlags.all(catalogue),
+            removed: catalogue.program == nil ? CompareFlags.removed : [],
             command: catalogue.program ?? "latchkey compare",
             arguments: arguments
         )

@@ -5,6 +5,11 @@ internal import LatchkeySettings
 package enum CompareFlags {
     package static let all = all(Catalogue())
 
+    /// The flags that earlier versions had.
+    package static let removed = [
+        RemovedFlag("thread-mode", in: "0.2", "over HTTP, the service always has event loops.")
+    ]
+
     /// The flags of a program with strategies or a workload of its own.
     static func all(_ catalogue: Catalogue) -> [Flag] { measuring(catalogue) + files + reports }
 

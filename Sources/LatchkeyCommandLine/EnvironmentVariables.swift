@@ -37,9 +37,14 @@ package enum EnvironmentVariables {
     /// - Parameters:
     ///   - environment: All variables.
     ///   - flags: The flags of all commands: they may share an environment.
+    ///   - others: Further variables that are known.
     /// - Returns: The sentences, by the names of the variables.
-    package static func unknown(in environment: [String: String], _ flags: [Flag]) -> [String] {
-        let known = Set(flags.map(\.environmentName) + ofLocks)
+    package static func unknown(
+        in environment: [String: String],
+        _ flags: [Flag],
+        others: [String] = []
+    ) -> [String] {
+        let known = Set(flags.map(\.environmentName) + others + ofLocks)
         // Without the prefix, which would make any two names alike.
         let names = flags.map(\.environmentName).map { String($0.dropFirst(prefix.count)) }.sorted()
         return environment.sorted { $0.key < $1.key }.compactMap { name, value in

@@ -59,7 +59,9 @@ package struct Flag {
         separator = ","
     }
 
-    package var environmentName: String {
+    package var environmentName: String { Self.environmentName(name) }
+
+    fileprivate static func environmentName(_ name: String) -> String {
         "LATCHKEY_" + name.uppercased().split(separator: "-").joined(separator: "_")
     }
 
@@ -92,6 +94,31 @@ extension String {
     fileprivate var capitalizedFirst: String { prefix(1).uppercased() + dropFirst() }
 }
 
+/// A flag that an earlier version had.
+///
+/// Who gives it, on the command line or in the environment, is told what there is in its place.
+package struct RemovedFlag: Sendable {
+    package let name: String
+    private let version: String
+    private let instead: String
+
+    /// - Parameters:
+    ///   - name: The name.
+    ///   - version: The first version without it.
+    ///   - instead: What there is in its place, in a sentence without a capital letter.
+    package init(_ name: String, in version: String, _ instead: String) {
+        self.name = name
+        self.version = version
+        self.instead = instead
+    }
+
+    package var environmentName: String { Flag.environmentName(name) }
+
+    fileprivate func error(_ source: String) -> UsageError {
+        UsageError("\(source) was removed in \(version): \(instead)")
+    }
+}
+
 /// The values of a command's flags.
 package struct FlagValues {
     private let values: [String: String]
@@ -106,6 +133,7 @@ package struct FlagValues {
     /// environment for the other flags.
     package init(
         _ flags: [Flag],
+        removed: [RemovedFlag] = [],
         command: String,
         operandCountMax: Int = 0,
         arguments: some Sequence<String>,
@@ -113,6 +141,7 @@ package struct FlagValues {
     ) throws(UsageError) {
         try self.init(
             flags,
+            removed: removed,
             command: command,
             operandCountMax: operandCountMax,
             arguments: arguments,
@@ -126,6 +155,7 @@ package struct FlagValues {
     /// value is wrong then has its default.
     package init(
         _ flags: [Flag],
+        removed: [RemovedFlag] = [],
         command: String,
         operandCountMax: Int = 0,
         arguments: some Sequence<String>,
@@ -145,7 +175,7 @@ package struct FlagValues {
                 continue
             }
             do throws(UsageError) {
-                try Self.read(argument, &rest, flags, command, into: &lists)
+                try Self.read(argument, &rest, flags, removed, command, into: &lists)
             } catch {
                 try report(error)
             }
@@ -173,6 +203,12 @@ package struct FlagValues {
                 }
             }
         }
+        for flag in removed where !flags.contains(where: { $0.name == flag.name }) {
+            let name = flag.environmentName
+            if let text = environment(name), !EnvironmentVariables.isServiceLink(name, text) {
+                try report(flag.error(name))
+            }
+        }
         given = Set(values.keys)
         self.fromEnvironment = fromEnvironment
         for flag in flags where values[flag.name] == nil {
@@ -191,6 +227,7 @@ package struct FlagValues {
         _ argument: String,
         _ rest: inout ArraySlice<String>,
         _ flags: [Flag],
+        _ removed: [RemovedFlag],
         _ command: String,
         into lists: inout [String: [String]]
     ) throws(UsageError) {
@@ -204,6 +241,9 @@ package struct FlagValues {
         else {
             // Else its value would be another error.
             if parts.count == 1, rest.first?.hasPrefix("-") == false { rest.removeFirst() }
+            if argument.hasPrefix("--"), let flag = removed.first(where: { $0.name == parts[0] }) {
+                throw flag.error("--\(flag.name)")
+            }
             throw unexpected(argument, flags, command)
         }
         let text: String

@@ -55,27 +55,7 @@ extension PersistenceSettings: Configurable {
             "durability",
             \.durabilityChoice,
             "When a write is acknowledged: when it is on the disk, or at once; then a crash "
-                + "loses the writes of the last interval."
-        ),
-        .seconds(
-            "sync-interval",
-            \.syncInterval,
-            1...3600,
-            "How often writes are put on the disk if durability is interval."
-        ),
-        .integer(
-            "max-wal-bytes",
-            \.logByteCountMax,
-            1 << 20...1 << 40,
-            unit: .bytes,
-            "Writes are refused while the log of the database is longer."
-        ),
-        .integer(
-            "compact-after",
-            \.compactionCountMin,
-            100...1 << 30,
-            "Changes are brought forward when there are so many, or a quarter as many as "
-                + "properties. Fewer make starts faster and writes slower."
+                + "loses the writes of the last second."
         ),
     ]
 }

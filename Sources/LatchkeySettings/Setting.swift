@@ -104,6 +104,37 @@ package protocol Configurable: Sendable {
 }
 
 extension Configurable {
+    /// Sets some values by one text, such as `max-exports=4,rate-burst=2`.
+    ///
+    /// - Parameters:
+    ///   - text: Names and values, separated by commas, no name twice.
+    ///   - settings: The settings that it can name. Their values have no commas.
+    /// - Throws: What is wrong first: the rest of a sentence that begins with the text's source.
+    package mutating func set(
+        _ text: String,
+        of settings: [Setting<Self>]
+    ) throws(InvalidSetting) {
+        var seen: Set<String> = []
+        for part in text.split(separator: ",", omittingEmptySubsequences: false) {
+            guard let end = part.firstIndex(of: "=") else {
+                throw InvalidSetting("takes NAME=VALUE,NAME=VALUE, not '\(part)'.")
+            }
+            let name = String(part[..<end])
+            guard let setting = settings.first(where: { $0.name == name }) else {
+                let suggestion = Suggestion.sentence(for: name, among: settings.map(\.name))
+                throw InvalidSetting("has an unknown name '\(name)'.\(suggestion)")
+            }
+            guard seen.insert(name).inserted else {
+                throw InvalidSetting("names '\(name)' twice.")
+            }
+            do {
+                try setting.set(String(part[part.index(after: end)...]), in: &self)
+            } catch {
+                throw InvalidSetting("sets \(name), which \(error.message)")
+            }
+        }
+    }
+
     /// Checks values that were set by code against the bounds of their settings.
     package func checkSettings(
         _ settings: [Setting<Self>] = Self.settings

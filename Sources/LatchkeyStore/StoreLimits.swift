@@ -15,6 +15,8 @@ package struct StoreLimits: Sendable, Hashable {
     /// How long a value can become by a merge patch.
     package var valueByteCountMax = 1 << 30
     /// How many bytes the steps of one transaction read and write while its stripes are held.
+    ///
+    /// A property that a step of a prefix looks at counts 64 and its name.
     package var transactionByteCountMax = 4 << 20
 
     package init(
@@ -53,14 +55,6 @@ extension StoreLimits: Configurable {
                 + "recently used properties are removed."
         ),
         quotaSetting,
-        .integer(
-            "max-transaction-bytes",
-            \.transactionByteCountMax,
-            1...1_073_741_824,
-            unit: .bytes,
-            "The maximum length of all values that one transaction compares, increments and "
-                + "merges. A property that a step of a prefix looks at counts 64 and its name."
-        ),
         .integer(
             "max-json-depth",
             \.depthMax,

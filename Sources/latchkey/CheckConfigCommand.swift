@@ -40,10 +40,20 @@ enum CheckConfigCommand {
 
     static func run(_ arguments: [String]) throws(UsageError) {
         var faults: [String] = []
-        let values = try FlagValues(flags, command: "latchkey check-config", arguments: arguments) {
+        let values = try FlagValues(
+            flags,
+            removed: ServeCommand.removed,
+            command: "latchkey check-config",
+            arguments: arguments
+        ) {
             faults.append($0.message)
         }
         var configuration = try ServeCommand.configuration(values)
+        do {
+            try ServeCommand.setLimits(ServeCommand.limitsOfEnvironment(), in: &configuration)
+        } catch {
+            faults.append(error.message)
+        }
         configuration.startWarnings = Latchkey.unknownVariables
         faults += ServeCommand.mistakes(in: configuration, values).map(\.message)
         let check = StartCheck(configuration, isRunning: values.isOn(running.name))
@@ -52,12 +62,16 @@ enum CheckConfigCommand {
         for fault in faults { complain(fault) }
         guard faults.isEmpty else { exit(2) }
         let settings = configuration.changedSettings
-        let lines = settings.map { setting in
-            let flag = flags.first { $0.name == setting.name }
-            let origin = flag.map { values.source($0) } ?? ""
-            let variable = origin.hasPrefix("--") ? "" : "  (\(origin))"
-            return "  --\(setting.name) \(setting.value)\(variable)\n"
-        }
+        let lines =
+            settings.map { setting in
+                let flag = flags.first { $0.name == setting.name }
+                let origin = flag.map { values.source($0) } ?? ""
+                let variable = origin.hasPrefix("--") ? "" : "  (\(origin))"
+                return "  --\(setting.name) \(setting.value)\(variable)\n"
+            }
+            + configuration.changedLimits.map { limit in
+                "  \(limit.name)=\(limit.value)  (\(ServiceConfiguration.limitsVariable))\n"
+            }
         say("OK" + (lines.isEmpty ? ", with all defaults\n" : "\n" + lines.joined()))
     }
 }

@@ -67,7 +67,9 @@ enum Latchkey {
     static var unknownVariables: [String] {
         EnvironmentVariables.unknown(
             in: ProcessInfo.processInfo.environment,
-            commands.flatMap(\.flags).filter(\.hasEnvironment)
+            commands.flatMap(\.flags).filter(\.hasEnvironment),
+            others: [ServiceConfiguration.limitsVariable]
+                + (ServeCommand.removed + CompareFlags.removed).map(\.environmentName)
         )
     }
 

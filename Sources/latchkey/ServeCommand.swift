@@ -11,6 +11,26 @@ internal import LatchkeySettings
 enum ServeCommand {
     static let flags = ServiceConfiguration.settings.map { Flag($0) }
 
+    /// The flags that earlier versions had.
+    static let removed =
+        ServiceConfiguration.limits.map { limit in
+            var value = limit.defaultText
+            if case .integer(_, let unit) = limit.values, unit != .none { value += " \(unit.name)" }
+            return RemovedFlag(limit.name, in: "0.2", "it is always \(value).")
+        } + [
+            RemovedFlag("shadow", in: "0.2", shadowless),
+            RemovedFlag("shadow-sample", in: "0.2", shadowless),
+            RemovedFlag("forward", in: "0.2", "a follower answers 421 with the leader's address."),
+            RemovedFlag(
+                "thread-per-connection",
+                in: "0.2",
+                "event loops serve all connections, and --http-threads says how many."
+            ),
+        ]
+
+    private static let shadowless =
+        "no strategy is tried beside the serving one. 'latchkey advise' says what its locks cost."
+
     static let manual = """
         latchkey serve: serves JSON properties over HTTP, guarded by one strategy
 
@@ -46,15 +66,18 @@ enum ServeCommand {
 
     static func configuration(
         _ arguments: [String],
+        limits: String? = nil,
         environment: (String) -> String? = FlagValues.processEnvironment
     ) throws(UsageError) -> ServiceConfiguration {
         let values = try FlagValues(
             flags,
+            removed: removed,
             command: "latchkey serve",
             arguments: arguments,
             environment: environment
         )
-        let configuration = try configuration(values)
+        var configuration = try configuration(values)
+        try setLimits(limits ?? limitsOfEnvironment(environment), in: &configuration)
         if let mistake = mistakes(in: configuration, values).first { throw mistake }
         return configuration
     }
@@ -66,6 +89,25 @@ enum ServeCommand {
         configuration.compare = ComparisonStep.run
         try values.set(in: &configuration)
         return configuration
+    }
+
+    /// The text that changes limits, for tests; nil if there is none.
+    static func limitsOfEnvironment(
+        _ environment: (String) -> String? = FlagValues.processEnvironment
+    ) -> String? {
+        environment(ServiceConfiguration.limitsVariable)
+    }
+
+    static func setLimits(
+        _ text: String?,
+        in configuration: inout ServiceConfiguration
+    ) throws(UsageError) {
+        guard let text else { return }
+        do {
+            try configuration.set(text, of: ServiceConfiguration.limits)
+        } catch {
+            throw UsageError("\(ServiceConfiguration.limitsVariable) \(error.message)")
+        }
     }
 
     /// Flags that contradict each other, or have no meaning.
@@ -103,7 +145,7 @@ enum ServeCommand {
         mistakes += clusterMistakes(in: configuration, values)
         let access = configuration.access
         if access.tokenFile.isEmpty {
-            needs(["open", "session-seconds"], "token-file", false)
+            needs(["open"], "token-file", false)
             // The image has the variable, whatever is chosen.
             if let flag = flags.first(where: { $0.name == "first-token" }),
                 values.source(flag) != flag.environmentName
@@ -117,13 +159,12 @@ enum ServeCommand {
             )
             require(!access.isInsecure, "--insecure has no meaning with --token-file.")
         }
-        needs(["rate-burst", "rate-mode"], "rate", configuration.rate.rate != nil)
+        needs(["rate-mode"], "rate", configuration.rate.rate != nil)
         require(
             access.isInsecure || !configuration.isInsecure,
             "other machines can reach \(values.text("host")), and everybody could change "
                 + "everything. Give --token-file FILE, or --insecure if that is right."
         )
-        needs(["record-sample", "record-bytes"], "record", !configuration.recording.path.isEmpty)
         return mistakes
     }
 

@@ -50,8 +50,76 @@ import Testing
         try checkDefault(of: name, manual: CompareCommand.manual, make: compare)
     }
 
+    @Test(arguments: ServiceConfiguration.limits.map(\.name))
+    func `a limit takes values at its bounds, and none beyond`(name: String) throws {
+        let limit = try #require(ServiceConfiguration.limits.first { $0.name == name })
+        let edges = limit.values.edges ?? spellings[name] ?? []
+        #expect(edges.contains { $0.isRight } && edges.contains { !$0.isRight })
+        for (text, isRight) in edges {
+            let result = Result { () throws(UsageError) in
+                try serve([]) { $0 == "LATCHKEY_LIMITS" ? "\(name)=\(text)" : nil }
+            }
+            switch result {
+            case .success(let owner):
+                #expect(isRight, "accepts '\(text)'")
+                #expect(limit.text(in: owner) == text)
+                let isStandard = text == limit.text(in: .standard)
+                #expect(owner.changedLimits.map(\.name) == (isStandard ? [] : [name]))
+                #expect(owner.changedSettings.isEmpty)
+            case .failure(let error):
+                #expect(!isRight, "refuses '\(text)': \(error.message)")
+                #expect(error.message.hasPrefix("LATCHKEY_LIMITS sets \(name), which "))
+            }
+        }
+    }
+
+    @Test(arguments: [
+        ("max-exports", "takes NAME=VALUE,NAME=VALUE, not 'max-exports'."),
+        ("", "takes NAME=VALUE,NAME=VALUE, not ''."),
+        ("max-exports=1,", "takes NAME=VALUE,NAME=VALUE, not ''."),
+        ("max-export=1", "has an unknown name 'max-export'. Did you mean 'max-exports'?"),
+        ("max-bytes=1", "has an unknown name 'max-bytes'."),
+        ("max-exports=1,max-exports=2", "names 'max-exports' twice."),
+    ])
+    func `limits that are not right are an error`(text: String, sentence: String) {
+        let result = Result { () throws(UsageError) in
+            try ServeCommand.configuration([], limits: text)
+        }
+        guard case .failure(let error) = result else {
+            Issue.record("accepts '\(text)'")
+            return
+        }
+        #expect(error.message == "LATCHKEY_LIMITS \(sentence)")
+    }
+
+    @Test func `limits can be given together, with units`() throws {
+        let limits = "sync-interval=2m,max-target-bytes=1KiB,record-sample=1/2,rate-burst=rate"
+        let found = try ServeCommand.configuration([], limits: limits).changedLimits
+        #expect(
+            found.map { "\($0.name)=\($0.value)" } == [
+                "sync-interval=120", "max-target-bytes=1024", "record-sample=1/2",
+            ]
+        )
+    }
+
+    @Test(arguments: ServeCommand.removed.map(\.name))
+    func `a flag of serve that was removed is an error that says what there is`(
+        name: String
+    ) throws {
+        try checkRemoved(name, ServeCommand.removed, make: serve)
+    }
+
+    @Test(arguments: CompareFlags.removed.map(\.name))
+    func `a flag of compare that was removed is an error that says what there is`(
+        name: String
+    ) throws {
+        try checkRemoved(name, CompareFlags.removed, make: compare)
+    }
+
     @Test func `names are unique`() {
-        #expect(Set(Self.ofServe).count == Self.ofServe.count)
+        let limits = ServiceConfiguration.limits.map(\.name)
+        let all = Self.ofServe + limits
+        #expect(Set(all).count == all.count)
         #expect(Set(Self.ofCompare).count == Self.ofCompare.count)
     }
 
@@ -71,6 +139,7 @@ import Testing
         try CompareFlags.settings(
             FlagValues(
                 CompareFlags.all,
+                removed: CompareFlags.removed,
                 command: "latchkey compare",
                 arguments: arguments,
                 environment: environment
@@ -111,6 +180,36 @@ import Testing
                 }
             }
         }
+    }
+
+    private func checkRemoved<Owner: Configurable>(
+        _ name: String,
+        _ removed: [RemovedFlag],
+        make: ([String], Environment) throws(UsageError) -> Owner
+    ) throws {
+        let flag = try #require(removed.first { $0.name == name })
+        #expect(!Owner.settings.contains { $0.name == name })
+        let cases: [(source: String, arguments: [String], variable: String?)] = [
+            ("--\(name)", ["--\(name)"], nil), ("--\(name)", ["--\(name)", "1"], nil),
+            ("--\(name)", ["--\(name)=1"], nil), (flag.environmentName, [], "1"),
+            (flag.environmentName, [], ""),
+        ]
+        for (source, arguments, variable) in cases {
+            let result = Result { () throws(UsageError) in
+                try make(arguments) { $0 == flag.environmentName ? variable : nil }
+            }
+            guard case .failure(let error) = result else {
+                Issue.record("\(source) \(arguments) is accepted")
+                continue
+            }
+            #expect(error.message.hasPrefix("\(source) was removed in 0.2: "))
+            #expect(error.message.hasSuffix("."))
+        }
+        let environment = [flag.environmentName: "1"]
+        #expect(
+            EnvironmentVariables.unknown(in: environment, [], others: [flag.environmentName])
+                .isEmpty
+        )
     }
 
     private func checkDefault<Owner: Configurable>(

@@ -15,7 +15,7 @@ final class ClusterInProcess: Sendable {
     private let tokenFile: String
     private let services: [RunningService]
 
-    init(_ flags: [String], count: Int) throws {
+    init(_ flags: [String], limits: String? = nil, count: Int) throws {
         let etcd = try EtcdProcesses.shared.get()
         let folder = try TemporaryFolder()
         let cluster = [
@@ -24,7 +24,8 @@ final class ClusterInProcess: Sendable {
         ]
         func data(_ index: Int) -> [String] { ["--data", "\(folder.path)/\(index)"] }
         let first = try ServeCommand.configuration(
-            flags + cluster + (flags.contains("--data") ? [] : data(0))
+            flags + cluster + (flags.contains("--data") ? [] : data(0)),
+            limits: limits
         )
         tokenFile = first.access.tokenFile
         let bodyBound = ServiceConfiguration.settings.filter { $0.name == "max-body-bytes" }

@@ -45,8 +45,11 @@ enum Deployment: String, CustomTestStringConvertible, Sendable {
     var writesPastLibrary: Bool { self != .encrypted }
 
     /// Starts a service, runs the body, and ends the service, which must end without errors.
+    ///
+    /// Limits are changed as `LATCHKEY_LIMITS` does it.
     func serve(
         _ flags: [String] = [],
+        limits: String? = nil,
         _ body: @escaping @Sendable (Site) throws -> Void
     ) async throws {
         guard isReplica else {
@@ -92,9 +95,12 @@ enum Deployment: String, CustomTestStringConvertible, Sendable {
     private func serveOnCluster(
         of count: Int,
         _ flags: [String],
+        _ limits: String?,
         _ body: @escaping @Sendable (Site) throws -> Void
     ) async throws {
-        let cluster = try await offPool { try ClusterInProcess(flags, count: count) }
+        let cluster = try await offPool {
+            try ClusterInProcess(flags, limits: limits, count: count)
+        }
         let outcome = await catching {
             try body(Site(port: cluster.port))
             try cluster.awaitSame()

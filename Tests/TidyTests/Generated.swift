@@ -39,6 +39,7 @@ struct Generated: Sendable {
         Generated(path: "docs/operating.md", in: "settings") { _ in
             settingTable(ServiceConfiguration.settings)
         },
+        Generated(path: "docs/operating.md", in: "limits") { _ in limitTable },
         Generated(path: "docs/client.md", in: "settings") { _ in
             settingTable(ClientSettings.settings)
         },
@@ -102,6 +103,17 @@ extension Generated {
                     setting.help,
                 ]
                 return "| " + cells.joined(separator: " | ") + " |"
+            }
+    }
+
+    private static var limitTable: [String] {
+        ["| Limit | Constant | |", "|---|---|---|"]
+            + ServiceConfiguration.limits.map { limit in
+                var value = shown(default: limit.defaultText)
+                if case .integer(_, let unit) = limit.values, unit != .none {
+                    value += " \(unit.name)"
+                }
+                return "| `\(limit.name)` | \(value) | \(limit.help) |"
             }
     }
 

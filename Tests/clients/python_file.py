@@ -173,8 +173,9 @@ def check_repeats(binary):
             # Without keys a lost answer is not asked for again.
             refused(latchkey.OutcomeUnknown, lambda: [unsure.increment("m") for _ in range(9)])
             expect([unsure.get("n").value for _ in range(9)], [20] * 9)
-    few = ("--max-idempotency-keys", "3", "--client-share", "1/1")
-    with process.Latchkey(binary, *few) as service, Latchkey(service.url) as client:
+    few = {"max-idempotency-keys": 3}
+    with process.Latchkey(binary, "--client-share", "1/1", limits=few) as service, \
+            Latchkey(service.url) as client:
         expect([client.increment("n") for _ in range(9)], list(range(1, 10)))
     with Latchkey(service.url, patience=0.3) as client:
         refused(latchkey.Unreachable, client.get, "n")

@@ -132,7 +132,7 @@ def check_bounds(binary, browser, log):
             service.ask("PUT", f"/v1/properties/{name}", "1")
         browser.wait_for_text("#bounds-note", "the service refuses")
         first = text(browser, "#bounds li")
-        if first != "--max-properties3 of 4 · 75 %":
+        if first != "max-properties3 of 4 · 75 %":
             raise Failure(f"the nearest bound is {first}")
         if browser.run("return document.querySelector('#bounds progress').value") != 0.75:
             raise Failure("the bar is not that of the bound")

@@ -15,9 +15,9 @@ REPEATS = 20
 # Folder after folder: one that keeps all, one that holds less than the clients write, so that
 # properties are evicted, and one with a short history, so that changes are compacted all the time.
 KINDS = (
-    (("--history", 200_000), {}),
-    (("--history", 200_000, "--max-bytes", 200_000, "--eviction", "lru"), {}),
-    (("--history", 4000, "--compact-after", 1000), {"import_lines": 300}),
+    (("--history", 200_000), {}, {}),
+    (("--history", 200_000, "--max-bytes", 200_000, "--eviction", "lru"), {}, {}),
+    (("--history", 4000), {"compact-after": 1000}, {"import_lines": 300}),
 )
 
 
@@ -62,10 +62,10 @@ PLANTS = {"cut": cut, "refused": refuse}
 class Folder:
     """A data folder over several lives of the service."""
 
-    def __init__(self, arguments, path, kind, counts, environment=None, options=()):
+    def __init__(self, arguments, path, kind, counts, environment=None, limits=None):
         self.arguments, self.path, self.counts = arguments, path, counts
-        self.options, self.settings = KINDS[kind % len(KINDS)]
-        self.options += options
+        self.options, self.limits, self.settings = KINDS[kind % len(KINDS)]
+        self.limits = self.limits | (limits or {})
         self.environment = environment
         path.mkdir(parents=True)
         self.choose = random.Random(f"{arguments.seed}.{path.name}")
@@ -108,7 +108,7 @@ class Folder:
         self.service = Service(
             self.arguments.binary, self.path / "data", "--strategy", strategy,
             *self.options, *self.arguments.option, log=self.path / "log",
-            environment=self.environment)
+            environment=self.environment, limits=self.limits)
         self.service.__enter__()
 
     def ending(self):

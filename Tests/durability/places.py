@@ -136,7 +136,7 @@ def reader(arguments, folder):
     """A transaction of sqlite3 that does not end: the log stays bounded, and shrinks later."""
     counts = collections.Counter()
     subject = kill.Folder(arguments, folder / "folder", 0, counts,
-                          options=("--max-wal-bytes", LOG_BYTES_MAX))
+                          limits={"max-wal-bytes": LOG_BYTES_MAX})
     log = folder / "folder" / "data" / "latchkey.db-wal"
     seen = []
 

@@ -21,6 +21,7 @@ from service import STRATEGIES, Refused, Service
 
 # Long enough for whoever collects the commits, and short enough that compaction goes on.
 HISTORY = 1500
+LIMITS = {"compact-after": 1000}
 REPEATS = 4
 KINDS = ("put",) * 6 + ("small",) * 6 + ("delete", "increment", "increment", "transaction",
                                          "transaction", "move", "merge", "import", "lives", "get")
@@ -63,7 +64,8 @@ class Recording:
 
     def run(self):
         with Service(self.arguments.binary, self.disk / "data", *self.options,
-                     log=self.folder / "log", environment=self.environment) as service:
+                     log=self.folder / "log", environment=self.environment,
+                     limits=LIMITS) as service:
             self.history = history.History(service.export()[1])
             stopped = threading.Event()
             error = []
@@ -171,7 +173,7 @@ class Recording:
         place = bisect.bisect_left(self.times, loss - window_ns)
         shown = self.most[place - 1] if place else 0
         with Service(self.arguments.binary, path / "data", *self.options,
-                     log=path / "log") as service:
+                     log=path / "log", limits=LIMITS) as service:
             changes, revision = service.changes(None)
             past, uncertain = self._match(changes, loss)
             oldest = changes[0]["revision"] if changes else revision

@@ -33,14 +33,16 @@ struct CheckConfigTests {
             "--record", folder.path + "/record", "--drain-seconds", "2m",
             "--token-file", folder.path + "/tokens", "--first-token", folder.path + "/token",
         ]
-        let found = try await check(flags, environment: ["LATCHKEY_STRATEGY": "spin"])
+        let variables = ["LATCHKEY_STRATEGY": "spin", "LATCHKEY_LIMITS": "max-exports=4"]
+        let found = try await check(flags, environment: variables)
         #expect(found.status == 0 && found.errors.isEmpty, "\(found.errors)")
         let lines = found.output.split(separator: "\n")
         #expect(lines.first == "OK")
         #expect(lines.contains("  --strategy spin  (LATCHKEY_STRATEGY)"))
         #expect(lines.contains("  --drain-seconds 120"))
         #expect(lines.contains("  --data \(folder.path)/data"))
-        #expect(lines.count == 9, "\(found.output)")
+        #expect(lines.contains("  max-exports=4  (LATCHKEY_LIMITS)"))
+        #expect(lines.count == 10, "\(found.output)")
         #expect(contents.isEmpty, "nothing is made")
         let standard = try await Program.result(of: ["check-config", "--running"])
         #expect(standard.output == "OK, with all defaults\n" && standard.status == 0)
@@ -60,18 +62,22 @@ struct CheckConfigTests {
                 "--tls-key", folder.path + "/key.pem", "--record", folder.path + "/record",
                 "--data", folder.path + "/file", "--shadow-sample", "1/2",
             ],
-            environment: ["LATCHKEY_DRAIN_SECONDS": "soon"]
+            environment: [
+                "LATCHKEY_DRAIN_SECONDS": "soon", "LATCHKEY_LIMITS": "max-exports=0",
+                "LATCHKEY_MAX_EXPORTS": "4",
+            ]
         )
         #expect(found.status == 2 && found.output.isEmpty)
         for part in [
             "--stripes takes a power of two", "unknown flag '--unknown'", "--max-bytes takes",
-            "--rate-burst has no meaning without --rate", "LATCHKEY_DRAIN_SECONDS takes",
+            "--rate-burst was removed in 0.2: ", "LATCHKEY_DRAIN_SECONDS takes",
             "tokens: ", "certificate.pem: ", "/no/audit", "/record' cannot be made", "is no folder",
-            "--shadow-sample has no meaning",
+            "--shadow-sample has no meaning", "LATCHKEY_MAX_EXPORTS was removed in 0.2: ",
+            "LATCHKEY_LIMITS sets max-exports, which takes",
         ] {
             #expect(found.errors.contains(part), "\(part)")
         }
-        #expect(found.errors.split(separator: "\n").count == 11, "\(found.errors)")
+        #expect(found.errors.split(separator: "\n").count == 13, "\(found.errors)")
         #expect(contents == ["certificate.pem", "file", "key.pem", "record", "tokens"])
     }
 

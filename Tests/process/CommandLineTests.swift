@@ -143,10 +143,12 @@ struct CommandLineTests {
         let result = try await Program.result(
             of: ["serve", "--port=0", "--max-connections=65536"],
             environment: ["LATCHKEY_MAX_CONECTIONS": "5"],
+            limits: "max-exports=4",
             after: "ulimit -n 64"
         )
         #expect(result.status == 1)
         #expect(result.errors.contains("Did you mean 'LATCHKEY_MAX_CONNECTIONS'?"))
+        #expect(result.errors.contains("LATCHKEY_LIMITS=max-exports=4"))
     }
 
     @Test func `every flag is in the manual, with its bounds`() async throws {

@@ -31,7 +31,7 @@ struct DescriptorTests {
         let reason = try #require((line as? [String: String])?["reason"])
         let expected =
             /--max-connections 1024 needs \d+ .*, and the limit \(ulimit -Hn\) is 400: .* (\d+)/
-        #expect(reason.contains("(16 for --operation-threads 2)"))
+        #expect(reason.contains("(16 for 2 operations at once)"))
         let fitting = try #require(try expected.wholeMatch(in: reason)?.1, "\(reason)")
         let count = try #require(Int(fitting))
         let program = try Program(

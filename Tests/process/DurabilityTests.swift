@@ -98,7 +98,7 @@ struct DurabilityTests {
             }
             // What records the decision passes the answer on.
             func recording(_ life: Int) -> [String] {
-                ["--record", folder.path + "/trace\(life)", "--record-sample", "1/1"]
+                ["--record", folder.path + "/trace\(life)"]
             }
             var (program, site) = try Self.start(folder, recording(1))
             let first = try ask(site)

@@ -21,12 +21,13 @@ final class Program: @unchecked Sendable {
         ?? URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath()
         .deletingLastPathComponent().appendingPathComponent("latchkey").path
 
-    /// Starts the program, if wanted after a command of a shell.
+    /// Starts the program, if wanted after a command of a shell, or with other limits.
     ///
     /// Full pipes for standard output and standard error take nothing, and are not read.
     init(
         _ arguments: [String],
         environment: [String: String] = [:],
+        limits: String? = nil,
         after shell: String? = nil,
         fullPipes: [FullPipe] = []
     ) throws {
@@ -42,6 +43,7 @@ final class Program: @unchecked Sendable {
         process.environment = ProcessInfo.processInfo.environment
             .filter { !$0.key.hasPrefix("LATCHKEY_") }
             .merging(environment) { $1 }
+            .merging(limits.map { ["LATCHKEY_LIMITS": $0] } ?? [:]) { $1 }
         process.standardInput = FileHandle.nullDevice
         process.standardOutput = output
         process.standardError = errors
@@ -67,9 +69,15 @@ final class Program: @unchecked Sendable {
     static func result(
         of arguments: [String],
         environment: [String: String] = [:],
+        limits: String? = nil,
         after shell: String? = nil
     ) async throws -> (status: Int32, output: String, errors: String) {
-        let program = try Program(arguments, environment: environment, after: shell)
+        let program = try Program(
+            arguments,
+            environment: environment,
+            limits: limits,
+            after: shell
+        )
         return try await offPool { program.finish() }
     }
 

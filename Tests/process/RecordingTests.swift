@@ -22,12 +22,13 @@ struct RecordingTests {
 
     /// Serves with a recording, runs the body, and returns the trace and what the service said.
     private func trace(
-        _ flags: [String],
+        limits: String = "record-sample=1/1",
         after shell: String? = nil,
         _ body: @escaping @Sendable (Site) throws -> Void
     ) async throws -> (trace: Trace, log: String) {
         let program = try Program(
-            ["serve", "--port", "0", "--record", path] + flags,
+            ["serve", "--port", "0", "--record", path],
+            limits: limits,
             after: shell
         )
         try await offPool { try body(Site(port: program.awaitPort())) }
@@ -42,7 +43,7 @@ struct RecordingTests {
     }
 
     @Test func `every kind of operation is recorded, with its property and size`() async throws {
-        let found = try await trace(["--record-sample", "1/1"]) { site in
+        let found = try await trace { site in
             try Self.put(site, "first", "\"secret-1\"")
             _ = try site.ask("GET", "/v1/properties/first")
             _ = try site.ask("POST", "/v1/properties/second/increment")
@@ -77,7 +78,7 @@ struct RecordingTests {
     }
 
     @Test func `a transaction is recorded by the steps that were made, issue 17`() async throws {
-        let found = try await trace(["--record-sample", "1/1"]) { site in
+        let found = try await trace { site in
             for _ in 0..<2 {
                 let answer = try site.ask(
                     "POST",
@@ -96,7 +97,7 @@ struct RecordingTests {
     @Test func `the file has no name, no value, and nothing that is the same next time`()
         async throws
     {
-        let found = try await trace(["--record-sample", "1/1"]) { site in
+        let found = try await trace { site in
             try Self.put(site, "a-name-to-find", "\"a-value-to-find\"")
         }
         let text = String(decoding: try bytes(), as: UTF8.self)
@@ -104,7 +105,7 @@ struct RecordingTests {
         let mode = try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions]
         #expect(mode as? Int == 0o600)
         try FileManager.default.removeItem(atPath: path)
-        let other = try await trace(["--record-sample", "1/1"]) { site in
+        let other = try await trace { site in
             try Self.put(site, "a-name-to-find", "\"a-value-to-find\"")
         }
         #expect(found.trace.records[0].key != other.trace.records[0].key)
@@ -112,7 +113,7 @@ struct RecordingTests {
 
     @Test func `the share of the operations is the one that was asked for`() async throws {
         let count = 8000
-        let found = try await trace(["--record-sample", "1/16"]) { site in
+        let found = try await trace(limits: "record-sample=1/16") { site in
             let client = try site.client()
             for _ in 0..<count {
                 _ = try client.request("GET", "/v1/properties/none")
@@ -124,7 +125,7 @@ struct RecordingTests {
     }
 
     @Test func `the recording ends at its bound, and the service goes on`() async throws {
-        let found = try await trace(["--record-sample", "1/1", "--record-bytes", "4096"]) { site in
+        let found = try await trace(limits: "record-sample=1/1,record-bytes=4096") { site in
             let client = try site.client()
             for _ in 0..<300 {
                 #expect(try client.request("GET", "/v1/properties/none").status == 404)
@@ -141,7 +142,7 @@ struct RecordingTests {
     {
         // The shell's unit is 512 bytes.
         let shell = "ulimit -f 2"
-        let found = try await trace(["--record-sample", "1/1"], after: shell) { site in
+        let found = try await trace(after: shell) { site in
             let client = try site.client()
             for _ in 0..<300 {
                 #expect(try client.request("GET", "/v1/properties/none").status == 404)
@@ -155,7 +156,8 @@ struct RecordingTests {
 
     @Test func `a service that is killed leaves what it recorded a second before`() async throws {
         let program = try Program(
-            ["serve", "--port", "0", "--record", path, "--record-sample", "1/1"]
+            ["serve", "--port", "0", "--record", path],
+            limits: "record-sample=1/1"
         )
         let path = path
         try await offPool {
@@ -196,7 +198,7 @@ struct RecordingTests {
 
     @Test(arguments: ["memory", "http"])
     func `what was recorded is replayed`(transport: String) async throws {
-        _ = try await trace(["--record-sample", "1/1"]) { site in
+        _ = try await trace { site in
             let client = try site.client()
             for number in 0..<400 {
                 let name = "name-\(number % 7)"

@@ -11,6 +11,7 @@ final class ReplicaSet: @unchecked Sendable {
     private let folder: TemporaryFolder
     private let name: String
     private let flags: [String]
+    private let limits: String?
 
     /// - Parameters:
     ///   - etcd: Its members; new ones if there are none.
@@ -18,20 +19,26 @@ final class ReplicaSet: @unchecked Sendable {
     ///   - strategies: That of each replica.
     ///   - name: That of the cluster.
     ///   - flags: Further ones, of all replicas.
+    ///   - limits: Those that are changed, of all replicas.
     /// - Throws: If a process does not start, or does not become ready.
     init(
         _ etcd: EtcdProcesses? = nil,
         members: Int = 1,
         strategies: [String] = ["lock", "snapshot", "adaptive"],
         name: String = "test",
-        flags: [String] = []
+        flags: [String] = [],
+        limits: String? = nil
     ) throws {
         self.etcd = try etcd ?? EtcdProcesses(members: members)
         self.name = name
         self.flags = flags
+        self.limits = limits
         folder = try TemporaryFolder()
         programs = try strategies.indices.map { index in
-            try Program(arguments(index, port: 0) + ["--strategy", strategies[index]])
+            try Program(
+                arguments(index, port: 0) + ["--strategy", strategies[index]],
+                limits: limits
+            )
         }
         sites = try programs.map { Site(port: try $0.awaitPort()) }
         for site in sites { try Self.awaitReady(site) }
@@ -60,7 +67,10 @@ final class ReplicaSet: @unchecked Sendable {
 
     /// Starts a replica again, on its port and with its data.
     func start(_ index: Int, _ more: [String] = []) throws {
-        programs[index] = try Program(arguments(index, port: sites[index].port) + more)
+        programs[index] = try Program(
+            arguments(index, port: sites[index].port) + more,
+            limits: limits
+        )
         _ = try programs[index].awaitPort()
         try Self.awaitReady(sites[index])
     }
@@ -119,7 +129,7 @@ final class ReplicaSet: @unchecked Sendable {
     /// Starts one more replica, without data.
     func add(_ more: [String] = []) throws {
         let index = programs.count
-        programs.append(try Program(arguments(index, port: 0) + more))
+        programs.append(try Program(arguments(index, port: 0) + more, limits: limits))
         sites.append(Site(port: try programs[index].awaitPort()))
         try Self.awaitReady(sites[index])
     }
@@ -129,7 +139,7 @@ final class ReplicaSet: @unchecked Sendable {
     /// - Returns: The port at which it says so.
     func addUnready() throws -> UInt16 {
         let port = try EtcdProcesses.freePort()
-        programs.append(try Program(arguments(programs.count, port: port)))
+        programs.append(try Program(arguments(programs.count, port: port), limits: limits))
         sites.append(Site(port: port))
         return port
     }
@@ -168,7 +178,7 @@ final class ReplicaSet: @unchecked Sendable {
 
     /// The result of a start that is expected to fail.
     func refused(_ index: Int, _ more: [String]) throws -> (status: Int32, errors: String) {
-        let result = try Program(arguments(index, port: 0) + more).finish()
+        let result = try Program(arguments(index, port: 0) + more, limits: limits).finish()
         return (result.status, result.errors)
     }
 

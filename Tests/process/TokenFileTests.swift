@@ -18,8 +18,7 @@ struct TokenFileTests {
         let tokens = try Tokens(["ci": ["read"]])
         for flags in [
             ["--insecure", "--token-file", tokens.path], ["--open", "none"],
-            ["--session-seconds", "60"], ["--first-token", "f"], ["--rate-burst", "2"],
-            ["--rate-mode", "count"],
+            ["--first-token", "f"], ["--rate-mode", "count"],
         ] {
             let refused = try await Program.result(of: ["serve"] + flags)
             #expect(refused.status == 2 && refused.errors.contains("has no meaning"), "\(flags)")

@@ -200,7 +200,7 @@ def tokens(service, proxy):
     ask(proxy, "GET", "/v1/properties/a", headers={"Authorization": "Bearer lk_no"}, expect=401)
 
 
-@asked_with(lambda *_: ("--trusted-proxy", "127.0.0.1", "--rate", "1", "--rate-burst", "1"))
+@asked_with(lambda *_: ("--trusted-proxy", "127.0.0.1", "--rate", "1"))
 def addresses(_, proxy):
     """A client is its own address, and no other one that it names."""
     found = []

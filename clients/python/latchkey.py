@@ -520,8 +520,8 @@ class Latchkey:
         - `initial`: the current state comes first, as "put" events, and then "ready".
         - `after`: begins behind this revision or id of an event.
         - `previous`: events have the value before. `observer`: ends an older watch with this name.
-        - `silence`: it connects again after so many seconds without a sign; more than
-          `--keep-alive-seconds`.
+        - `silence`: it connects again after so many seconds without a sign; more than 15, after
+          which the service sends one.
         """
         params = {
             "prefix": prefixes, "name": names, "initial": "true" if initial else None,

@@ -103,7 +103,7 @@ const overview = {
     const shown = refusing.slice(0, Math.max(near.length, this.shownBounds));
     arrange($("bounds"), shown.map(bound => {
       const {prefix, used, limit} = bound;
-      const name = `--${bound.name}${prefix === undefined ? "" : ` ${prefix}`}`;
+      const name = `${bound.name}${prefix === undefined ? "" : ` ${prefix}`}`;
       const share = shareOf(bound);
       const line = this.boundLines.get(name) ?? this.boundLine(name);
       this.boundLines.set(name, line);

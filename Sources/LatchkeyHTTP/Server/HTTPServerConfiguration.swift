@@ -141,13 +141,6 @@ extension HTTPServerConfiguration: Configurable {
             }
         ),
         .integer(
-            "max-target-bytes",
-            \.targetBytesMax,
-            64...65_536,
-            unit: .bytes,
-            "The maximum length of a request's path and query. A longer one gets status 414."
-        ),
-        .integer(
             "max-header-bytes",
             \.headBytesMax,
             1024...1_048_576,

@@ -22,26 +22,6 @@ extension OperationLimits: Configurable {
             1...100_000,
             "The maximum number of operations that are queued or executing. Further ones get "
                 + "status 503."
-        ),
-        .integer(
-            "operation-history",
-            \.historyCountMax,
-            0...100_000,
-            "The number of ended operations that are kept. The oldest are forgotten first."
-        ),
-        .integer(
-            "max-operation-bytes",
-            \.byteCountMax,
-            1...1_125_899_906_842_624,
-            unit: .bytes,
-            "The maximum length of all queued operations and of the values of ended ones. Old "
-                + "ended ones are forgotten first; then further ones get status 503."
-        ),
-        .integer(
-            "operation-threads",
-            \.executingMax,
-            1...256,
-            "The maximum number of operations that execute at once, those that wait included."
-        ),
+        )
     ]
 }

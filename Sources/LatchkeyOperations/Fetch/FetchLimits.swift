@@ -35,20 +35,7 @@ extension FetchLimits: Configurable {
                 + "private or loopback address is refused unless the address itself is listed.",
             text: { $0.joined(separator: ",") },
             value: { $0.split(separator: ",").map(String.init) }
-        ),
-        .seconds(
-            "fetch-timeout-seconds",
-            \.timeLimit,
-            1...3600,
-            "The maximum time of a fetch, redirects included."
-        ),
-        .integer(
-            "fetch-max-bytes",
-            \.byteCountMax,
-            1...1_073_741_824,
-            unit: .bytes,
-            "The maximum length of what is fetched."
-        ),
+        )
     ]
 }
 

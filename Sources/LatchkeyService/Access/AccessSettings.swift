@@ -59,12 +59,6 @@ extension AccessSettings: Configurable {
             text: { $0.isEmpty ? "none" : $0.map(\.rawValue).joined(separator: ",") },
             value: { $0.split(separator: ",").compactMap { OpenedPage(rawValue: String($0)) } }
         ),
-        .seconds(
-            "session-seconds",
-            \.sessionTime,
-            60...2_592_000,
-            "How long the session of a browser lasts."
-        ),
     ]
 }
 

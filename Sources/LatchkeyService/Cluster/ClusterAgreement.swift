@@ -13,6 +13,11 @@ struct ClusterAgreement: Codable, Equatable {
         StoreLimits.settings.map(\.name) + ["max-body-bytes"]
             + IdempotencyLimits.settings.map(\.name)
     )
+    /// Limits that were flags in 0.1.
+    ///
+    /// They are still written, because a replica of 0.1 compares them, and compared, because the
+    /// cluster can have been started with others.
+    private static let limitNames: Set<String> = ["max-transaction-bytes", "max-idempotency-keys"]
 
     let format: Int
     /// The values of the settings, as text, by their names.
@@ -25,6 +30,9 @@ struct ClusterAgreement: Codable, Equatable {
         var settings: [String: String] = [:]
         for setting in ServiceConfiguration.settings where Self.names.contains(setting.name) {
             settings[setting.name] = setting.text(in: configuration)
+        }
+        for limit in ServiceConfiguration.limits where Self.limitNames.contains(limit.name) {
+            settings[limit.name] = limit.text(in: configuration)
         }
         self.settings = settings
         start = configuration.chosenStart
@@ -60,9 +68,19 @@ struct ClusterAgreement: Codable, Equatable {
             differing.count == 1
             ? ""
             : " Others that differ: "
-                + differing.dropFirst().map { "--\($0)" }.joined(separator: ", ") + "."
+                + differing.dropFirst().map(Self.spelling).joined(separator: ", ") + "."
+        let isLimit = Self.limitNames.contains(name)
+        let here = own.settings[name] ?? "not known"
         return
-            "All replicas need the same --\(name): it is \(settings[name] ?? "not known") in the "
-            + "cluster, and \(own.settings[name] ?? "not known") here.\(all)"
+            "All replicas need the same \(Self.spelling(name)): it is "
+            + "\(settings[name] ?? "not known") in the cluster, and \(here) here"
+            + (isLimit
+                ? ", where no flag sets it. docs/cluster.md says how to change the cluster's."
+                : ".") + all
+    }
+
+    /// A flag, or the name of a limit.
+    private static func spelling(_ name: String) -> String {
+        limitNames.contains(name) ? name : "--\(name)"
     }
 }

@@ -41,7 +41,7 @@ enum DescriptorLimit {
         }
         return
             "--max-connections \(configuration.http.connectionsMax) needs \(needed) file "
-            + "descriptors (\(operations * operationCount) for --operation-threads \(operations)), "
+            + "descriptors (\(operations * operationCount) for \(operations) operations at once), "
             + "and the limit (ulimit -Hn) is \(limit.rlim_max): raise it"
             + (fitting.map { ", or give at most --max-connections \($0)" } ?? "")
     }

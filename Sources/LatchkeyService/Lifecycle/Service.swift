@@ -42,6 +42,14 @@ package enum Service {
         for reason in configuration.startWarnings {
             log.write(.warning, "unknown variable", ["reason": reason])
         }
+        let limits = configuration.changedLimits.map { "\($0.name)=\($0.value)" }
+        if !limits.isEmpty {
+            log.write(
+                .warning,
+                "limits are not the constants",
+                [ServiceConfiguration.limitsVariable: limits.joined(separator: ",")]
+            )
+        }
         if let reason = DescriptorLimit.raise(for: configuration) {
             log.write(.error, "cannot start", ["reason": reason])
             return 1

@@ -6,8 +6,8 @@ internal import LatchkeyStore
 
 /// The bounds that can be reached while the service runs: the one list of them.
 ///
-/// A bound has the name of the flag that sets it. Bounds of one request, such as --max-body-bytes,
-/// and shares of one client are not here: others do not see them.
+/// A bound has the name of the flag that sets it, or of the limit that is a constant. Bounds of one
+/// request, such as --max-body-bytes, and shares of one client are not here: others do not see them.
 struct ServiceBounds: Sendable {
     /// What happens at a bound.
     enum Effect: String, Encodable {
@@ -19,7 +19,7 @@ struct ServiceBounds: Sendable {
 
     /// A bound, and how much of it is in use now.
     struct Reading: Encodable, Equatable {
-        /// The flag, without hyphens in front.
+        /// The flag, without hyphens in front, or the limit.
         let name: String
         /// The prefix of names, for a quota.
         let prefix: String?
@@ -129,7 +129,7 @@ struct ServiceBounds: Sendable {
     private static let used = MetricFamily(
         "latchkey_bound_used",
         .gauge,
-        help: "How much of a bound is in use, in its unit. The bound is the flag that sets it."
+        help: "How much of a bound is in use, in its unit. Its label is a flag, or a constant."
     )
     private static let limit = MetricFamily(
         "latchkey_bound_limit",

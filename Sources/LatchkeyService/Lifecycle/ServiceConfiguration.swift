@@ -186,12 +186,6 @@ extension ServiceConfiguration: Configurable {
 
     private static let ownSettings: [Setting<Self>] = [
         .integer(
-            "max-exports",
-            \.exportCountMax,
-            1...65_536,
-            "The number of exports that are sent at the same time. Further ones get status 503."
-        ),
-        .integer(
             "answer-bytes",
             \.answerByteCountMax,
             1_048_576...1_099_511_627_776,

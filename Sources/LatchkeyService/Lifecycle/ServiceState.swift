@@ -71,7 +71,7 @@ struct ServiceState: Sendable {
     }
 
     private func settings() -> [(String, String)] {
-        configuration.changedSettings.map { setting in
+        (configuration.changedSettings + configuration.changedLimits).map { setting in
             let value = setting.value
             let isLong = value.utf8.count > Self.valueLengthMax
             return (setting.name, isLong ? "\(value.prefix(Self.valueLengthMax))…" : value)

@@ -136,13 +136,3 @@ enum WritablePath {
         return unsafe access(path, R_OK | W_OK) == 0 ? 0 : errno
     }
 }
-
-extension ServiceConfiguration {
-    /// The settings that are not the defaults: names and values.
-    package var changedSettings: [(name: String, value: String)] {
-        Self.settings.compactMap { setting in
-            let value = setting.text(in: self)
-            return value == setting.text(in: .standard) ? nil : (setting.name, value)
-        }
-    }
-}

@@ -27,13 +27,6 @@ extension IdempotencyLimits: Configurable {
                 + "ignores the header."
         ),
         .integer(
-            "max-idempotency-keys",
-            \.keyCountMax,
-            1...100_000_000,
-            "The maximum number of keys, and of requests that wait for the answer to another "
-                + "one. At the bound a new key gets status 503."
-        ),
-        .integer(
             "idempotency-bytes",
             \.byteCountMax,
             byteCountMin...1_125_899_906_842_624,

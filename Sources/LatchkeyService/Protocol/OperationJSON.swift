@@ -85,9 +85,9 @@ extension FetchFailure {
         case .notURL:
             RequestFailure(.fetchFailed, "A redirect leads to something that is not a URL.")
         case .timedOut:
-            RequestFailure(.fetchFailed, "It took longer than --fetch-timeout-seconds.")
+            RequestFailure(.fetchFailed, "It took longer than a fetch may take.")
         case .tooLarge:
-            RequestFailure(.fetchFailed, "The body is longer than --fetch-max-bytes.")
+            RequestFailure(.fetchFailed, "The body is longer than a fetch may read.")
         case .tooManyRedirects:
             RequestFailure(.fetchFailed, "There were too many redirects.")
         case .status(let status):
@@ -113,7 +113,7 @@ extension OperationRefusal {
         case .tooManyBytes:
             RequestFailure(
                 .tooManyOperations,
-                "The operations take as much memory as --max-operation-bytes allows."
+                "All operations together take as much memory as they may."
             )
         case .draining: RequestFailure(.draining)
         }

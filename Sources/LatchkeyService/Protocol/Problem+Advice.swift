@@ -1,4 +1,10 @@
+internal import LatchkeyHTTP
+internal import LatchkeyOperations
+internal import LatchkeyStore
+
 extension Problem {
+    private static let constants = ServiceConfiguration.standard
+
     /// What a client can do: the text of the problem's page.
     package var advice: String {
         switch self {
@@ -54,13 +60,14 @@ extension Problem {
                 + "in the results of a transaction have at most 16 times as many bytes."
         case .transactionTooLarge:
             "Nothing was changed. Use fewer or shorter values in the equals, increment and merge "
-                + "of one transaction, or raise --max-transaction-bytes."
+                + "of one transaction: at most "
+                + "\(Self.constants.storeLimits.transactionByteCountMax) bytes."
         case .preconditionFailed:
             "Get the property and its ETag, and decide again."
         case .bodyTooLarge:
             "Send at most --max-body-bytes bytes, or raise that bound."
         case .targetTooLong:
-            "Send a path and query of at most --max-target-bytes bytes, or raise that bound."
+            "Send a path and query of at most \(Self.constants.http.targetBytesMax) bytes."
         case .unsupportedMediaType:
             "Send application/json without a content coding: curl does so with --json. PATCH also "
                 + "takes application/merge-patch+json, and an import application/x-ndjson."
@@ -88,7 +95,7 @@ extension Problem {
                 + "--trusted-proxy."
         case .rateExceeded:
             "Nothing was changed. Try again after the time in Retry-After, and send fewer "
-                + "requests. The bounds are --rate and --rate-burst."
+                + "requests. The bound is --rate."
         case .outcomeUnknown:
             "The request was accepted and may take effect, but it was not finished in time. Repeat "
                 + "it if it had an Idempotency-Key. Otherwise read the property before you send "
@@ -104,7 +111,7 @@ extension Problem {
             "Try again after the time in Retry-After, and use connections for several requests."
         case .tooManyIdempotencyKeys:
             "Nothing was changed. Try again after the time in Retry-After. The bounds are "
-                + "--max-idempotency-keys and --idempotency-bytes."
+                + "--idempotency-bytes and \(Self.constants.idempotency.keyCountMax) keys."
         case .backlogFull:
             "Nothing was changed. Try again after the time in Retry-After, and send fewer writes "
                 + "at once. The bound is --backlog."
@@ -138,8 +145,8 @@ extension Problem {
                 + "the export was cut off. Send ?partial=true with lines that are a part of an "
                 + "export, or none. The lines before the last batch are applied."
         case .operationNotFound:
-            "List the operations with GET /v1/operations. Ended ones are kept up to "
-                + "--operation-history."
+            "List the operations with GET /v1/operations. The last "
+                + "\(Self.constants.operationLimits.historyCountMax) that ended are kept."
         case .operationExists:
             "Choose another id, or none. Ended operations keep theirs until they are forgotten."
         case .dependencyCycle:
@@ -151,19 +158,22 @@ extension Problem {
             "Look at the operations in dependsOn: one of them failed or was cancelled."
         case .tooManyOperations:
             "Nothing was accepted. Try again after the time in Retry-After. The bounds are "
-                + "--max-operations and --max-operation-bytes."
+                + "--max-operations, and \(Self.constants.operationLimits.byteCountMax) bytes of "
+                + "operations and their values."
         case .fetchNotAllowed:
             "Allow the host with --allow-fetch. Private and loopback addresses must be listed "
                 + "themselves."
         case .fetchFailed:
-            "Check that the URL answers with JSON, within --fetch-timeout-seconds and "
-                + "--fetch-max-bytes."
+            "Check that the URL answers with JSON, within "
+                + "\(Self.constants.fetching.timeLimit.components.seconds) seconds and of at most "
+                + "\(Self.constants.fetching.byteCountMax) bytes."
         case .compareNotAvailable:
             "Send the operation to a service that was started with latchkey serve."
         case .compareFailed:
             "The detail says what went wrong."
         case .tooManyExports:
-            "Try again after the time in Retry-After, or raise --max-exports."
+            "Try again after the time in Retry-After. At most "
+                + "\(Self.constants.exportCountMax) exports are sent at once."
         case .tooManyAnswers:
             "Nothing was changed. Try again after the time in Retry-After, or raise --answer-bytes."
         case .profilingOff:

@@ -22,25 +22,10 @@ extension RecordingSettings: Configurable {
                 $0.utf8.count < 4096
             },
             \.path,
-            "Records a share of the live operations into a new file, for 'latchkey compare "
-                + "--trace', without names and values.",
+            "Records one live operation in 16 into a new file of at most 64 MiB, for 'latchkey "
+                + "compare --trace', without names and values.",
             text: { $0 },
             value: { $0 }
-        ),
-        Setting(
-            "record-sample",
-            .share(1...65_536),
-            \.sampleInterval,
-            "The share of the operations that is recorded, each chosen at random.",
-            text: { "1/\($0)" },
-            value: { Int($0.dropFirst(2)) }
-        ),
-        .integer(
-            "record-bytes",
-            \.byteCountMax,
-            4096...1 << 40,
-            unit: .bytes,
-            "The size at which the recording ends. One operation takes 16 bytes."
-        ),
+        )
     ]
 }

@@ -216,7 +216,7 @@ package final class TraceRecorder: Sendable {
             let count = records.count * TraceRecord.byteCount
             guard buffer.byteCount + count <= byteCountMax else {
                 if isRecording.exchange(false, ordering: .relaxed) {
-                    log.write(.warning, "recording has ended", ["reason": "--record-bytes"])
+                    log.write(.warning, "recording has ended", ["reason": "its bytes"])
                 }
                 return false
             }

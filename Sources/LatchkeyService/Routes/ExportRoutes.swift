@@ -103,7 +103,7 @@ final class ExportQueue: Sendable {
 
     /// The right to make one export, which ends with the object.
     func enter(_ client: ClientKey) throws(RequestFailure) -> Permit {
-        try places.enter(client, orFail: .tooManyExports, "exports (--max-exports)")
+        try places.enter(client, orFail: .tooManyExports, "exports")
         return Permit(places, client)
     }
 

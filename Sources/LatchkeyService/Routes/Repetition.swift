@@ -165,9 +165,7 @@ final class Repetition: Sendable {
         case .shareTaken:
             shareRefusals.add()
             request.fail(
-                .shareTaken(
-                    "keys and kept answers (--max-idempotency-keys, --idempotency-bytes)"
-                )
+                .shareTaken("keys and kept answers (--idempotency-bytes)")
             )
         }
     }

@@ -20,25 +20,21 @@ package struct RateSettings: Sendable {
 extension RateSettings: Configurable {
     package static let standard = Self()
 
-    private static let countMax = 1_000_000
+    static let countMax = 1_000_000
 
     package static let settings: [Setting<Self>] = [
         Setting(
             "rate",
-            number("none"),
+            .spelling(
+                placeholder: "N",
+                help: "a whole number from 1 to \(countMax), or none",
+                isRight: { $0 == "none" || isCount($0) }
+            ),
             \.rate,
             "How many requests a second each client, a token or else an address, may send, or "
                 + "none for no bound. Further ones get status 429 with Retry-After. Probes and "
                 + "/metrics are not counted.",
             text: { $0.map { "\($0)" } ?? "none" },
-            value: { .some(Int($0)) }
-        ),
-        Setting(
-            "rate-burst",
-            number("rate"),
-            \.burst,
-            "How many requests of a client can come at once, or rate for those of a second.",
-            text: { $0.map { "\($0)" } ?? "rate" },
             value: { .some(Int($0)) }
         ),
         .choice(
@@ -49,11 +45,7 @@ extension RateSettings: Configurable {
         ),
     ]
 
-    private static func number(_ word: String) -> SettingValues {
-        .spelling(
-            placeholder: "N",
-            help: "a whole number from 1 to \(countMax), or \(word)",
-            isRight: { text in text == word || Int(text).map { 1...countMax ~= $0 } ?? false }
-        )
+    static func isCount(_ text: String) -> Bool {
+        Int(text).map { 1...countMax ~= $0 } ?? false
     }
 }

@@ -5,7 +5,10 @@ package struct WatchLimits: Sendable, Hashable {
     /// How many watches and long polls there can be at once.
     package var watcherCountMax = 10_000
     /// How many bytes wait for a client that reads slowly.
+    ///
+    /// Beyond it, the watcher reads from the history.
     package var bufferBytesMax = 64 * 1024
+    /// The time between two keep-alive comments of a watch.
     package var keepAlive = Duration.seconds(15)
 
     package init() {}
@@ -21,20 +24,6 @@ extension WatchLimits: Configurable {
             1...65_536,
             "The maximum number of watches and long polls at once. Further ones get status 503. "
                 + "--max-connections bounds them, too."
-        ),
-        .integer(
-            "watch-buffer-bytes",
-            \.bufferBytesMax,
-            1024...16_777_216,
-            unit: .bytes,
-            "The maximum number of bytes that wait for a watcher that reads slowly. Beyond it, "
-                + "the watcher reads from the history."
-        ),
-        .seconds(
-            "keep-alive-seconds",
-            \.keepAlive,
-            1...3600,
-            "The time between two keep-alive comments of a watch."
-        ),
+        )
     ]
 }

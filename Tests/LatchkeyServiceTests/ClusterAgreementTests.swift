@@ -1,0 +1,79 @@
+import LatchkeySettings
+import Testing
+
+@testable import LatchkeyService
+
+/// What replicas of a cluster have in common, also with those of version 0.1.
+@Suite struct ClusterAgreementTests {
+    /// What a replica of 0.1 with all defaults has written, but for these values.
+    private func written(_ changes: [String: String?] = [:]) throws -> ClusterAgreement {
+        var settings: [String: String] = [
+            "eviction": "refuse", "idempotency-bytes": "67108864", "idempotency-seconds": "600",
+            "max-body-bytes": "1048576", "max-bytes": "1073741824",
+            "max-idempotency-keys": "100000", "max-json-depth": "64",
+            "max-properties": "10000000", "max-transaction-bytes": "4194304", "quota": "none",
+        ]
+        for (name, value) in changes { settings[name] = value }
+        let members = settings.sorted { $0.key < $1.key }.map { #""\#($0)":"\#($1)""# }
+        let text = #"{"format":1,"settings":{\#(members.joined(separator: ","))},"start":7}"#
+        return try #require(ClusterAgreement(decoding: Array(text.utf8)))
+    }
+
+    private func own(limits: String? = nil) throws -> ClusterAgreement {
+        var configuration = ServiceConfiguration()
+        configuration.startRevision = 7
+        if let limits { try configuration.set(limits, of: ServiceConfiguration.limits) }
+        return ClusterAgreement(configuration)
+    }
+
+    @Test func `a cluster of 0.1 with the constants is joined`() throws {
+        #expect(try written().objection(to: own()) == nil)
+    }
+
+    @Test func `a replica of 0.1 reads what this program writes, and finds the same`() throws {
+        let own = try own()
+        #expect(own == (try written()))
+        #expect(try written().encoded == own.encoded)
+    }
+
+    @Test(arguments: [
+        ("max-transaction-bytes", "1000", "4194304"), ("max-idempotency-keys", "8", "100000"),
+    ])
+    func `a cluster of 0.1 with another limit is not joined`(
+        name: String,
+        value: String,
+        constant: String
+    ) throws {
+        let objection = try written([name: value]).objection(to: own())
+        #expect(
+            objection == "All replicas need the same \(name): it is \(value) in the cluster, and "
+                + "\(constant) here, where no flag sets it. docs/cluster.md says how to change the "
+                + "cluster's."
+        )
+    }
+
+    @Test func `replicas with limits of a test need the same`() throws {
+        let limits = "max-idempotency-keys=4"
+        #expect(try own(limits: limits).objection(to: own(limits: limits)) == nil)
+        #expect(try own(limits: limits).objection(to: own()) != nil)
+        // This one decides about no change.
+        #expect(try own(limits: "max-exports=1").objection(to: own()) == nil)
+    }
+
+    @Test func `all that differs is named`() throws {
+        let objection = try written([
+            "max-bytes": "5", "max-idempotency-keys": "8", "eviction": "lru",
+        ]).objection(to: own())
+        #expect(
+            objection == "All replicas need the same --eviction: it is lru in the cluster, and "
+                + "refuse here. Others that differ: --max-bytes, max-idempotency-keys."
+        )
+    }
+
+    @Test func `a name that only one side has is not known at the other`() throws {
+        let more = try written(["max-later": "1"]).objection(to: own())
+        #expect(more?.contains("--max-later: it is 1 in the cluster, and not known here.") == true)
+        let less = try written(["quota": nil]).objection(to: own())
+        #expect(less?.contains("it is not known in the cluster, and none here.") == true)
+    }
+}
