@@ -53,14 +53,16 @@ enum Deployment: String, CustomTestStringConvertible, Sendable {
         _ body: @escaping @Sendable (Site) throws -> Void
     ) async throws {
         guard isReplica else {
-            return try await run(flags) { site, _ in try body(site) }
+            return try await run(flags, limits: limits) { site, _ in try body(site) }
         }
-        try await serveOnCluster(of: self == .oneReplica ? 1 : 3, common(flags) + flags, body)
+        let count = self == .oneReplica ? 1 : 3
+        try await serveOnCluster(of: count, common(flags) + flags, limits, body)
     }
 
     /// As `serve` without a cluster, for a body that has the service end, or read its files again.
     func run(
         _ flags: [String] = [],
+        limits: String? = nil,
         cutsOff cutOff: (requests: Int, answers: Int) = (0, 0),
         _ body: @escaping @Sendable (Site, Running) throws -> Void
     ) async throws {
@@ -68,7 +70,7 @@ enum Deployment: String, CustomTestStringConvertible, Sendable {
         var all = common(flags) + flags
         if self == .data { all += ["--data", folder.path + "/data"] }
         if self == .encrypted { all += try folder.tlsFlags(TestCertificate()) }
-        let service = try RunningService(ServeCommand.configuration(all))
+        let service = try RunningService(ServeCommand.configuration(all, limits: limits))
         EncryptedPorts.set(service.port, isEncrypted: self == .encrypted)
         let running = Running(service)
         let outcome = await catching { try body(Site(port: service.port), running) }

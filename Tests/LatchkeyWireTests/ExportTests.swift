@@ -89,7 +89,7 @@ struct ExportTests {
     }
 
     @Test func `HEAD sends the revision, and a value comes on one line`() async throws {
-        try await Deployment.inProcess.serve(["--max-exports", "4", "--client-share", "1/1"]) {
+        try await Deployment.inProcess.serve(["--client-share", "1/1"], limits: "max-exports=4") {
             site in
             let client = try site.client()
             #expect(
@@ -121,7 +121,7 @@ struct ExportTests {
     @Test func `the number of exports is bounded, and a client that goes frees its place`()
         async throws
     {
-        try await Deployment.inProcess.serve(["--max-exports", "1"]) { site in
+        try await Deployment.inProcess.serve(limits: "max-exports=1") { site in
             try site.fill()
             let connection = try LoopbackConnection(port: site.port)
             #expect(connection.send("GET /v1/export HTTP/1.1\r\nHost: localhost\r\n\r\n".utf8))

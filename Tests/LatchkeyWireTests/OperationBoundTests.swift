@@ -94,8 +94,8 @@ struct OperationBoundTests {
     }
 
     @Test func `the history is bounded, in number and in bytes`() async throws {
-        let flags = ["--operation-history", "2", "--max-operation-bytes", "1000"]
-        try await Deployment.inProcess.serve(flags) { site in
+        let limits = "operation-history=2,max-operation-bytes=1000"
+        try await Deployment.inProcess.serve(limits: limits) { site in
             func run(_ id: String, byteCount: Int) throws -> Int {
                 let value = String(repeating: "a", count: byteCount)
                 let body = #"{"id":"\#(id)","steps":[{"put":"p","value":"\#(value)"}]}"#

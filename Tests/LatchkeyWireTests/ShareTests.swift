@@ -93,8 +93,8 @@ struct ShareTests {
 
     @Test func `an address has a quarter of the exports and of the idempotency keys`() async throws
     {
-        let flags = ["--max-exports", "8", "--max-idempotency-keys", "8"]
-        try await Deployment.inProcess.serve(flags) { site in
+        let limits = "max-exports=8,max-idempotency-keys=8"
+        try await Deployment.inProcess.serve(limits: limits) { site in
             try site.fill()
             let exports = try (0..<2).map { _ in
                 let connection = try LoopbackConnection(port: site.port)
@@ -119,8 +119,8 @@ struct ShareTests {
 
     @Test func `only a trusted proxy speaks for others`() async throws {
         let flags = ["--trusted-proxy", "127.0.0.9/32", "--max-connections", "40"]
-        let bound = ["--max-idempotency-keys", "8"]
-        try await Deployment.inProcess.serve(flags + bound) { site in
+        let limits = "max-idempotency-keys=8"
+        try await Deployment.inProcess.serve(flags, limits: limits) { site in
             func put(_ key: String, _ forwarded: String, from address: UInt8) throws -> Int {
                 let headers = ["Idempotency-Key: \(key)", "X-Forwarded-For: \(forwarded)"]
                 return try site.ask("PUT", "/v1/properties/a", "1", headers: headers, from: address)
@@ -147,8 +147,8 @@ struct ShareTests {
     /// That tokens have rates of their own, and that there is room again, is tested with clocks.
     @Test func `a client beyond its rate is told when to come again`() async throws {
         let tokens = try Tokens(["one": ["read"], "two": ["read"]])
-        let rate = ["--rate", "1", "--rate-burst", "2"]
-        try await Deployment.inProcess.serve(tokens.flags + rate) { site in
+        let flags = tokens.flags + ["--rate", "1"]
+        try await Deployment.inProcess.serve(flags, limits: "rate-burst=2") { site in
             let target = "/v1/properties"
             func ask(_ name: String, from number: UInt8) throws -> HTTPAnswer {
                 try site.ask("GET", target, headers: tokens.headers(name), from: number)

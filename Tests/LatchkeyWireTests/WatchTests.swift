@@ -176,8 +176,8 @@ struct WatchTests {
     }
 
     @Test func `a slow reader slows no other, and begins anew with a gap`() async throws {
-        let flags = ["--history", "20", "--watch-buffer-bytes", "1024"]
-        try await Deployment.inProcess.serve(flags) { site in
+        let flags = ["--history", "20"]
+        try await Deployment.inProcess.serve(flags, limits: "watch-buffer-bytes=1024") { site in
             let client = try site.client()
             _ = try client.request("PUT", "/v1/properties/n", body: [0x30])
             let slow = try EventStreamClient(port: site.port, "/v1/watch?after=0")
@@ -226,7 +226,7 @@ struct WatchTests {
     }
 
     @Test func `an idle stream gets comments`() async throws {
-        try await Deployment.inProcess.serve(["--keep-alive-seconds", "1"]) { site in
+        try await Deployment.inProcess.serve(limits: "keep-alive-seconds=1") { site in
             let watch = try EventStreamClient(port: site.port, "/v1/watch?name=mine")
             _ = try site.ask("POST", "/v1/properties/other/increment")
             while watch.commentCount < 2 {
