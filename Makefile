@@ -120,7 +120,7 @@ test: ## what to run before a commit; builds for debugging only
 .PHONY: test-deep
 test-deep: ## the other tests: sanitizers, models, examples, the release binary (45 minutes)
 	scripts/stages diagnostics test-c test-model test-threads test-example test-docs build \
-	    allocations machine-code dashboard clients proxies test-install hostile-quick \
+	    allocations machine-code upgrade dashboard clients proxies test-install hostile-quick \
 	    durability-quick cluster-quick
 
 .PHONY: lint
@@ -179,6 +179,11 @@ allocations: build ## how often GET and PUT of a property allocate (5 seconds)
 .PHONY: machine-code
 machine-code: build ## which functions a write calls under some strategies (10 seconds)
 	Tests/machine-code/run.py --build .build-release/release
+
+.PHONY: upgrade
+upgrade: build ## what earlier versions wrote (Tests/upgrade) is read by this one (20 seconds)
+	scripts/require load cluster
+	Tests/upgrade/run.py --binary $(RELEASE_BINARY)
 
 .PHONY: contract
 contract: build-tests ## check the service against openapi.yaml, and its metrics with promtool
