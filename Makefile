@@ -143,6 +143,11 @@ unit: build-tests ## unit tests, laws, the process on loopback (ARGS="--filter S
 	scripts/require test
 	swift test $(DEBUG) --skip-build --disable-xctest --skip TidyTests $(WIDTH) $(ARGS) </dev/null
 
+.PHONY: smoke
+smoke: build-tests ## the process: starts, one request of each kind, kills, ends (20 seconds)
+	scripts/require load
+	Tests/smoke/run.py --binary .build-debug/debug/latchkey
+
 .PHONY: diagnostics
 diagnostics: build-tests ## what the compiler says about wrong uses of LatchkeySync
 	Tests/diagnostics/run.py --build .build-debug/debug

@@ -9,8 +9,8 @@ import time
 import shim
 from kill import PLANTS, Folder  # noqa: F401
 from load import MADE
-from process import Failure
-from service import MODES, STRATEGIES, Refused
+from process import Failure, Refused
+from service import MODES, STRATEGIES
 
 RECOVERY_SECONDS_MAX = 15
 FAULTS_PER_ROUND = 4

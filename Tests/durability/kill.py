@@ -7,8 +7,8 @@ import time
 
 import history
 import load
-from process import Failure
-from service import MODES, STRATEGIES, Refused, Service
+from process import Failure, Refused
+from service import MODES, STRATEGIES, Service
 from watching import Watch
 
 REPEATS = 20

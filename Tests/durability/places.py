@@ -14,8 +14,8 @@ import time
 import kill
 import load
 import shim
-from process import Failure
-from service import MODES, STRATEGIES, Refused, Service
+from process import Failure, Refused
+from service import MODES, STRATEGIES, Service
 
 DAY = 86400
 LOG_BYTES_MAX = 4 << 20

@@ -1,13 +1,10 @@
 """The requests that were sent when the files were made, with every kind of change."""
 
-import http.client
 import json
-import time
 import urllib.parse
 
-from process import Failure
+from process import Failure, await_true
 
-PATIENCE_SECONDS = 120
 LONG_SECONDS = 300_000_000
 # It is over when the files are read: their reader sets its clock a minute later.
 SHORT_SECONDS = 20
@@ -61,21 +58,6 @@ class Talker:
             if not page["hasMore"]:
                 return found
             query = f"&after={page['next']}"
-
-
-def await_true(what, holds):
-    end = time.monotonic() + PATIENCE_SECONDS
-    while not holds():
-        if time.monotonic() > end:
-            raise Failure(f"it never came: {what}")
-        time.sleep(0.02)
-
-
-def has_answer(service, target="/readyz"):
-    try:
-        return service.ask("GET", target, expect=None)[0] == 200
-    except (OSError, http.client.HTTPException):
-        return False
 
 
 def send_all(talker):

@@ -1,72 +1,16 @@
-"""One member of etcd, whose revisions are written down, or made again in another one."""
+"""etcd, whose revisions are written down, or made again in another one."""
 
 import base64
 import http.client
 import json
-import pathlib
-import socket
-import subprocess
 
-from changes import await_true
-from process import Failure
+from process import PATIENCE_SECONDS, Etcd, Failure
 
-PROGRAM = pathlib.Path(__file__).resolve().parent.parent.parent / ".build-tools/bin/etcd"
-ANSWER_SECONDS_MAX = 30
 # All keys.
 EVERYTHING = base64.b64encode(b"\0").decode()
 
 
-def free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
-
-
-class Server:
-    """A context manager."""
-
-    def __init__(self, folder, log):
-        self.folder, self.log, self.process = folder, log, None
-        self.port, self.peer = free_port(), free_port()
-        self.url = f"http://127.0.0.1:{self.port}"
-
-    def __enter__(self):
-        peer = f"http://127.0.0.1:{self.peer}"
-        with open(self.log, "ab") as log:
-            self.process = subprocess.Popen(
-                [PROGRAM, "--data-dir", self.folder, "--listen-client-urls", self.url,
-                 "--advertise-client-urls", self.url, "--listen-peer-urls", peer,
-                 "--initial-advertise-peer-urls", peer, "--initial-cluster", f"default={peer}",
-                 "--log-level", "error"],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-        await_true("etcd is there", self.is_healthy)
-        return self
-
-    def __exit__(self, *_):
-        self.process.kill()
-        self.process.wait()
-
-    def is_healthy(self):
-        if self.process.poll() is not None:
-            raise Failure(f"etcd has ended: {pathlib.Path(self.log).read_text()[-500:]}")
-        try:
-            return self.ask("/v3/kv/range", {"key": EVERYTHING}) is not None
-        except (OSError, http.client.HTTPException, Failure):
-            return False
-
-    def ask(self, target, body):
-        connection = http.client.HTTPConnection("127.0.0.1", self.port,
-                                                timeout=ANSWER_SECONDS_MAX)
-        try:
-            connection.request("POST", target, json.dumps(body))
-            answer = connection.getresponse()
-            text = answer.read()
-        finally:
-            connection.close()
-        if answer.status != 200:
-            raise Failure(f"etcd answers {target} with {answer.status}: {text[:300]!r}")
-        return json.loads(text)
-
+class Server(Etcd):
     def revision(self):
         return int(self.ask("/v3/kv/range", {"key": EVERYTHING})["header"]["revision"])
 
@@ -74,7 +18,7 @@ class Server:
         """All changes since the start: for each revision its puts, (key, value), and deletes."""
         last, found = self.revision(), {}
         connection = http.client.HTTPConnection("127.0.0.1", self.port,
-                                                timeout=ANSWER_SECONDS_MAX)
+                                                timeout=PATIENCE_SECONDS)
         connection.request("POST", "/v3/watch", json.dumps({"create_request": {
             "key": EVERYTHING, "range_end": EVERYTHING, "start_revision": 1}}))
         for line in connection.getresponse():

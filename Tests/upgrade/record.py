@@ -22,8 +22,8 @@ TOP = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(TOP / "scripts"))
 
 import etcd  # noqa: E402
-from process import Failure, Latchkey, create_token  # noqa: E402
-from changes import Talker, await_true, has_answer, path, send_all, state  # noqa: E402
+from process import Failure, Latchkey, await_true, create_token  # noqa: E402
+from changes import Talker, path, send_all, state  # noqa: E402
 
 ALL = ("read,write", "operations,export,import,admin,backup")
 COMMAND_SECONDS_MAX = 300
@@ -128,18 +128,7 @@ class Service(Latchkey):
     """A service, or a replica, that is ready."""
 
     def __enter__(self):
-        super().__enter__()
-        await_true("the service is ready", lambda: has_answer(self))
-        return self
-
-    def kill(self):
-        self.process.kill()
-        self.process.wait()
-
-    def __exit__(self, kind, *rest):
-        # One that was killed has ended as it should.
-        if self.process.poll() is None:
-            super().__exit__(kind, *rest)
+        return super().__enter__().await_ready()
 
 
 def run(*words):
@@ -197,7 +186,8 @@ def data(arguments, out, scratch, token):
 
 def cluster(arguments, out, scratch, token):
     """Two replicas that both take changes, and all revisions of etcd."""
-    with etcd.Server(scratch / "etcd", scratch / "etcd.log") as server, \
+    with open(scratch / "etcd.log", "wb") as log, \
+            etcd.Server(scratch / "etcd", log) as server, \
             contextlib.ExitStack() as stack:
         replicas = [stack.enter_context(Service(
             arguments.binary, "--data", scratch / f"r{number}", "--cluster", server.url,

@@ -32,7 +32,7 @@ sys.path += [str(TOP / "scripts"), str(TOP / "Tests/durability")]
 import etcd  # noqa: E402
 import shim  # noqa: E402
 from changes import LATER_SECONDS, Talker, path  # noqa: E402
-from process import Failure, events  # noqa: E402
+from process import Failure, Refused, events  # noqa: E402
 from record import Service  # noqa: E402
 
 COMMAND_SECONDS_MAX = 300
@@ -51,7 +51,7 @@ class Case:
         self.binary, self.files, self.scratch = binary, files, scratch
         scratch.mkdir()
         self.tokens = self.read_json("tokens.json")
-        self.log = open(scratch / "log", "w+", encoding="utf-8")
+        self.log = scratch / "log"
         self.library = shim.build(scratch)
 
     def read(self, name):
@@ -69,13 +69,13 @@ class Case:
 
     def serve(self, *options, at=None):
         """A service. `at` is what its calendar says, in milliseconds; None: what it is."""
-        service = Service(self.binary, *options, log=self.log)
+        variables = None
         if at is not None:
             control = shim.Control(self.scratch / "clock")
             control.shift_clock(at / 1000 - time.time())
-            service.environment = {**os.environ, **shim.environment(
-                self.library, self.scratch / "nothing", control=control.path)}
-        return service
+            variables = shim.environment(self.library, self.scratch / "nothing",
+                                         control=control.path)
+        return Service(self.binary, *options, log=self.log, variables=variables)
 
     def run(self, *words, statuses=(0,)):
         done = subprocess.run(
@@ -217,7 +217,8 @@ def cluster(case):
     """A new replica executes the log, and one of then goes on with its folder; both the same."""
     then, revisions = case.read_json("cluster.json.gz"), case.read_json("etcd.json.gz")
     later = then["milliseconds"] + 1000 * LATER_SECONDS
-    with etcd.Server(case.scratch / "etcd", case.scratch / "etcd.log") as server:
+    with open(case.scratch / "etcd.log", "wb") as log, \
+            etcd.Server(case.scratch / "etcd", log) as server:
         server.make(revisions)
         options = ("--cluster", server.url, "--token-file", case.files / "tokens")
         with case.serve("--data", case.scratch / "new", *options, at=later) as new, \
@@ -388,7 +389,7 @@ def main():
                 case = Case(os.path.abspath(arguments.binary), files.resolve(), scratch / "work")
                 words = CASES[name](case)
                 word, passed = "ok", passed + 1
-            except (Failure, OSError, ValueError, KeyError, sqlite3.Error, EOFError) as failure:
+            except (Failure, Refused, OSError, ValueError, KeyError, sqlite3.Error, EOFError) as failure:
                 word, words, failed = "FAILED:", f"{type(failure).__name__}: {failure}", failed + 1
             print(f"{word} {files.name} {name} ({time.monotonic() - began:.1f} s): {words}",
                   flush=True)
