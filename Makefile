@@ -191,6 +191,11 @@ allocations: build ## how often GET and PUT of a property allocate (5 seconds)
 machine-code: build ## which functions a write calls under some strategies (10 seconds)
 	Tests/machine-code/run.py --build .build-release/release
 
+.PHONY: upgrade
+upgrade: build ## what earlier versions wrote (Tests/upgrade) is read by this one (20 seconds)
+	scripts/require load cluster
+	Tests/upgrade/run.py --binary $(RELEASE_BINARY)
+
 .PHONY: contract
 contract: build-tests ## check the service against openapi.yaml, and its metrics with promtool
 	scripts/require test

@@ -9,23 +9,55 @@ import json
 import os
 import re
 import signal
+import socket
 import ssl
 import subprocess
 import threading
 import time
 import urllib.parse
 
-START_SECONDS_MAX = 30
-STOP_SECONDS_MAX = 30
-ANSWER_SECONDS_MAX = 30
+# What must come comes within this time, however busy the machine is. It is no promise of anybody.
+PATIENCE_SECONDS = 120
+START_SECONDS_MAX = PATIENCE_SECONDS
+STOP_SECONDS_MAX = PATIENCE_SECONDS
+ANSWER_SECONDS_MAX = PATIENCE_SECONDS
+ETCD = pathlib.Path(__file__).resolve().parent.parent / ".build-tools/bin/etcd"
 
 
 class Failure(Exception):
     """Something that was promised did not happen. The message is for the person who reads it."""
 
 
+class Refused(Failure):
+    """The program did not start, or ended by itself."""
+
+    def __init__(self, status, log):
+        super().__init__(f"status {status}: {log.strip()[-600:]}")
+        self.status, self.log = status, log
+
+
+def await_true(what, holds, seconds=PATIENCE_SECONDS):
+    """Waits until it holds, and returns what it is then. `what` can be a function that says it."""
+    end = time.monotonic() + seconds
+    while not (found := holds()):
+        if time.monotonic() > end:
+            raise Failure(f"it never came: {what() if callable(what) else what}")
+        # Nothing tells when another process has come so far.
+        time.sleep(0.01)
+    return found
+
+
+def free_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
 class Server:
-    """A program that prints where it listens among its first lines. A context manager."""
+    """A program that prints where it listens among its first lines. A context manager.
+
+    `log` gets what it writes to its standard error: a descriptor, or a path whose file it adds to.
+    """
 
     # Finds the address in such a line.
     listening = re.compile(r"listening on (https?://\S+)")
@@ -37,30 +69,80 @@ class Server:
         self.log = log
         self.process = None
         self.url = None
+        # Somebody has ended it, and has looked at how.
+        self.was_ended = False
+        # Where in the file the log of this start begins.
+        self.log_start = 0
 
     def __enter__(self):
+        self.url, self.was_ended = None, False
+        if isinstance(self.log, pathlib.PurePath):
+            with open(self.log, "ab") as log:
+                self.log_start = log.tell()
+                self._start(log)
+        else:
+            self._start(self.log)
+        return self
+
+    def _start(self, log):
         self.process = subprocess.Popen(
-            self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self.log,
+            self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log,
             text=True, env=self.environment)
         started = threading.Event()
         threading.Thread(target=self._read_output, args=(started,), daemon=True).start()
-        if not started.wait(START_SECONDS_MAX) or self.url is None:
-            status = self.process.poll()
+        is_over = started.wait(START_SECONDS_MAX)
+        if self.url is None:
+            # Its output ends a moment before the process.
+            status = self._wait(STOP_SECONDS_MAX if is_over else 0)
+            self.kill()
+            if status is not None and self.said():
+                raise Refused(status, self.said())
+            raise Failure(f"{' '.join(self.command)} did not start (status {status})"
+                          + self.said()[-600:])
+
+    def said(self):
+        """The log since the start, of one that has a file."""
+        if not isinstance(self.log, pathlib.PurePath):
+            return ""
+        with open(self.log, encoding="utf-8", errors="replace") as log:
+            log.seek(self.log_start)
+            return log.read()
+
+    def last_words(self):
+        """Of a program that ended by itself: why, or the end of its log."""
+        text = self.said()
+        return next((line for line in text.splitlines() if "Fatal error" in line), text[-600:])
+
+    def is_running(self):
+        return self.process.poll() is None
+
+    def kill(self):
+        """Its connections are closed and its files free when this returns."""
+        self.was_ended = True
+        if self.process and self.process.poll() is None:
             self.process.kill()
             self.process.wait()
-            raise Failure(f"{' '.join(self.command)} did not start (status {status})")
-        return self
+
+    def end(self, seconds=STOP_SECONDS_MAX):
+        """Asks it to end. Returns the status, or None if it had to be killed."""
+        self.was_ended = True
+        self.ask_to_end()
+        status = self._wait(seconds)
+        self.kill()
+        return status
+
+    def _wait(self, seconds):
+        try:
+            return self.process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return None
 
     def __exit__(self, kind, *_):
-        self.ask_to_end()
-        try:
-            status = self.process.wait(STOP_SECONDS_MAX)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-            status = "none; it had to be killed"
+        if self.was_ended:
+            return
+        status = self.end()
         if kind is None and status != 0:
-            raise Failure(f"{' '.join(self.command)} ended with status {status}")
+            raise Failure(f"{' '.join(self.command)} ended with status {status} (None: killed)")
 
     def ask_to_end(self):
         """Most programs end with their standard input."""
@@ -128,6 +210,30 @@ class Latchkey(Server):
     def ask_to_end(self):
         self.process.send_signal(signal.SIGTERM)
 
+    def is_ready(self):
+        return self.status_of("/readyz") == 200
+
+    def status_of(self, path):
+        """None if there is no answer."""
+        try:
+            return self.ask("GET", path, expect=None)[0]
+        except (OSError, http.client.HTTPException):
+            return None
+
+    def await_ready(self):
+        """Until its data is read, or it is level with others."""
+        def is_ready():
+            if self.process.poll() is not None:
+                raise Refused(self.process.returncode, self.said())
+            return self.is_ready()
+
+        try:
+            await_true(lambda: f"the service is ready: {self.last_words()}", is_ready)
+        except BaseException:
+            self.kill()
+            raise
+        return self
+
     def metrics(self):
         """The samples of /metrics: the name with its labels, as written, and the value."""
         samples = {}
@@ -136,6 +242,55 @@ class Latchkey(Server):
                 series, value = line.rsplit(" ", 1)
                 samples[series] = float(value)
         return samples
+
+
+class Etcd:
+    """A cluster of etcd of one member. A context manager."""
+
+    def __init__(self, folder, log):
+        self.log, self.process = log, None
+        self.port, peer = free_port(), f"http://127.0.0.1:{free_port()}"
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.command = [
+            ETCD, "--data-dir", folder, "--listen-client-urls", self.url, "--advertise-client-urls",
+            self.url, "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
+            "--initial-cluster", f"default={peer}", "--log-level", "error"]
+
+    def __enter__(self):
+        self.process = subprocess.Popen(self.command, stdin=subprocess.DEVNULL, stdout=self.log,
+                                        stderr=self.log)
+        try:
+            await_true("etcd is healthy", self.is_healthy)
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+
+    def is_healthy(self):
+        if self.process.poll() is not None:
+            raise Failure(f"etcd ended with status {self.process.returncode}")
+        try:
+            return self.ask("/health").get("health") == "true"
+        except (OSError, http.client.HTTPException, ValueError, Failure):
+            return False
+
+    def ask(self, path, body=None):
+        """The JSON gateway."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_SECONDS)
+        try:
+            connection.request("GET" if body is None else "POST", path,
+                               None if body is None else json.dumps(body))
+            answer = connection.getresponse()
+            text = answer.read()
+        finally:
+            connection.close()
+        if answer.status != 200:
+            raise Failure(f"etcd answers {path} with {answer.status}: {text[:300]!r}")
+        return json.loads(text)
 
 
 def events(answer):

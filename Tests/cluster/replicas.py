@@ -6,15 +6,13 @@ import http.client
 import json
 import os
 import pathlib
-import re
 import shutil
-import socket
 import subprocess
 import sys
 import threading
 import time
 
-from process import Failure, Server
+from process import ETCD, Failure, Latchkey, Refused, await_true, free_port
 
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(TOP / "Tests/durability"))
@@ -22,25 +20,8 @@ sys.path.insert(0, str(TOP / "Tests/durability"))
 import images  # noqa: E402
 import shim  # noqa: E402
 
-ETCD = TOP / ".build-tools/bin/etcd"
 STRATEGIES = ("lock", "snapshot", "adaptive", "actor", "barrier-queue-async", "spin")
-WAIT_SECONDS_MAX = 60
 SKEWS = (0, 30, -30)
-
-
-def await_true(what, holds, seconds=WAIT_SECONDS_MAX):
-    end = time.monotonic() + seconds
-    while not holds():
-        if time.monotonic() > end:
-            raise Failure(f"it never came: {what}")
-        # Nothing tells when another process has come so far.
-        time.sleep(0.02)
-
-
-def free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
 
 
 class Member:
@@ -100,7 +81,7 @@ class Member:
             self.process.wait()
 
 
-class Replica(Server):
+class Replica(Latchkey):
     """`latchkey serve --cluster` with a folder of its own."""
 
     is_over = False
@@ -108,13 +89,13 @@ class Replica(Server):
     options, headers = (), {}
 
     def __init__(self, binary, folder, number, members, network, library):
-        super().__init__()
+        super().__init__(binary, log=folder / f"r{number}.log")
         self.binary, self.folder, self.number = binary, folder, number
         self.node, self.network, self.library = f"r{number}", network, library
         self.host = network.host(self.node)
         self.members = ",".join(each.url for each in members)
         # Its own address is one of its options.
-        self.port, self.log_path = free_port(), f"{folder}/r{number}.log"
+        self.port = free_port()
         self.lock, self.variant = threading.Lock(), ""
         self.path, self.record = folder / f"disk{number}", folder / f"record{number}"
         self.path.mkdir()
@@ -138,13 +119,11 @@ class Replica(Server):
             "--history", 200_000, "--client-share", "1/1", "--log-level", "info",
             "--strategy", strategy, *self.options)]
         self.environment = {**os.environ, "SWIFT_BACKTRACE": "enable=no"}
-        self.url = None
-        with open(self.log_path, "ab") as self.log:
-            try:
-                self.__enter__()
-            except Failure as failure:
-                raise Failure(f"{failure}: {self.last_words()}") from None
-        await_true(f"replica {self.number} is ready: {self.last_words()}", self.is_ready)
+        try:
+            self.__enter__()
+            self.await_ready()
+        except Refused as refused:
+            raise Failure(f"replica {self.number}: {refused}") from None
 
     def watch_disk(self, skew):
         """What the program gets for faults of its disk, and a calendar of its own."""
@@ -158,40 +137,15 @@ class Replica(Server):
     def ask(self, method, path, body=None, headers=None, **others):
         return super().ask(method, path, body, {**self.headers, **(headers or {})}, **others)
 
-    def is_running(self):
-        return self.process.poll() is None
-
     def is_ready(self):
         if not self.is_running():
             raise Failure(f"replica {self.number} ended by itself, {self.process.returncode}: "
                           f"{self.last_words()}")
-        return self.status_of("/readyz") == 200
-
-    def status_of(self, path):
-        """None if there is no answer."""
-        try:
-            return self.ask("GET", path, expect=None)[0]
-        except (OSError, http.client.HTTPException):
-            return None
-
-    def last_words(self):
-        text = pathlib.Path(self.log_path).read_text(encoding="utf-8", errors="replace")
-        found = re.search(r".*Fatal error.*", text)
-        return found[0] if found else text[-600:]
-
-    def kill(self):
-        if self.process and self.process.poll() is None:
-            self.process.kill()
-            self.process.wait()
+        return super().is_ready()
 
     def end(self, statuses=(0,)):
         """SIGTERM: what was taken is answered."""
-        self.process.terminate()
-        try:
-            status = self.process.wait(WAIT_SECONDS_MAX)
-        except subprocess.TimeoutExpired:
-            self.kill()
-            status = None
+        status = super().end()
         if status not in statuses:
             raise Failure(f"replica {self.number} ended with {status}: {self.last_words()}")
 

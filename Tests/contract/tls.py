@@ -11,6 +11,8 @@ import contextlib
 import http.client
 import pathlib
 import re
+import signal
+import socket
 import ssl
 import subprocess
 import sys
@@ -20,13 +22,11 @@ import time
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(TOP / "scripts"))
 
-from process import Failure, Latchkey  # noqa: E402
+from process import PATIENCE_SECONDS, Failure, Latchkey, await_true  # noqa: E402
 
 PAGE = TOP / "docs" / "operating.md"
 PORT = "8443"
-COMMAND_SECONDS_MAX = 30
-# Files are looked at once a second, and a failure is said at the third look.
-RELOAD_SECONDS_MAX = 15
+COMMAND_SECONDS_MAX = 2 * PATIENCE_SECONDS
 BLOCK = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
 # Of TLS 1.2, by the kind of the service's key, and whether it is offered. AES128-GCM-SHA256 is the
 # exchange with the key of the certificate.
@@ -49,15 +49,7 @@ class Service(Latchkey):
     listening = re.compile(r"listening on (https://\S+)")
 
     def __init__(self, binary, folder, *options):
-        self.text = open(folder / "log", "w+", encoding="utf-8")
-        super().__init__(binary, *options, log=self.text)
-
-    def said(self):
-        return pathlib.Path(self.text.name).read_text(encoding="utf-8")
-
-    def __exit__(self, *details):
-        super().__exit__(*details)
-        self.text.close()
+        super().__init__(binary, *options, log=folder / "log")
 
 
 def sh(folder, *words):
@@ -113,7 +105,7 @@ class Bench:
         if token:
             options += ("-H", f"Authorization: Bearer {self.tokens[token]}")
         done = subprocess.run(
-            ["curl", "-sSik", "-m", "10", *options, service.url + path], capture_output=True,
+            ["curl", "-sSik", "-m", str(PATIENCE_SECONDS), *options, service.url + path], capture_output=True,
             text=True, timeout=COMMAND_SECONDS_MAX, check=False)
         return done.stdout, done.returncode
 
@@ -219,12 +211,58 @@ def refuse(binary, folder):
             raise Failure(f"{wrong} start a service")
 
 
+def resumed(binary, folder):
+    """A session is resumed until the certificate changes, and an open connection goes on."""
+    bench = Bench(binary, folder)
+    with bench.serve() as service:
+        context = ssl.create_default_context()
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        # Of TLS 1.3, a ticket counts once.
+        context.maximum_version = ssl.TLSVersion.TLSv1_2
+        kept, ticket = shaken(service, context)
+        for _ in range(5):
+            again, ticket = shaken(service, context, ticket)
+            if not again.session_reused:
+                raise Failure("a session is not resumed")
+            again.close()
+        metrics, _ = bench.ask(service, "/metrics", token="ann")
+        if "\nlatchkey_tls_resumed_handshakes_total 5\n" not in metrics:
+            raise Failure("resumed handshakes are not counted")
+        for name, text in zip(("key", "certificate"), reversed(certificate(folder))):
+            (folder / "half").write_text(text)
+            (folder / "half").rename(folder / name)
+        service.process.send_signal(signal.SIGHUP)
+        wait_for(lambda: "certificate read" in service.said(), "the log does not say it")
+        again, _ = shaken(service, context, ticket)
+        if again.session_reused:
+            raise Failure("a session is resumed with another certificate")
+        again.close()
+        if answered(kept) != 200:
+            raise Failure("an open connection gets no answer after a renewal")
+        kept.close()
+
+
+def shaken(service, context, session=None):
+    """A connection that has had an answer, so that it has its ticket; and the ticket."""
+    plain_socket = socket.create_connection(service.address, timeout=PATIENCE_SECONDS)
+    found = context.wrap_socket(plain_socket, session=session)
+    if answered(found) != 200:
+        raise Failure("a new session gets no answer")
+    return found, found.session
+
+
+def answered(connection):
+    client = http.client.HTTPConnection("localhost")
+    client.sock = connection
+    return status_on(client, "/healthz")
+
+
 def plain(binary, folder):
     """Plain HTTP gets no answer, and the cookie of a session is for TLS only."""
     bench = Bench(binary, folder)
     with bench.serve() as service:
         done = subprocess.run(
-            ["curl", "-sS", "-m", "10", service.url.replace("https", "http") + "/healthz"],
+            ["curl", "-sS", "-m", str(PATIENCE_SECONDS), service.url.replace("https", "http") + "/healthz"],
             capture_output=True, timeout=COMMAND_SECONDS_MAX, check=False)
         if (done.returncode, done.stdout) != (52, b""):
             raise Failure(f"plain HTTP is answered: {done}")
@@ -281,7 +319,8 @@ def keep(service, files, path):
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     context.load_cert_chain(*files)
-    connection = http.client.HTTPSConnection(*service.address, context=context, timeout=10)
+    connection = http.client.HTTPSConnection(*service.address, context=context,
+                                            timeout=PATIENCE_SECONDS)
     if status_on(connection, path) != 200:
         raise Failure("a certificate does not count")
     return connection
@@ -337,11 +376,7 @@ def silent(binary, folder):
 
 
 def wait_for(holds, complaint):
-    until = time.monotonic() + RELOAD_SECONDS_MAX
-    while not holds():
-        if time.monotonic() > until:
-            raise Failure(complaint)
-        time.sleep(0.1)
+    await_true(complaint, holds)
 
 
 CHECKS = {
@@ -349,6 +384,7 @@ CHECKS = {
     "that check finds mistakes": find_mistakes,
     "a pair of files is shown when it is whole": replace,
     "files that are not right change nothing": refuse,
+    "a session is resumed until the certificate changes": resumed,
     "plain HTTP gets nothing, and a cookie is for TLS only": plain,
     "a certificate has the rights of its name": clients,
     "weak ciphers are refused": ciphers,

@@ -1,9 +1,6 @@
 """The part of the dashboard for replicas, of a leader and of a cluster."""
 
-import socket
-import subprocess
-
-from process import Failure, Latchkey
+from process import Etcd, Failure, Latchkey
 
 ROWS = "return [...document.querySelectorAll('#replicas tr')].map(row => row.textContent)"
 
@@ -33,22 +30,10 @@ def check_following(binary, browser, log, pictures):
             browser.wait_for_text("#following-facts", "until it was promoted")
 
 
-def free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
-
-
-def check_cluster(etcd, binary, folder, browser, log, pictures):
-    client, peer = (f"http://127.0.0.1:{free_port()}" for _ in range(2))
-    process = subprocess.Popen(
-        [etcd, "--name", "m", "--data-dir", folder / "etcd", "--listen-client-urls", client,
-         "--advertise-client-urls", client, "--listen-peer-urls", peer,
-         "--initial-advertise-peer-urls", peer, "--initial-cluster", f"m={peer}",
-         "--log-level", "error"], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-    try:
+def check_cluster(binary, folder, browser, log, pictures):
+    with Etcd(folder / "etcd", log) as etcd:
         addresses = ("http://one.example:8080", "http://two.example:8080")
-        one, two = (Latchkey(binary, "--data", folder / str(number), "--cluster", client,
+        one, two = (Latchkey(binary, "--data", folder / str(number), "--cluster", etcd.url,
                              "--cluster-name", "orders", "--cluster-url", address, log=log)
                     for number, address in enumerate(addresses))
         with one:
@@ -76,6 +61,3 @@ def check_cluster(etcd, binary, folder, browser, log, pictures):
             browser.wait_for_text("#replicas .bad", "silent, was serving")
             if pictures:
                 browser.screenshot(pictures / "cluster-silent.png", 1280)
-    finally:
-        process.kill()
-        process.wait()

@@ -32,7 +32,6 @@ import tokens  # noqa: E402
 from browser import WAIT_SECONDS_MAX, Browser  # noqa: E402
 
 
-ETCD = TOP / ".build-tools/bin/etcd"
 DRAWN = """
     return ["rate", "ratio", "wait"].every(chart =>
       [...document.querySelectorAll(`#chart-${chart} g`)]
@@ -79,7 +78,7 @@ def main():
                     step("a replica says whom it follows", cluster.check_following,
                          arguments.binary, browser, log, arguments.screenshots)
                     with tempfile.TemporaryDirectory() as folder:
-                        step("the replicas of a cluster are listed", cluster.check_cluster, ETCD,
+                        step("the replicas of a cluster are listed", cluster.check_cluster,
                              arguments.binary, pathlib.Path(folder), browser, log,
                              arguments.screenshots)
                     step("the page of a report fits narrow screens and paper", report.check,

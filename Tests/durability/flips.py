@@ -10,8 +10,8 @@ import time
 
 import history
 import load
-from process import Failure
-from service import Refused, Service
+from process import Failure, Refused
+from service import Service
 
 KINDS = ("flip", "flip", "flip", "truncate", "zero", "cut-start", "garbage")
 

@@ -21,7 +21,7 @@ import time
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(TOP / "scripts"))
 
-from process import Failure  # noqa: E402
+from process import Failure, Refused  # noqa: E402
 
 import errors  # noqa: E402
 import flips  # noqa: E402
@@ -30,7 +30,6 @@ import model  # noqa: E402
 import places  # noqa: E402
 import power  # noqa: E402
 import shim  # noqa: E402
-from service import Refused  # noqa: E402
 
 CAMPAIGNS = {"model": model, "power": power, "kill": kill, "errors": errors, "flips": flips,
              "places": places}

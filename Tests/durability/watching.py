@@ -1,7 +1,6 @@
 """A client that follows the changes, is cut off by a kill, and goes on from the last id it got."""
 
 import http.client
-import json
 import threading
 import time
 

@@ -4,6 +4,7 @@ import contextlib
 import http.client
 import os
 import re
+import subprocess
 import threading
 import time
 
@@ -44,6 +45,14 @@ def awaited(ask, what="what is awaited", seconds=10):
             raise Failure(f"{what} does not come within {seconds} s")
         time.sleep(0.01)
     return answer
+
+
+def token(binary, path, name, grant):
+    """Makes a token. Returns the header that has it."""
+    made = subprocess.run(
+        [binary, "token", "create", name, "--grant", grant, "--token-file", path],
+        capture_output=True, text=True, timeout=30, check=True)
+    return {"Authorization": f"Bearer {made.stdout.strip()}"}
 
 
 class Held:

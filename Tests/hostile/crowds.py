@@ -11,10 +11,9 @@ import tempfile
 import time
 
 from answers import parse
-from beside import GROWTH_BYTES_MAX, Held, Honest, end, resident_bytes
+from beside import GROWTH_BYTES_MAX, Held, Honest, end, resident_bytes, token
 from clients import Loop, Peer
 from newcomers import newcomer
-from renewal import token
 from service import MODES, TLS_MODES, Failure, Service
 from tls import HalfShaker, hello
 

@@ -48,10 +48,10 @@ class Idler(Peer):
 
 def measure(service, loop, peers, seconds):
     """Lets the clients be idle. Returns the lines of log a second, and the share of a processor."""
-    lines, processor = service.log.lines, service.processor_seconds()
+    lines, processor = service.log.lines, service.cpu_seconds()
     loop.run(seconds)
     return ((service.log.lines - lines) / seconds,
-            (service.processor_seconds() - processor) / seconds)
+            (service.cpu_seconds() - processor) / seconds)
 
 
 def crowd(run, mode, files, clients):
@@ -82,8 +82,8 @@ def crowd(run, mode, files, clients):
         # A refusal is right only where the limit cannot be raised.
         right = (files[1] <= CONNECTIONS_MAX and refusal.status > 0
                  and 0 < len(refusal.log) < SENTENCE_BYTES_MAX
-                 and re.search(rb"descriptor|nofile|open files", refusal.log))
-        return f"{limits}: start refused: {refusal.log.decode()!r}", right
+                 and re.search(r"descriptor|nofile|open files", refusal.log))
+        return f"{limits}: start refused: {refusal.log!r}", right
     # A handshake that takes a second on a busy machine can lose its place, before there is anybody
     # to be told so.
     others_max = max(0, clients - CONNECTIONS_MAX) if is_encrypted(mode) else 0

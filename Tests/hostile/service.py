@@ -17,8 +17,8 @@ import time
 import http.client
 
 import certificates
+from process import PATIENCE_SECONDS, Failure, Latchkey, Refused
 
-START_SECONDS_MAX = 15
 KEPT_BYTES_MAX = 4 << 20
 LISTENING = re.compile(rb"listening on https?://([^\s/]+):(\d+)")
 # Among the options: the service makes a certificate for itself, and all its clients speak TLS.
@@ -26,18 +26,6 @@ ENCRYPTED = ("TLS",)
 MODES = {"plain": (), "tls": ENCRYPTED}
 TLS_MODES = ("tls",)
 CRASH = re.compile(rb"Fatal|[Pp]anic|Sanitizer|abort|Assertion|Illegal|Segmentation|\*\*\* ")
-
-
-class Failure(Exception):
-    """Something that was promised did not happen. The message is for the person who reads it."""
-
-
-class Refused(Exception):
-    """The service did not start. It holds the status and the log."""
-
-    def __init__(self, status, log):
-        super().__init__(f"status {status}: {log[:200]!r}")
-        self.status, self.log = status, log
 
 
 class Address(tuple):
@@ -77,7 +65,7 @@ class Stream:
         os.close(self.descriptor)
 
 
-class Service:
+class Service(Latchkey):
     """`latchkey serve` on a free port of the loopback address. A context manager.
 
     `files` is the soft and the hard limit of descriptors. `closed` are the standard streams that
@@ -87,6 +75,9 @@ class Service:
     of one client: as a rule all, because the clients of most cases have one address.
     """
 
+    # Where it is, once it is known.
+    address = None
+
     def __init__(self, binary, *options, files=None, closed=(), log=None, hang_up="default",
                  share="1/1"):
         self.certificate = None
@@ -94,10 +85,10 @@ class Service:
             self.certificate = certificates.Certificate("localhost")
             options = [option for option in options if option != ENCRYPTED[0]]
             options += self.certificate.options()
-        self.command = ["env", f"--{hang_up}-signal=HUP", str(binary), "serve", "--port", "0",
-                        "--client-share", share, *map(str, options)]
+        super().__init__(binary, "--client-share", share, *options)
+        self.command = ["env", f"--{hang_up}-signal=HUP", *self.command]
         self.files, self.closed, self.given_log = files, closed, log
-        self.process = self.log = self.output = self.status = None
+        self.log = self.output = None
 
     def __enter__(self):
         log_end, log_start = (None, self.given_log) if self.given_log is not None else os.pipe()
@@ -131,14 +122,14 @@ class Service:
 
     def _wait(self, ask, complaint):
         """Asks until there is an answer, the process has ended, or the time to start is up."""
-        until = time.monotonic() + START_SECONDS_MAX
+        until = time.monotonic() + PATIENCE_SECONDS
         while not (answer := ask(self.process.pid)):
             if self.ended_within(0.01):
                 status = self.wait(0)
-                raise Refused(status, bytes(self.log.kept) if self.log else b"")
+                raise Refused(status, self.log.kept.decode(errors="replace") if self.log else "")
             if time.monotonic() > until:
                 self.kill()
-                raise Failure(f"the service {complaint} within {START_SECONDS_MAX} s")
+                raise Failure(f"the service {complaint} within {PATIENCE_SECONDS} s")
         return answer
 
     def __exit__(self, *_):
@@ -155,11 +146,6 @@ class Service:
     def terminate(self):
         self.process.send_signal(signal.SIGTERM)
 
-    def kill(self):
-        if self.process.poll() is None:
-            self.process.kill()
-            self.process.wait()
-
     def wait(self, seconds):
         """The exit status, negative for a signal, or None if the process does not end."""
         if not self.ended_within(seconds):
@@ -171,11 +157,7 @@ class Service:
                 stream.thread.join(5)
         return status
 
-    def processor_seconds(self):
-        # The clock of a process, as clock_getcpuclockid() numbers it on Linux.
-        return time.clock_gettime((~self.process.pid << 3) | 2)
-
-    def url(self, path):
+    def target(self, path):
         scheme = "https" if self.address.context else "http"
         return "{}://{}:{}{}".format(scheme, *self.address, path)
 

@@ -12,16 +12,13 @@ import shutil
 import socket
 import subprocess
 import tempfile
-import time
 
-from process import Failure
+from process import PATIENCE_SECONDS, Failure, await_true, free_port
 
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
 DEPLOY = TOP / "deploy"
 HOST = "state.example.com"
 NOBODY = 65534
-START_SECONDS_MAX = 20
-STOP_SECONDS_MAX = 10
 # Somebody else can take a port that was free a moment ago.
 ATTEMPTS = 5
 
@@ -71,20 +68,21 @@ class Proxy:
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.folder,
                 env={"HOME": str(self.folder), "PATH": "/usr/bin:/bin"},
                 **(as_nobody if os.getuid() == 0 else {}))
-        until = time.monotonic() + START_SECONDS_MAX
-        while time.monotonic() < until and self.process.poll() is None:
-            try:
-                socket.create_connection(("127.0.0.1", self.port)).close()
-                return True
-            except ConnectionRefusedError:
-                time.sleep(0.02)
-        self.stop()
-        return False
+        await_true(f"{self.name} listens, or ends",
+                   lambda: self.process.poll() is not None or self.listens())
+        return self.process.poll() is None
+
+    def listens(self):
+        try:
+            socket.create_connection(("127.0.0.1", self.port)).close()
+            return True
+        except ConnectionRefusedError:
+            return False
 
     def stop(self):
         self.process.terminate()
         try:
-            self.process.wait(STOP_SECONDS_MAX)
+            self.process.wait(PATIENCE_SECONDS)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
@@ -145,9 +143,3 @@ def replaced(text, pattern, by):
     if count != 1:
         raise Failure(f"the example has {count} places like {pattern}")
     return text
-
-
-def free_port():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]

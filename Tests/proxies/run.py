@@ -8,7 +8,6 @@ Needs what `scripts/require proxies` puts into .build-tools. Standard library on
 
 import argparse
 import pathlib
-import re
 import subprocess
 import sys
 import tempfile
@@ -20,23 +19,6 @@ import balancer  # noqa: E402
 import checks  # noqa: E402
 from process import Failure, Latchkey  # noqa: E402
 from proxy import HOST, Caddy, Nginx  # noqa: E402
-
-
-class Service(Latchkey):
-    """One that a check may kill."""
-
-    listening = re.compile(r"listening on (https?://\S+)")
-    is_killed = False
-    folder = None
-
-    def kill(self):
-        self.is_killed = True
-        self.process.kill()
-        self.process.wait()
-
-    def __exit__(self, *details):
-        if not self.is_killed:
-            super().__exit__(*details)
 
 
 # Mistakes in the examples, each with the check that must find it.
@@ -120,7 +102,7 @@ def attempt(arguments, kind, check, mistake=None, is_encrypted=False):
                            if hasattr(check, "options") else ())
             if is_encrypted:
                 options += certificate(folder)
-            with Service(arguments.binary, "--allowed-host", HOST, *options) as service:
+            with Latchkey(arguments.binary, "--allowed-host", HOST, *options) as service:
                 service.folder = folder
                 with kind(arguments.tools / kind.name, service, mistake, is_encrypted) as proxy:
                     check(service, proxy)
