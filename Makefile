@@ -18,6 +18,10 @@ DEBUG := --scratch-path .build-debug
 # So many tests at once: those of the actor strategy need processor time of the two threads of
 # Swift's pool, which they would get late beside hundreds of other threads.
 WIDTH := --experimental-maximum-parallelization-width 8
+# `scripts/stages` reads there which tests failed.
+EVENTS := $(if $(LATCHKEY_EVENTS),--event-stream-output-path $(LATCHKEY_EVENTS) \
+    --event-stream-version 0)
+TEST = swift test $(DEBUG) --skip-build --disable-xctest $(EVENTS)
 # With Swift's libraries in the program, so that what is tested and measured runs elsewhere, too.
 # No library is looked for beside it.
 RELEASE := --scratch-path .build-release --configuration release --static-swift-stdlib \
@@ -136,12 +140,16 @@ build-tests: ## build everything for debugging, tests included
 
 .PHONY: tidy
 tidy: build-tests ## the rules for the whole tree
-	swift test $(DEBUG) --skip-build --disable-xctest --filter TidyTests
+	$(TEST) $(or $(ARGS),--filter TidyTests)
 
 .PHONY: unit
 unit: build-tests ## unit tests, laws, the service on loopback (ARGS="--filter StripedTests")
 	scripts/require test
-	swift test $(DEBUG) --skip-build --disable-xctest --skip TidyTests $(WIDTH) $(ARGS) </dev/null
+	$(TEST) --skip TidyTests $(WIDTH) $(ARGS) </dev/null
+
+.PHONY: unit-soak
+unit-soak: build-tests ## unit and contract tests N times, half of them beside load (N=20)
+	scripts/unit-soak $(or $(N),20)
 
 # The tests are built for debugging, as all are; the program is the one that is served. Only this
 # target knows the tests' target.
