@@ -58,7 +58,7 @@ struct CheckConfigTests {
                 "--token-file", folder.path + "/tokens", "--audit-log", folder.path + "/no/audit",
                 "--tls-certificate", folder.path + "/certificate.pem",
                 "--tls-key", folder.path + "/key.pem", "--record", folder.path + "/record",
-                "--data", folder.path + "/file", "--shadow-sample", "1/2",
+                "--data", folder.path + "/file", "--follow-ca", "ca",
             ],
             environment: ["LATCHKEY_DRAIN_SECONDS": "soon"]
         )
@@ -67,7 +67,7 @@ struct CheckConfigTests {
             "--stripes takes a power of two", "unknown flag '--unknown'", "--max-bytes takes",
             "--rate-burst has no meaning without --rate", "LATCHKEY_DRAIN_SECONDS takes",
             "tokens: ", "certificate.pem: ", "/no/audit", "/record' cannot be made", "is no folder",
-            "--shadow-sample has no meaning",
+            "--follow-ca has no meaning",
         ] {
             #expect(found.errors.contains(part), "\(part)")
         }
