@@ -119,7 +119,7 @@ test: ## what to run before a commit; builds for debugging only
 
 .PHONY: test-deep
 test-deep: ## the other tests: sanitizers, models, examples, the release binary (45 minutes)
-	scripts/stages diagnostics test-c test-model test-threads test-example test-docs build \
+	scripts/stages unit-deep diagnostics test-c test-model test-threads test-example test-docs build \
 	    allocations machine-code dashboard clients proxies test-install hostile-quick \
 	    durability-quick cluster-quick
 
@@ -142,6 +142,14 @@ tidy: build-tests ## the rules for the whole tree
 unit: build-tests ## unit tests, laws, the process on loopback (ARGS="--filter StripedTests")
 	scripts/require test
 	swift test $(DEBUG) --skip-build --disable-xctest --skip TidyTests $(WIDTH) $(ARGS) </dev/null
+
+# Suites with a deep form name `Depth` (Tests/LatchkeyTestSupport). A test is chosen by its file.
+DEEP = $(notdir $(shell grep -rl 'Depth\.' Tests --include='*Tests.swift'))
+
+.PHONY: unit-deep
+unit-deep: build-tests ## unit tests that have a deep form, in it: every strategy, twenty seeds
+	LATCHKEY_TEST_DEEP=1 swift test $(DEBUG) --skip-build --disable-xctest $(WIDTH) \
+	    $(DEEP:%=--filter %) $(ARGS) </dev/null
 
 .PHONY: diagnostics
 diagnostics: build-tests ## what the compiler says about wrong uses of LatchkeySync

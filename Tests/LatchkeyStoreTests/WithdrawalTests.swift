@@ -6,9 +6,9 @@ import Testing
 @testable import LatchkeyStore
 
 /// Commits that are taken back before they are released.
-@Suite(.timeLimit(.minutes(4)))
+@Suite(.timeLimit(.minutes(5)))
 struct WithdrawalTests {
-    @Test(arguments: StrategyKind.allCases, [1, 8])
+    @Test(arguments: Depth.kinds, [1, 8])
     func `what depends on a withdrawn commit is refused or decided again`(
         kind: StrategyKind,
         stripeCount: Int
@@ -16,12 +16,14 @@ struct WithdrawalTests {
         try await offPool { kind.accept(WithdrawingOnce(stripeCount: stripeCount)) }
     }
 
-    @Test(arguments: StrategyKind.allCases, [false, true])
+    @Test(arguments: Depth.kinds, [false, true])
     func `every answer comes once, and the store is that of the released commits`(
         kind: StrategyKind,
         evicts: Bool
     ) async throws {
-        try await offPool { kind.accept(WithdrawingOften(seed: 20, evicts: evicts)) }
+        for seed in Depth.seeds {
+            try await offPool { kind.accept(WithdrawingOften(seed: seed, evicts: evicts)) }
+        }
     }
 
     /// Not under strategies that answer on threads of their own: the test holds one up.
@@ -39,7 +41,7 @@ struct WithdrawalTests {
         try await offPool { kind.accept(WithdrawingBeforePassing()) }
     }
 
-    @Test(arguments: StrategyKind.allCases)
+    @Test(arguments: Depth.kinds)
     func `an eviction of a stripe is taken back`(kind: StrategyKind) async throws {
         try await offPool { kind.accept(WithdrawingEviction()) }
     }
