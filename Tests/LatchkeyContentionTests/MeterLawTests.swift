@@ -5,13 +5,13 @@ import Testing
 @testable import LatchkeyContention
 
 /// What every meter promises, over every strategy and level.
-@Suite(.timeLimit(.minutes(2)), .serialized) struct MeterLaws {
+@Suite(.timeLimit(.minutes(5)), .serialized) struct MeterLaws {
     static let levels: [MeteringLevel] = [.counts, .sampled, .full]
     static let threads = 4
     static let rounds = 300
 
     /// All laws about one reading: the traffic takes most of the time.
-    @Test(arguments: StrategyKind.allCases, levels)
+    @Test(arguments: Depth.kinds, levels)
     func `acquisitions are exact, and so is what the level times`(
         kind: StrategyKind,
         level: MeteringLevel

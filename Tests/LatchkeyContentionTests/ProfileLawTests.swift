@@ -8,7 +8,7 @@ import Testing
 @testable import LatchkeyContention
 
 /// What every strategy's profile promises, with threads that contend.
-@Suite(.timeLimit(.minutes(3)), .serialized) struct ProfileLaws {
+@Suite(.timeLimit(.minutes(5)), .serialized) struct ProfileLaws {
     private static let exact = StrategyKind.allCases.filter { $0 != .mutex && $0 != .actor }
 
     @Test(arguments: exact)

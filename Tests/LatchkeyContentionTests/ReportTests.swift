@@ -163,7 +163,7 @@ import Testing
         """
 }
 
-@Suite(.timeLimit(.minutes(3))) struct Overhead {
+@Suite(.timeLimit(.minutes(5))) struct Overhead {
     @Test func `is the difference of what was measured`() {
         let found = MeteringOverhead.measure(LockStrategy.self, level: .sampled)
         #expect(found.strategy == "lock")

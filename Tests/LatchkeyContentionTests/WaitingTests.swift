@@ -6,7 +6,7 @@ import Testing
 @testable import LatchkeyContention
 
 /// One thread is inside and another has to wait.
-@Suite(.timeLimit(.minutes(3))) struct Waiting {
+@Suite(.timeLimit(.minutes(5))) struct Waiting {
     static let levels: [MeteringLevel] = [.counts, .sampled, .full]
 
     //   holder                 waiter
@@ -14,7 +14,7 @@ import Testing
     //                          asks, and is counted as a waiter
     //   leaves
     //                          enters, and its wait is recorded
-    @Test(arguments: StrategyKind.allCases.filter { $0 != .actor }, levels)
+    @Test(arguments: Depth.kinds.filter { $0 != .actor }, levels)
     func `is counted and timed`(kind: StrategyKind, level: MeteringLevel) async throws {
         let waits = await offPool { kind.accept(OneWaits(level: level)) }
         let found = try #require(waits)

@@ -8,7 +8,7 @@ import Testing
 @testable import LatchkeyLab
 
 /// Strategies that a program registers, from the catalogue to the report.
-@Suite(.timeLimit(.minutes(3)), .serialized)
+@Suite(.timeLimit(.minutes(5)), .serialized)
 struct LabStrategyTests {
     @Test func `a registered strategy is measured and checked beside ours`() async throws {
         let lab = Lab()
@@ -107,7 +107,7 @@ struct LabStrategyTests {
 }
 
 /// The whole program, in a process of its own.
-@Suite(.timeLimit(.minutes(3)), .serialized)
+@Suite(.timeLimit(.minutes(5)), .serialized)
 struct LabProcessTests {
     @Test func `a lab that finds nothing wrong ends with 0`() async throws {
         let result = await #expect(

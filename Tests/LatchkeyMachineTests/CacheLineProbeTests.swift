@@ -4,7 +4,7 @@ import Testing
 
 @testable import LatchkeyMachine
 
-@Suite(.timeLimit(.minutes(3)))
+@Suite(.timeLimit(.minutes(5)))
 struct CacheLineProbeTests {
     private typealias Pair = CacheLineProbe.Pair
 

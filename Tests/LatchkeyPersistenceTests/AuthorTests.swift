@@ -13,7 +13,7 @@ extension CommitNote: ExpressibleByArrayLiteral {
     }
 }
 
-@Suite("Authors of changes", .timeLimit(.minutes(2)))
+@Suite("Authors of changes", .timeLimit(.minutes(5)))
 struct AuthorTests {
     private static let compacting: Tuning = {
         var tuning = Tuning()

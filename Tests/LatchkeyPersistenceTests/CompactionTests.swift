@@ -7,7 +7,7 @@ import Testing
 
 @testable import LatchkeyPersistence
 
-@Suite("Compaction", .timeLimit(.minutes(3)))
+@Suite("Compaction", .timeLimit(.minutes(5)))
 struct CompactionTests {
     private let disk = FaultyDisk()
 

@@ -266,7 +266,7 @@ struct DamageTests {
     }
 }
 
-@Suite("Backup and restore", .timeLimit(.minutes(2)))
+@Suite("Backup and restore", .timeLimit(.minutes(5)))
 struct BackupTests {
     @Test
     func `a backup of a running database restores its state with later revisions`() throws {

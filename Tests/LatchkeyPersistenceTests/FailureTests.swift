@@ -17,7 +17,7 @@ private let log = Int(LATCHKEY_FAULTS_LOG)
 private let failedSync = SQLITE_IOERR | 4 << 8
 private let failedWrite = SQLITE_IOERR | 3 << 8
 
-@Suite("Failures of the disk", .timeLimit(.minutes(2)))
+@Suite("Failures of the disk", .timeLimit(.minutes(5)))
 struct FailureTests {
     @Test
     func `all commits that come during a sync become one transaction`() throws {

@@ -1,6 +1,7 @@
 import CLatchkeyFaults
 import Glibc
 import LatchkeyTestSupport
+import Testing
 
 @testable import LatchkeyPersistence
 
@@ -57,9 +58,11 @@ final class FaultyDisk: @unchecked Sendable {
 }
 
 /// Waits for what only another thread's work can make true.
-func waitUntil(_ condition: () -> Bool) {
-    while !condition() {
-        // Sleeps because the state has no sign of its own.
-        usleep(1000)
+func waitUntil(
+    _ condition: () -> Bool,
+    sourceLocation: SourceLocation = #_sourceLocation
+) {
+    #expect(throws: Never.self, sourceLocation: sourceLocation) {
+        try eventually("the state of the writer", condition)
     }
 }

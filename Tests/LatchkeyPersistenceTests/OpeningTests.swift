@@ -5,7 +5,7 @@ import Testing
 
 @testable import LatchkeyPersistence
 
-@Suite("What is refused at the start", .timeLimit(.minutes(3)))
+@Suite("What is refused at the start", .timeLimit(.minutes(5)))
 struct OpeningTests {
     private func failure(_ path: String) -> PersistenceFailure.Code? {
         do {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import LatchkeyPersistence
 
-@Suite("What is written and read back", .timeLimit(.minutes(2)))
+@Suite("What is written and read back", .timeLimit(.minutes(5)))
 struct RoundTripTests {
     @Test
     func `a new folder is empty, and opens again`() throws {

@@ -1,4 +1,5 @@
 import LatchkeyStrategies
+import LatchkeyTestSupport
 import Testing
 
 @testable import LatchkeyComparison
@@ -18,7 +19,7 @@ struct ReportDifferenceTests {
         1 / (threads == 1 ? 1.15 : 1.2)
     }
 
-    @Test(arguments: 1...20 as ClosedRange<UInt64>)
+    @Test(arguments: Depth.seeds)
     func `two reports of one build show no difference`(seed: UInt64) throws {
         let before = Self.noisy(seed).make()
         let after = Self.noisy(seed + 1_000).make()
@@ -27,7 +28,7 @@ struct ReportDifferenceTests {
         #expect(found.map(\.summary) == [])
     }
 
-    @Test(arguments: 1...20 as ClosedRange<UInt64>)
+    @Test(arguments: Depth.seeds)
     func `a section that is 20 % longer is found`(seed: UInt64) throws {
         let before = Self.noisy(seed).make()
         var slow = Self.noisy(seed + 1_000)
@@ -41,7 +42,7 @@ struct ReportDifferenceTests {
         #expect(isWorse && !isBetter)
     }
 
-    @Test(arguments: 1...20 as ClosedRange<UInt64>)
+    @Test(arguments: Depth.seeds)
     func `a single strategy that got slower is found, and no other`(seed: UInt64) throws {
         var quiet = SampleReport(seed: seed, noise: 0.03, roundNoise: 0.02)
         let before = quiet.make()

@@ -1,5 +1,6 @@
 import Foundation
 import LatchkeyStrategies
+import LatchkeyTestSupport
 import Testing
 
 @testable import LatchkeyComparison
@@ -7,7 +8,7 @@ import Testing
 
 /// Each sentence of a verdict against the table on which it stands, on random tables and on
 /// recorded ones.
-@Suite(.timeLimit(.minutes(3)))
+@Suite(.timeLimit(.minutes(5)))
 struct VerdictTruthTests {
     /// Strategies whose speeds are near each other, far apart, or equal; steady, noisy or in modes.
     private static func randomReport(_ seed: UInt64) -> ComparisonReport {
@@ -56,19 +57,26 @@ struct VerdictTruthTests {
         return report.concluded()
     }
 
-    private static let randomReports = (0..<80).map { randomReport(UInt64($0)) }
+    private static let randomReports = (0..<Depth.count(20, deep: 80)).map {
+        randomReport(UInt64($0))
+    }
 
-    /// Each report with its verdict.
-    static func verdicts() throws -> [(
+    typealias Verdict = (
         report: ComparisonReport, found: ComparisonReport.Recommendation, headline: Headline
-    )] {
-        let reports =
-            try randomReports + RecordedVerdictTests.names.map(RecordedVerdictTests.report)
-        return try reports.map { report in
+    )
+
+    private static let allVerdicts = Result {
+        let recorded = try RecordedVerdictTests.names.map(RecordedVerdictTests.report)
+        return try (randomReports + recorded).map { report -> Verdict in
             let found = try #require(report.recommendation)
             return (report, found, Headline(report, Ranking(report)))
         }
     }
+
+    /// Each report with its verdict.
+    ///
+    /// They are made once, which takes most of the time.
+    static func verdicts() throws -> [Verdict] { try allVerdicts.get() }
 
     // MARK: The rule, asked in another way
 
@@ -102,7 +110,7 @@ struct VerdictTruthTests {
                 )
             }
         }
-        #expect(count >= 3, "\(count) rows are far ahead, and not to be used")
+        #expect(count >= Depth.count(1, deep: 3), "\(count) rows are far ahead, and not to be used")
     }
 
     @Test func `who replaces the current one does more on average and is worse nowhere`() throws {
@@ -126,7 +134,7 @@ struct VerdictTruthTests {
             let copies = report.traits(of: name).readsDuringWrites
             #expect(!copies || reads >= 0.9 && found.sentence.contains("copy"), "\(found.lines)")
         }
-        #expect(count >= 10, "\(count) verdicts change something")
+        #expect(count >= Depth.count(2, deep: 10), "\(count) verdicts change something")
     }
 
     // MARK: Sentences
@@ -174,7 +182,7 @@ struct VerdictTruthTests {
             #expect(gain >= (1 - tolerance) * (gains.min() ?? 9), "\(found.sentence)")
             #expect(gain <= (1 + tolerance) * (gains.max() ?? 0), "\(found.sentence)")
         }
-        #expect(count >= 10, "\(count) gains")
+        #expect(count >= Depth.count(2, deep: 10), "\(count) gains")
     }
 
     @Test func `each clause of line two names who is better there, with its figure`() throws {
@@ -204,7 +212,7 @@ struct VerdictTruthTests {
                 #expect(ratios.allSatisfy { $0 >= 1.099 }, "\(found.flip)")
             }
         }
-        #expect(count >= 10, "\(count) clauses")
+        #expect(count >= Depth.count(2, deep: 10), "\(count) clauses")
     }
 
     private static func repeatsMedian(
@@ -237,7 +245,7 @@ struct VerdictTruthTests {
                 #expect(name != found.strategies.first, "\(found.lines)")
             }
         }
-        #expect(count >= 10, "\(count) falls")
+        #expect(count >= Depth.count(2, deep: 10), "\(count) falls")
     }
 
     @Test func `the next best is the next row of the table`() throws {
@@ -273,7 +281,7 @@ struct VerdictTruthTests {
                 #expect(ours.p99Nanoseconds > 10_000, "\(note)")
             }
         }
-        #expect(count >= 10, "\(count) notes")
+        #expect(count >= Depth.count(2, deep: 10), "\(count) notes")
     }
 
     @Test func `on a busy machine nothing better is found only where nothing can be better`() throws

@@ -5,9 +5,9 @@ import Testing
 @testable import LatchkeyStore
 
 /// What a hook sees, and what it holds back.
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(5)))
 struct CommitHookTests {
-    @Test(arguments: StrategyKind.allCases, [1, 8])
+    @Test(arguments: Depth.kinds, [1, 8])
     func `answers that depend on a commit wait for its release, and no others`(
         kind: StrategyKind,
         stripeCount: Int
@@ -15,14 +15,14 @@ struct CommitHookTests {
         try await offPool { kind.accept(ReleasingLate(stripeCount: stripeCount)) }
     }
 
-    @Test(arguments: StrategyKind.allCases)
+    @Test(arguments: Depth.kinds)
     func `each commit passes the hook once, and no read shows what is not released`(
         kind: StrategyKind
     ) async throws {
         try await offPool { kind.accept(ReadingReleased()) }
     }
 
-    @Test(arguments: StrategyKind.allCases, [1, 8])
+    @Test(arguments: Depth.kinds, [1, 8])
     func `a commit of several properties is held back in all of them`(
         kind: StrategyKind,
         stripeCount: Int

@@ -5,14 +5,14 @@ import Testing
 @testable import LatchkeyStore
 
 /// What is removed when the store is full, and what is not.
-@Suite(.timeLimit(.minutes(3)))
+@Suite(.timeLimit(.minutes(5)))
 struct EvictorTests {
-    @Test(arguments: StrategyKind.allCases)
+    @Test(arguments: Depth.kinds)
     func `what was used longest ago is removed first`(kind: StrategyKind) async throws {
         try await offPool { kind.accept(UsingInOrder()) }
     }
 
-    @Test(arguments: StrategyKind.allCases)
+    @Test(arguments: Depth.kinds)
     func `writers at the bound never exceed it and are never refused`(
         kind: StrategyKind
     ) async throws {

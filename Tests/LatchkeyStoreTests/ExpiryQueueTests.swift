@@ -5,9 +5,9 @@ import Testing
 @testable import LatchkeyStore
 
 /// Properties whose time is over: who still sees them, and when a commit removes them.
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(5)))
 struct ExpiryQueueTests {
-    @Test(arguments: StrategyKind.allCases)
+    @Test(arguments: Depth.kinds)
     func `a property is not served after its time, and a commit removes it`(
         kind: StrategyKind
     ) async throws {

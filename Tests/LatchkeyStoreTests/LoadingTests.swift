@@ -5,9 +5,9 @@ import Testing
 @testable import LatchkeyStore
 
 /// Stores that go on from what an earlier one left.
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(5)))
 struct LoadingTests {
-    @Test(arguments: StrategyKind.allCases, [1, 8])
+    @Test(arguments: Depth.kinds, [1, 8])
     func `a store that is loaded and replayed equals the one that made the commits`(
         kind: StrategyKind,
         stripeCount: Int

@@ -5,7 +5,7 @@ import Testing
 @testable import LatchkeyStore
 
 /// Steps that take a prefix, and times to live that begin anew.
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(5)))
 struct PrefixStepTests {
     /// What properties have to be there: a value, and when it expires.
     private struct Model {

@@ -4,21 +4,21 @@ import LatchkeyTestSupport
 import Testing
 
 /// The store under every strategy, from several threads at once.
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(5)))
 struct PropertyStoreTests {
-    @Test(arguments: StrategyKind.allCases)
+    @Test(arguments: Depth.kinds)
     func `no increment is lost, and every commit has its own revision`(
         kind: StrategyKind
     ) async throws {
         try await offPool { try kind.accept(CountingConcurrently()) }
     }
 
-    @Test(arguments: StrategyKind.allCases)
+    @Test(arguments: Depth.kinds)
     func `a page shows one moment`(kind: StrategyKind) async throws {
         try await offPool { try kind.accept(ListingWhileWriting()) }
     }
 
-    @Test(arguments: StrategyKind.allCases)
+    @Test(arguments: Depth.kinds)
     func `pages follow each other without a gap`(kind: StrategyKind) async throws {
         try await offPool { try kind.accept(Paging()) }
     }

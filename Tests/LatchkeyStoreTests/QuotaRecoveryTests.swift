@@ -5,14 +5,14 @@ import Testing
 @testable import LatchkeyStore
 
 /// Quotas of stores whose commits are withdrawn, and of stores that go on from an earlier life.
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(5)))
 struct QuotaRecoveryTests {
-    @Test(arguments: StrategyKind.allCases)
+    @Test(arguments: Depth.kinds)
     func `what is withdrawn is given back exactly`(kind: StrategyKind) async throws {
         try await offPool { kind.accept(WithdrawingAtTheBound()) }
     }
 
-    @Test(arguments: StrategyKind.allCases)
+    @Test(arguments: Depth.kinds)
     func `a lower quota of the next life refuses only growth`(kind: StrategyKind) async throws {
         try await offPool { kind.accept(RestartingLower()) }
     }

@@ -5,7 +5,7 @@ import Testing
 @testable import LatchkeyStore
 
 /// Quotas at their bounds, one change after the other.
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(5)))
 struct QuotaTests {
     private typealias Store = BlockingStore<PropertyStore<LockStrategy>>
 

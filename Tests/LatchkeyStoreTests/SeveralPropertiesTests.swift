@@ -5,21 +5,21 @@ import Testing
 @testable import LatchkeyStore
 
 /// Changes of several properties, which lie in several stripes.
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(5)))
 struct SeveralPropertiesTests {
-    @Test(arguments: StrategyKind.allCases)
+    @Test(arguments: Depth.kinds)
     func `a reader who has seen a commit sees all of it`(kind: StrategyKind) async throws {
         try await offPool { kind.accept(ReadingBoth()) }
     }
 
-    @Test(arguments: StrategyKind.allCases)
+    @Test(arguments: Depth.kinds)
     func `transfers in opposite directions end, and every page shows the same sum`(
         kind: StrategyKind
     ) async throws {
         try await offPool { kind.accept(Transferring()) }
     }
 
-    @Test(arguments: StrategyKind.allCases, [1, 2, 64])
+    @Test(arguments: Depth.kinds, [1, 2, 64])
     func `a refused change leaves everything as it was`(
         kind: StrategyKind,
         stripeCount: Int
@@ -27,7 +27,7 @@ struct SeveralPropertiesTests {
         try await offPool { kind.accept(Refusing(stripeCount: stripeCount)) }
     }
 
-    @Test(arguments: StrategyKind.allCases, [1, 2, 64])
+    @Test(arguments: Depth.kinds, [1, 2, 64])
     func `a change of several properties is one commit, in one stripe and in many`(
         kind: StrategyKind,
         stripeCount: Int
@@ -35,7 +35,7 @@ struct SeveralPropertiesTests {
         try await offPool { kind.accept(Committing(stripeCount: stripeCount)) }
     }
 
-    @Test(arguments: StrategyKind.allCases)
+    @Test(arguments: Depth.kinds)
     func `concurrent changes of as many properties as there may be have one order`(
         kind: StrategyKind
     ) async throws {

@@ -5,7 +5,7 @@ import Testing
 @testable import LatchkeyStore
 
 /// Stores whose revisions begin above those of an earlier store.
-@Suite(.timeLimit(.minutes(3)))
+@Suite(.timeLimit(.minutes(5)))
 struct StartRevisionTests {
     @Test func `a later start is above a million commits a second, and exact in JSON`() {
         let first = Timestamp(milliseconds: 1_700_000_000_000)
@@ -17,7 +17,7 @@ struct StartRevisionTests {
         #expect(Revision.start(at: Timestamp(milliseconds: -5)) == 0)
     }
 
-    @Test(arguments: StrategyKind.allCases)
+    @Test(arguments: Depth.kinds)
     func `a store, its journal and its hook begin behind a revision`(
         kind: StrategyKind
     ) async throws {

@@ -7,9 +7,9 @@ import Testing
 @testable import LatchkeyStore
 
 /// All properties as of one revision, while and after others write.
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(5)))
 struct StoreSnapshotTests {
-    @Test(arguments: StrategyKind.allCases)
+    @Test(arguments: Depth.kinds)
     func `a snapshot has one revision while writers go on`(kind: StrategyKind) async throws {
         try await offPool { kind.accept(TakingWhileWriting()) }
     }
@@ -37,7 +37,7 @@ struct StoreSnapshotTests {
         }
     }
 
-    @Test(arguments: StrategyKind.allCases)
+    @Test(arguments: Depth.kinds)
     func `later writes do not disturb a snapshot`(kind: StrategyKind) async throws {
         try await offPool { kind.accept(WritingAfterwards()) }
     }

@@ -5,7 +5,7 @@ import Testing
 @testable import LatchkeyStore
 
 /// Transactions as clients send them, and what they are answered.
-@Suite(.timeLimit(.minutes(3)))
+@Suite(.timeLimit(.minutes(5)))
 struct TransactionTests {
     @Test func `conditions choose the branch`() async throws {
         try await offPool {

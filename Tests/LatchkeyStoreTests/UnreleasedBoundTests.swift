@@ -5,9 +5,9 @@ import Testing
 @testable import LatchkeyStore
 
 /// The bound on what is not released.
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(5)))
 struct UnreleasedBoundTests {
-    @Test(arguments: StrategyKind.allCases)
+    @Test(arguments: Depth.kinds)
     func `beyond the bound changes and evictions are refused until commits are released`(
         kind: StrategyKind
     ) async throws {

@@ -6,9 +6,9 @@ import Testing
 @testable import LatchkeyStore
 
 /// Commits that are taken back before they are released.
-@Suite(.timeLimit(.minutes(4)))
+@Suite(.timeLimit(.minutes(5)))
 struct WithdrawalTests {
-    @Test(arguments: StrategyKind.allCases, [1, 8])
+    @Test(arguments: Depth.kinds, [1, 8])
     func `what depends on a withdrawn commit is refused or decided again`(
         kind: StrategyKind,
         stripeCount: Int
@@ -16,11 +16,13 @@ struct WithdrawalTests {
         try await offPool { kind.accept(WithdrawingOnce(stripeCount: stripeCount)) }
     }
 
-    @Test(arguments: StrategyKind.allCases)
+    @Test(arguments: Depth.kinds)
     func `every answer comes once, and the store is that of the released commits`(
         kind: StrategyKind
     ) async throws {
-        try await offPool { kind.accept(WithdrawingOften(seed: 20)) }
+        for seed in Depth.seeds {
+            try await offPool { kind.accept(WithdrawingOften(seed: seed)) }
+        }
     }
 
     /// Not under strategies that answer on threads of their own: the test holds one up.

@@ -3,7 +3,7 @@ import LatchkeyTestSupport
 import Testing
 
 /// The bound of the asynchronous strategies.
-@Suite(.timeLimit(.minutes(3)))
+@Suite(.timeLimit(.minutes(5)))
 struct BacklogTests {
     @Test(arguments: [1, 2, 7])
     func `a serial queue accepts as many writes as its bound`(bound: Int) async {

@@ -6,7 +6,7 @@ import Testing
 @testable import LatchkeySync
 
 /// Who is woken, beside the laws.
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(5)))
 struct ConditionTests {
     @Test func `a write wakes one of those who wait for the same, issue 19`() async {
         let ownAsks = await TestThread.result {

@@ -31,7 +31,7 @@ enum Fencing: CaseIterable {
 }
 
 /// Who holds old values, and thread indices, by which they are counted.
-@Suite(.timeLimit(.minutes(3)), .serialized)
+@Suite(.timeLimit(.minutes(5)), .serialized)
 struct EpochTests {
     @Test(arguments: Fencing.possible)
     func `a reader holds what was replaced after it entered`(fencing: Fencing) {
@@ -89,7 +89,7 @@ struct EpochTests {
 }
 
 /// Who pays for the order of a reader's accesses.
-@Suite(.timeLimit(.minutes(3)), .serialized)
+@Suite(.timeLimit(.minutes(5)), .serialized)
 struct FenceTests {
     @Test func `one barrier for all threads pays for many reads, and for writes in a row`() {
         let barriers = Arrivals()
@@ -255,7 +255,7 @@ struct FenceTests {
 }
 
 /// Who frees what, and how much of it at once.
-@Suite(.timeLimit(.minutes(3)), .serialized)
+@Suite(.timeLimit(.minutes(5)), .serialized)
 struct CollectingTests {
     /// At the bound nothing is left; beyond it a job frees the rest.
     @Test(arguments: [Epochs.freedAtOnceMax, Epochs.freedAtOnceMax + 1, 5000])
@@ -401,7 +401,7 @@ private final class Rounds: Sendable {
 }
 
 /// The numbers that threads have, and with them the slots that a writer looks at.
-@Suite(.timeLimit(.minutes(3)), .serialized)
+@Suite(.timeLimit(.minutes(5)), .serialized)
 struct ThreadIndexTests {
     @Test func `a thread keeps its index`() {
         let index = latchkey_system_thread_index()

@@ -3,7 +3,7 @@ import LatchkeyTestSupport
 import Testing
 
 /// The laws catch what they are there to catch.
-@Suite(.timeLimit(.minutes(3)), .serialized)
+@Suite(.timeLimit(.minutes(5)), .serialized)
 struct KnownBadStrategyTests {
     @Test func `barriers on a global queue let a second writer in`() {
         let laws = StrategyLaws(blocking: { BarrierOnGlobalQueueStrategy() })

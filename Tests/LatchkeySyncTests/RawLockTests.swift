@@ -9,7 +9,7 @@ import Testing
 @testable import LatchkeySync
 
 /// The locks below the strategies.
-@Suite(.timeLimit(.minutes(3)))
+@Suite(.timeLimit(.minutes(5)))
 struct RawLockTests {
     @Test func `a held lock cannot be tried by another thread`() {
         check(FoundationLock())
@@ -242,7 +242,7 @@ struct RawLockTests {
 }
 
 /// Locks for objects that have none.
-@Suite(.timeLimit(.minutes(3)))
+@Suite(.timeLimit(.minutes(5)))
 struct MonitorTests {
     private final class Account: Sendable {}
 

@@ -116,7 +116,7 @@ struct ReentryTests {
 }
 
 /// What a strategy does without the check of `Synchronized`, as in an unchecked build.
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(5)))
 struct UncheckedReentryTests {
     @Test func `a recursive lock stops a write inside a write`() async {
         let result = await #expect(

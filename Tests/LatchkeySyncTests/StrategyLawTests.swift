@@ -3,7 +3,7 @@ import LatchkeyTestSupport
 import Testing
 
 /// The laws, run for every strategy: a new one adds no test.
-@Suite(.timeLimit(.minutes(2)), .serialized)
+@Suite(.timeLimit(.minutes(5)), .serialized)
 struct StrategyLawTests {
     @Test(arguments: StrategyKind.allCases)
     func `no update is lost`(kind: StrategyKind) async {

@@ -5,7 +5,7 @@ import Testing
 @testable import LatchkeySync
 
 /// Tasks whose thread a lock blocks.
-@Suite(.timeLimit(.minutes(3)))
+@Suite(.timeLimit(.minutes(5)))
 struct TaskCancellationTests {
     /// The task has passed the first check.
     ///

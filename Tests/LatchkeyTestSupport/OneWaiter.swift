@@ -1,9 +1,9 @@
 public import LatchkeyStrategies
 
-/// Has one thread wait for a value for at least a millisecond, while another one is inside.
+/// Has one thread wait for a value, while another one is inside.
 ///
-/// `isWaiting` says whether the meter has seen the waiter; the millisecond begins then. False if it
-/// never does, or if a thread hangs.
+/// `isWaiting` says whether the meter has seen the waiter. False if it never does, or if a thread
+/// hangs.
 public func oneThreadWaits<ChosenStrategy: BlockingStrategy>(
     for value: Synchronized<Int, ChosenStrategy>,
     _ isWaiting: () -> Bool
@@ -18,8 +18,6 @@ public func oneThreadWaits<ChosenStrategy: BlockingStrategy>(
     guard inside.pass() else { return false }
     let waiter = TestThread { value.write { $0 += 1 } }
     let waited = eventually(isWaiting)
-    let seen = ContinuousClock.now
-    while ContinuousClock.now - seen < .milliseconds(1) {}
     leave.open()
     return holder.join() && waiter.join() && waited
 }

@@ -1,14 +1,26 @@
+public import Dispatch
 import Glibc
 
 /// How long a test waits for what must come, before it fails.
 ///
-/// It is longer than any pause of a busy machine. A test that passes does not wait for its end.
+/// It is longer than any pause of a busy machine, and one for all: `Gate` and `Arrivals` have the
+/// same. A test that passes does not wait for its end.
 public enum Patience {
     /// How long, in seconds.
     public static let seconds = 120
 
+    /// How long.
+    public static var duration: Duration { .seconds(seconds) }
+
     /// The moment at which a wait that begins now gives up.
     public static var end: ContinuousClock.Instant { .now + .seconds(seconds) }
+}
+
+extension DispatchSemaphore {
+    /// Waits for a signal, for as long as `Patience` says; false if none comes.
+    public func isSignalled() -> Bool {
+        wait(timeout: .now() + .seconds(Patience.seconds)) == .success
+    }
 }
 
 /// What was awaited did not come.
