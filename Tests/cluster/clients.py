@@ -294,7 +294,8 @@ class Watcher(Talker):
         connection = http.client.HTTPConnection(
             self.replica.host, self.replica.port, timeout=1)
         try:
-            connection.request("GET", f"/v1/watch?{self.query}", headers={"Last-Event-ID": self.last})
+            connection.request("GET", f"/v1/watch?{self.query}",
+                               headers={"Last-Event-ID": self.last})
             answer = connection.getresponse()
             if answer.status == 200:
                 self.read(answer, end)

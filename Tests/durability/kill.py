@@ -7,7 +7,7 @@ import time
 
 import history
 import load
-from process import Failure, Refused
+from process import Failure, Refused, await_true
 from service import MODES, STRATEGIES, Service
 from watching import Watch
 
@@ -208,8 +208,4 @@ def live(state, known):
 
 
 def wait_until_ended(watch):
-    end = time.monotonic() + 10
-    while not watch.ended:
-        if time.monotonic() > end:
-            raise Failure("a watch does not notice that the service was killed")
-        time.sleep(0.005)
+    await_true("a watch notices that the service was killed", lambda: watch.ended)
