@@ -6,10 +6,10 @@ import subprocess
 import threading
 import time
 
-from process import Failure
+from process import PATIENCE_SECONDS, Failure, await_true
 
-WAIT_SECONDS_MAX = 30
-CHECK_SECONDS_MAX = 120
+WAIT_SECONDS_MAX = PATIENCE_SECONDS
+CHECK_SECONDS_MAX = 5 * PATIENCE_SECONDS
 
 
 def timed(name, check, subject):
@@ -37,12 +37,7 @@ def refused(kind, call, *arguments, **options):
 
 def wait_until(what, condition):
     """Waits until the condition is true, and returns its value."""
-    end = time.monotonic() + WAIT_SECONDS_MAX
-    while not (value := condition()):
-        if time.monotonic() > end:
-            raise Failure(f"this did not happen: {what}")
-        time.sleep(0.01)
-    return value
+    return await_true(what, condition)
 
 
 class Result:

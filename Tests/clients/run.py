@@ -26,7 +26,7 @@ sys.path.insert(0, str(TOP / "scripts"))
 sys.path.insert(0, str(TOP / "Tests" / "dashboard"))
 sys.path.insert(0, str(TOP / "Tests" / "contract"))
 
-from process import Failure, Latchkey  # noqa: E402
+from process import PATIENCE_SECONDS, Failure, Latchkey  # noqa: E402
 
 from browser import Browser  # noqa: E402
 from cutting import CuttingProxy  # noqa: E402
@@ -35,8 +35,8 @@ import pages  # noqa: E402
 import profiles  # noqa: E402
 import typescript_file  # noqa: E402
 
-TRIES_SECONDS_MAX = 30
-SCRIPT_SECONDS_MAX = 600
+TRIES_SECONDS_MAX = PATIENCE_SECONDS
+SCRIPT_SECONDS_MAX = 10 * PATIENCE_SECONDS
 PYTHON = TOP / ".build-tools" / "python" / "bin" / "python"
 
 

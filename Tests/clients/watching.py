@@ -2,7 +2,6 @@
 
 import itertools
 import random
-import time
 
 import process
 from cutting import CuttingProxy
@@ -138,9 +137,8 @@ def watches_end(binary):
     with process.Latchkey(binary) as service, Latchkey(service.url) as client:
         with client.watch(observer="me") as watch, at_once(lambda: [*watch]) as reader:
             wait_until("it is connected", lambda: watch.last_id)
-            began = time.monotonic()
             watch.close()
-        expect((reader.value, time.monotonic() - began < 2), ([], True))
+        expect(reader.value, [])
         client.put("n", 1)
         first = client.watch(observer="me")
         with at_once(lambda: refused(latchkey.Replaced, next, first)):

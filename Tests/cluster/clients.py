@@ -280,6 +280,9 @@ class Prober(Reader):
 class Watcher(Talker):
     """A watch that is cut again and again, and goes on at another replica."""
 
+    # Its parameters, and how many seconds it stays at a replica, at least and at most.
+    query, span = "", (0.05, 1.5)
+
     def __init__(self, cluster, choose, first):
         super().__init__(cluster, choose)
         self.revision, self.last, self.events, self.cuts = first, str(first), [], 0
@@ -287,11 +290,12 @@ class Watcher(Talker):
 
     def step(self):
         self.replica = self.choice()
-        end = time.monotonic() + self.choose.uniform(0.05, 1.5)
+        end = time.monotonic() + self.choose.uniform(*self.span)
         connection = http.client.HTTPConnection(
             self.replica.host, self.replica.port, timeout=1)
         try:
-            connection.request("GET", "/v1/watch", headers={"Last-Event-ID": self.last})
+            connection.request("GET", f"/v1/watch?{self.query}",
+                               headers={"Last-Event-ID": self.last})
             answer = connection.getresponse()
             if answer.status == 200:
                 self.read(answer, end)

@@ -273,7 +273,10 @@ def _is_between(order, each, low, ceiling):
 
 def check_events(order, first, events):
     """A watch has to have got each effect behind a revision once, in order."""
-    expected = [each for each in order.effects if each[0] > first]
+    compare_events([each for each in order.effects if each[0] > first], events)
+
+
+def compare_events(expected, events):
     if events != expected:
         index = next((index for index, pair in enumerate(zip(events, expected))
                       if pair[0] != pair[1]), min(len(events), len(expected)))

@@ -263,7 +263,7 @@ class Cluster:
                 json.loads(export.splitlines()[-1])["revision"] == revision
 
         try:
-            await_true("the same", are_same, 30)
+            await_true("the same", are_same)
         except Failure:
             raise Failure("the replicas differ: " + difference(last)) from None
         return last[0]

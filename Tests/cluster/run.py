@@ -6,10 +6,12 @@
 In each round six clients write and read at all replicas, plain readers and steady writers have one
 each, and a watch goes from one to the other, while one or two faults happen (faults.py): also
 cuts of the network where that can be done (network.py), losses of power, and full disks. Then the
-answers have to be those of one service (judge.py), in time (availability.py), and the replicas the
+answers have to be those of one service (judge.py), and the replicas the
 same. At the end violations are planted in what was
-recorded, and have to be found. A cluster lives for some rounds; the next one has the next seed.
-The promises are those of docs/cluster.md. Standard library, and a C compiler.
+recorded, and have to be found. Two campaigns of their own follow: increments with a key at all
+replicas at once (counting.py), and watches that change the replica (moving.py). A cluster lives for
+some rounds; the next one has the next seed. The promises are those of docs/cluster.md.
+Standard library, and a C compiler.
 """
 
 import argparse
@@ -28,16 +30,19 @@ import time
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(TOP / "scripts"))
 
-from process import Failure  # noqa: E402
+from process import PATIENCE_SECONDS, Failure  # noqa: E402
 
+import counting  # noqa: E402
+import moving  # noqa: E402
 import planted  # noqa: E402
 import network  # noqa: E402
 from availability import Availability  # noqa: E402
 from clients import Client, Prober, Reader, Watcher  # noqa: E402
-from faults import CUTS, FAULTS  # noqa: E402
+from faults import CUTS, FAULTS, end_replica, kill_all, kill_member, kill_replica  # noqa: E402
+from faults import move_leader  # noqa: E402
 from replicas import Cluster, await_true  # noqa: E402
 
-CLIENTS, ROUNDS_OF_CLUSTER, JOIN_SECONDS_MAX = 6, 6, 60
+CLIENTS, ROUNDS_OF_CLUSTER, JOIN_SECONDS_MAX = 6, 6, PATIENCE_SECONDS
 
 
 class Campaign:
@@ -110,7 +115,7 @@ class Campaign:
         export, (self.changes, revision) = self.cluster.settle()
         try:
             await_true("the watch is at the end", lambda: self.watcher.error
-                       or self.watcher.revision >= revision, 20)
+                       or self.watcher.revision >= revision)
         finally:
             self.watcher.is_stopped.set()
             self.watcher.join(JOIN_SECONDS_MAX)
@@ -185,13 +190,58 @@ def main():
         star.close()
 
 
+def disturb(cluster, choose):
+    """Something that ends by itself, and after which every request can be repeated."""
+    return choose.choice((kill_replica, kill_replica, end_replica, kill_all, kill_member,
+                          move_leader))(cluster, choose)
+
+
+def run_judged(arguments, network_of_all):
+    """The campaigns of their own. Returns how many passed and failed."""
+    amounts = {"counting": arguments.keys, "moving": arguments.moves}
+    passed = failed = 0
+    for name, module in {"counting": counting, "moving": moving}.items():
+        folder = pathlib.Path(tempfile.mkdtemp(prefix="latchkey-", dir=arguments.scratch))
+        choose, holds = random.Random(arguments.seed), False
+        try:
+            with Cluster(arguments.binary, folder, choose, network_of_all) as cluster:
+                figures, recorded = module.run(cluster, choose, amounts[name], disturb)
+                print(f"ok {name}: {figures}", flush=True)
+                passed, holds = passed + 1, True
+                plants = {plant: lambda change=change: module.judge(*change(*recorded))
+                          for plant, change in module.PLANTS.items()}
+                if name == "counting":
+                    plants["another key at each replica"] = lambda: counting.run(
+                        cluster, choose, 2, move_leader, counting.PLANTED)
+                for plant, judge in plants.items():
+                    fault = found(judge)
+                    print(f"ok planted '{plant}': {str(fault)[:120]}" if fault else
+                          f"FAILED: was not found: planted '{plant}'", flush=True)
+                    failed += not fault
+        except Failure as failure:
+            failed += 1
+            print(f"FAILED: seed {arguments.seed}, {name}: {failure}", flush=True)
+        if holds or not arguments.keep:
+            shutil.rmtree(folder, ignore_errors=True)
+    return passed, failed
+
+
+def found(judge):
+    """What a judge has found, or None."""
+    try:
+        judge()
+    except Failure as failure:
+        return failure
+    return None
+
+
 def run(arguments, network_of_all):
     left, seed, failed, passed = arguments.rounds, arguments.seed, 0, 0
     began, missed, operations, commits = time.monotonic(), 0, 0, 0
     faults = FAULTS + CUTS if network_of_all.can_cut else FAULTS
     names = arguments.only.split(",") if arguments.only else [each.__name__ for each in faults]
     plan = Plan([each for each in faults if each.__name__ in names])
-    availability = Availability()
+    availability = Availability(arguments.judge_times)
     while left > 0:
         rounds = min(left, ROUNDS_OF_CLUSTER)
         left -= rounds
@@ -217,6 +267,8 @@ def run(arguments, network_of_all):
         if holds or not arguments.keep:
             shutil.rmtree(folder, ignore_errors=True)
         seed += 1
+    judged, failures = run_judged(arguments, network_of_all)
+    passed, failed = passed + judged, failed + failures
     print(f"\n{operations} operations, {commits} commits, {time.monotonic() - began:.0f} s")
     print(f"faults: {plan}")
     print(f"longest: {availability}")
@@ -230,14 +282,21 @@ def parse_arguments():
                         help="the latchkey to run")
     parser.add_argument("--quick", action="store_true", help="in about a minute")
     parser.add_argument("--rounds", type=int, help="6 with --quick, else 120")
+    parser.add_argument("--keys", type=int, help="of each of four clients; 30 with --quick, or 500")
+    parser.add_argument("--moves", type=int, help="faults while watches move; 4 or 40")
     parser.add_argument("--seconds", type=float, help="of load in a round, at least")
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 31))
+    parser.add_argument("--judge-times", action="store_true",
+                        help="fail beyond the times of docs/cluster.md; for a machine at rest")
     parser.add_argument("--no-cuts", action="store_true", help="leave the network as it is")
     parser.add_argument("--only", help="names of faults, with commas between them")
     parser.add_argument("--scratch", type=pathlib.Path, help="where files are made")
     parser.add_argument("--keep", action="store_true", help="keep the files of a failure")
     arguments = parser.parse_args()
-    arguments.rounds = arguments.rounds or (6 if arguments.quick else 120)
+    if arguments.rounds is None:
+        arguments.rounds = 6 if arguments.quick else 120
+    arguments.keys = arguments.keys or (30 if arguments.quick else 500)
+    arguments.moves = arguments.moves or (4 if arguments.quick else 40)
     arguments.seconds = arguments.seconds or (4.0 if arguments.quick else 6.0)
     return arguments
 

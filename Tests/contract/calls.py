@@ -29,7 +29,7 @@ NAME = "generated/a b?#%ü"
 
 def main():
     # A status that the description does not have is an error.
-    client = Client(sys.argv[1], raise_on_unexpected_status=True, timeout=httpx.Timeout(20))
+    client = Client(sys.argv[1], raise_on_unexpected_status=True, timeout=httpx.Timeout(120))
     with client:
         properties(client)
         conditions(client)

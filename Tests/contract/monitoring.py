@@ -6,17 +6,15 @@ import re
 import signal
 import sys
 import tempfile
-import time
 import urllib.parse
 
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(TOP / "scripts"))
 
-from process import Failure, Server  # noqa: E402
+from process import Failure, Server, await_true  # noqa: E402
 
 SCRAPE_SECONDS = 1
 SCRAPE_COUNT_MIN = 4
-READY_SECONDS_MAX = 60
 # Only a service with TLS has it; tls.py looks for it there.
 ENCRYPTED = {"latchkey_tls_certificate_expiry_seconds"}
 # Only a replica of a cluster has the first ones, only a follower the others.
@@ -63,13 +61,11 @@ class Prometheus(Server):
         return answer["data"]["result"]
 
     def await_scrapes(self):
-        end = time.monotonic() + READY_SECONDS_MAX
-        while time.monotonic() < end:
+        def has_samples():
             found = self.query('count_over_time(up{job="latchkey"}[5m]) and up == 1')
-            if found and float(found[0]["value"][1]) >= SCRAPE_COUNT_MIN:
-                return
-            time.sleep(SCRAPE_SECONDS / 4)
-        raise Failure("Prometheus does not scrape the service")
+            return found and float(found[0]["value"][1]) >= SCRAPE_COUNT_MIN
+
+        await_true("Prometheus scrapes the service", has_samples)
 
 
 def dashboard_queries(deploy):

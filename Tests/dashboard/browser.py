@@ -6,9 +6,9 @@ import os
 import re
 import time
 
-from process import Failure, Server
+from process import PATIENCE_SECONDS, Failure, Server
 
-WAIT_SECONDS_MAX = 30
+WAIT_SECONDS_MAX = PATIENCE_SECONDS
 # The keys of WebDriver.
 TAB, ENTER, SHIFT, CONTROL = "\ue004", "\ue007", "\ue008", "\ue009"
 DELETE = "\ue017"

@@ -1,10 +1,8 @@
 """The part of the dashboard that is seen first."""
 
 import re
-import time
 
-from browser import WAIT_SECONDS_MAX
-from process import Failure, Latchkey
+from process import Failure, Latchkey, await_true
 
 CHARTS = ("requests", "errors", "contended", "watchers", "memory", "properties")
 # How far the first line of each chart goes back, as a share of the chart's width.
@@ -39,14 +37,11 @@ def open_anew(service, browser):
 
 def wait_for_points(service, count):
     """Waits until the service has so many points, and returns its overview."""
-    end = time.monotonic() + WAIT_SECONDS_MAX
-    while time.monotonic() < end:
+    def overview():
         found = service.ask_json("/v1/overview")
-        if len(found["points"]) >= count:
-            return found
-        # Sleeps because the points come with the time.
-        time.sleep(0.2)
-    raise Failure(f"the service has not {count} points")
+        return found if len(found["points"]) >= count else None
+
+    return await_true(f"{count} points", overview)
 
 
 def check_figures(service, browser):

@@ -9,10 +9,9 @@ import time
 import shim
 from kill import PLANTS, Folder  # noqa: F401
 from load import MADE
-from process import Failure
-from service import STRATEGIES, Refused
+from process import Failure, Refused, await_true
+from service import STRATEGIES
 
-RECOVERY_SECONDS_MAX = 15
 FAULTS_PER_ROUND = 4
 ROUNDS_PER_FOLDER = 6
 # What fails, how, in which file, and how many calls in a row.
@@ -145,11 +144,7 @@ class Campaign:
         self.recovery = max(self.recovery, time.monotonic() - began)
 
     def _wait(self, what, condition):
-        end = time.monotonic() + RECOVERY_SECONDS_MAX
-        while not condition():
-            if time.monotonic() > end:
-                raise Failure(f"this did not happen within {RECOVERY_SECONDS_MAX} s: {what}")
-            time.sleep(0.01)
+        await_true(what, condition)
 
     def _count(self, running):
         for each in list(running.outcomes):

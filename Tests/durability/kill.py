@@ -7,8 +7,8 @@ import time
 
 import history
 import load
-from process import Failure
-from service import STRATEGIES, Refused, Service
+from process import Failure, Refused, await_true
+from service import STRATEGIES, Service
 from watching import Watch
 
 REPEATS = 20
@@ -208,8 +208,4 @@ def live(state, known):
 
 
 def wait_until_ended(watch):
-    end = time.monotonic() + 10
-    while not watch.ended:
-        if time.monotonic() > end:
-            raise Failure("a watch does not notice that the service was killed")
-        time.sleep(0.005)
+    await_true("a watch notices that the service was killed", lambda: watch.ended)

@@ -14,8 +14,8 @@ import time
 import kill
 import load
 import shim
-from process import Failure
-from service import STRATEGIES, Refused, Service
+from process import Failure, Refused, await_true
+from service import STRATEGIES, Service
 
 DAY = 86400
 LOG_BYTES_MAX = 4 << 20
@@ -144,14 +144,14 @@ def reader(arguments, folder):
         database = sqlite3.connect(f"file:{log.with_name('latchkey.db')}?mode=ro", uri=True)
         database.execute("begin")
         database.execute("select count(*) from changes").fetchone()
-        wait_for("writes are refused at the bound", lambda: watch_size() and is_refused(running))
+        await_true("writes are refused at the bound", lambda: watch_size() and is_refused(running))
         time.sleep(0.5)
         seen.append(log.stat().st_size)
         # Nothing of it touches reads.
         subject.service.ask("GET", load.path("n/0"), expect=(200, 404))
         database.close()
         since = time.monotonic_ns()
-        wait_for("writes go on after the reader has gone", lambda: any(
+        await_true("writes go on after the reader has gone", lambda: any(
             each.fate == load.MADE and each.begin > since
             for client in running.clients for each in client.outcomes[-50:]))
         for _ in range(20):
@@ -190,7 +190,7 @@ def full(arguments, folder):
         with ballast.open("wb", buffering=0) as file, contextlib.suppress(OSError):
             while True:
                 file.write(bytes(1 << 16))
-        wait_for("writes are refused on the full disk", lambda: any(
+        await_true("writes are refused on the full disk", lambda: any(
             each.status == 507 for client in running.clients for each in client.outcomes[-50:]))
         subject.service.ask("GET", load.path("n/0"), expect=(200, 404))
 
@@ -204,7 +204,7 @@ def full(arguments, folder):
         fill(running)
         ballast.unlink()
         since = time.monotonic_ns()
-        wait_for("writes go on when there is space", lambda: any(
+        await_true("writes go on when there is space", lambda: any(
             each.fate == load.MADE and each.begin > since
             for client in running.clients for each in client.outcomes[-50:]))
 
@@ -265,9 +265,3 @@ def second(arguments, folder):
     return "refused"
 
 
-def wait_for(what, condition):
-    end = time.monotonic() + 30
-    while not condition():
-        if time.monotonic() > end:
-            raise Failure(f"this did not happen: {what}")
-        time.sleep(0.01)

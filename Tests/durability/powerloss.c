@@ -44,7 +44,7 @@ enum { DESCRIPTORS = 1 << 16, MAGIC = 0x504c4f53 };
 enum call { NO_CALL, OPEN, WRITE, TRUNCATE, SYNC, ALLOCATE, UNLINK };
 
 // How they fail: a short write is continued by its caller, who may then hear of a full disk.
-enum action { NO_SPACE = 1, IO_ERROR, SHORT, SHORT_THEN_NO_SPACE, SLOW, SYNCED_IO_ERROR };
+enum action { NO_SPACE = 1, IO_ERROR, SHORT, SHORT_THEN_NO_SPACE, SLOW, SYNCED_IO_ERROR, HELD };
 
 // In which files.
 enum place { ANYWHERE, IN_LOG, ELSEWHERE };
@@ -457,6 +457,17 @@ int posix_fallocate(int file, off_t offset, off_t length) {
     return posix_fallocate64(file, offset, length);
 }
 
+// Whether syncs are held: they begin, and do nothing until a test disarms the fault.
+static bool are_held(void) {
+    for (int i = 0; i < 2; i++) {
+        struct fault *fault = &control->faults[i];
+        if (atomic_load(&fault->call) == SYNC && atomic_load(&fault->action) == HELD) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static int sync_file(int file, long call) {
     int is = state(file);
     if (is == OTHER) {
@@ -476,7 +487,10 @@ static int sync_file(int file, long call) {
         struct timespec time = {slow_ns / 1000000000, slow_ns % 1000000000};
         nanosleep(&time, NULL);
     }
-    bool fails = action != 0 && action != SLOW;
+    while (action == HELD && are_held()) {
+        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+    }
+    bool fails = action != 0 && action != SLOW && action != HELD;
     // The kernel may have written all that a sync which fails was asked for, or nothing of it.
     int result = fails && action != SYNCED_IO_ERROR ? -1 : (int)syscall(call, file);
     int error = fails ? (failure(action), errno) : errno;

@@ -25,14 +25,16 @@ from process import Failure, Refused  # noqa: E402
 
 import errors  # noqa: E402
 import flips  # noqa: E402
+import held  # noqa: E402
 import kill  # noqa: E402
 import model  # noqa: E402
 import places  # noqa: E402
 import power  # noqa: E402
+import readers  # noqa: E402
 import shim  # noqa: E402
 
 CAMPAIGNS = {"model": model, "power": power, "kill": kill, "errors": errors, "flips": flips,
-             "places": places}
+             "places": places, "readers": readers, "held": held}
 # The options that say how much, in the short form and in the long one.
 AMOUNTS = {
     "images": (32, 1000, "disks made from the recorded runs"),
@@ -40,13 +42,15 @@ AMOUNTS = {
     "run_seconds": (2.0, 12.0, "of load in a recorded run"),
     "rounds": (10, 200, "kills"),
     "seconds": (0.3, 0.8, "of load before a kill, at most"),
+    "holds": (6, 60, "times that syncs are held"),
     "faults": (20, 600, "times that calls fail"),
     "flips": (20, 1000, "times that each file is damaged"),
     "terms": (2, 16, "ends by SIGTERM"),
 }
 # What each campaign has to find, as a positive control.
 CONTROLS = (("power", "wal"), ("kill", "cut"), ("kill", "refused"), ("errors", "refused"),
-            ("flips", "other"))
+            ("flips", "other"), ("readers", "lost"), ("readers", "changed"),
+            ("readers", "left-out"), ("held", "interval"))
 # So many images are enough for a loss to be found.
 PLANTED_IMAGES = 12
 

@@ -9,7 +9,7 @@ import subprocess
 SOURCE = pathlib.Path(__file__).resolve().parent / "powerloss.c"
 CALLS = ("none", "open", "write", "truncate", "sync", "allocate", "unlink")
 ACTIONS = ("none", "no-space", "io-error", "short", "short-then-no-space", "slow",
-           "synced-io-error")
+           "synced-io-error", "held")
 ALWAYS = 1 << 40
 PLACES = ("anywhere", "log", "elsewhere")
 # struct fault: call, action, place, unused, skip, count, fired; two of them in struct control,
@@ -60,6 +60,12 @@ class Control:
 
     def shift_clock(self, seconds):
         struct.pack_into("=q", self.memory, SHIFT, int(seconds * 1e9))
+
+    @property
+    def held(self):
+        """How many calls were held, and still are, if it is armed so."""
+        call, action, *_, fired = FAULT.unpack_from(self.memory)
+        return fired if CALLS[call] != "none" and ACTIONS[action] == "held" else 0
 
     @property
     def fired(self):

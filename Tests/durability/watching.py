@@ -2,11 +2,9 @@
 
 import http.client
 import threading
-import time
 
-from process import Failure, events
+from process import PATIENCE_SECONDS, Failure, await_true, events
 
-SECONDS_MAX = 20
 
 
 class Watch:
@@ -31,7 +29,7 @@ class Watch:
         if not self.is_whole:
             self.state = {}
         try:
-            self.connection = http.client.HTTPConnection(*self.address, timeout=SECONDS_MAX)
+            self.connection = http.client.HTTPConnection(*self.address, timeout=PATIENCE_SECONDS)
             self.connection.request("GET", f"/v1/watch?{self.start}", headers=headers)
             self._take(self.connection.getresponse())
         except (OSError, http.client.HTTPException):
@@ -65,12 +63,8 @@ class Watch:
                     self.revision = int(number)
 
     def wait_for(self, revision):
-        end = time.monotonic() + SECONDS_MAX
-        while self.error is None and (not self.is_whole or self.revision < revision):
-            if time.monotonic() > end:
-                raise Failure(f"a watch is at {self.revision} (last id {self.last_id}), "
-                              f"and does not get to {revision}")
-            time.sleep(0.005)
+        await_true(lambda: f"a watch at {self.revision} ({self.last_id}) gets to {revision}",
+                   lambda: self.error or self.is_whole and self.revision >= revision)
         if self.error:
             raise Failure(f"a watch: {self.error}")
 

@@ -8,11 +8,10 @@ import subprocess
 import threading
 import time
 
-from service import Failure
+from process import PATIENCE_SECONDS, Failure, await_true
 
 # A sample of the exposition without labels, or with them.
 SAMPLE = re.compile(r"^(latchkey_\w+)(\{[^}]*\})? (\d+)$", re.MULTILINE)
-SETTLE_SECONDS = 15
 # What the buffers of the allocator may keep, whatever the storm was.
 GROWTH_BYTES_MAX = 16 << 20
 
@@ -37,14 +36,9 @@ def descriptor_count(service):
     return len(os.listdir(f"/proc/{service.process.pid}/fd"))
 
 
-def awaited(ask, what="what is awaited", seconds=10):
+def awaited(ask, what="what is awaited"):
     """Asks until there is an answer, which is returned."""
-    until = time.monotonic() + seconds
-    while not (answer := ask()):
-        if time.monotonic() > until:
-            raise Failure(f"{what} does not come within {seconds} s")
-        time.sleep(0.01)
-    return answer
+    return await_true(what, ask)
 
 
 def token(binary, path, name, grant):
@@ -65,11 +59,7 @@ class Held:
     def settle(self, growth_max=GROWTH_BYTES_MAX):
         """Waits until connections, handshakes and descriptors are those of before. Returns the
         bytes of memory that are held in addition."""
-        until = time.monotonic() + SETTLE_SECONDS
-        while complaint := self.excess():
-            if time.monotonic() > until:
-                raise Failure(f"after {SETTLE_SECONDS} s: {complaint}")
-            time.sleep(0.1)
+        await_true(lambda: f"less than {self.excess()}", lambda: not self.excess())
         growth = resident_bytes(self.service) - self.bytes
         if growth > growth_max:
             raise Failure(f"{growth >> 10} KiB more are resident")
@@ -107,14 +97,14 @@ class Honest:
         for thread in self.threads:
             thread.start()
         # All of them have their connection.
-        if not all([self.begun.acquire(timeout=10) for _ in self.threads]):
+        if not all([self.begun.acquire(timeout=PATIENCE_SECONDS) for _ in self.threads]):
             raise Failure("honest clients are not served before the storm")
         return self
 
     def __exit__(self, *_):
         self.stops.set()
         for thread in self.threads:
-            thread.join(30)
+            thread.join(PATIENCE_SECONDS)
 
     def _ask_all(self):
         connection, is_begun = None, False
@@ -158,7 +148,7 @@ def percentile(values, share):
 def end(service, figures):
     """The service still ends as it should. Returns the figures."""
     service.terminate()
-    status = service.wait(15)
+    status = service.wait(PATIENCE_SECONDS)
     if status != 0 or service.crash():
         raise Failure(f"{figures}; status {status}, {service.crash()!r}")
     return figures

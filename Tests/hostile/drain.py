@@ -9,7 +9,8 @@ import time
 
 from answers import parse
 from clients import Loop, Peer
-from service import MODES, Failure, Service, say_status
+from process import PATIENCE_SECONDS, Failure
+from service import MODES, Service, say_status
 
 HOST = b"Host: 127.0.0.1\r\n"
 DRAIN_SECONDS = 1
@@ -88,10 +89,10 @@ def storm_once(run, mode, count, scripts, attack, repeat):
         peers = [Stormer(loop, service.address, *scripts[i % len(scripts)]) for i in range(count)]
         for peer in peers:
             peer.connect()
-        loop.run(10, lambda: all(peer.rounds for peer in peers))
+        loop.run(PATIENCE_SECONDS, lambda: all(peer.rounds for peer in peers))
         start = time.monotonic()
         attack(service, loop, peers, repeat)
-        loop.run(DRAIN_SECONDS + 3, lambda: service.ended_within(0))
+        loop.run(PATIENCE_SECONDS, lambda: service.ended_within(0))
         seconds = time.monotonic() - start
         status = service.wait(0)
         ending = say_status(status)
@@ -189,11 +190,11 @@ def count_once(run, mode, strategy, connections, tally):
         listers = [Lister(loop, service.address) for _ in range(2)]
         for peer in peers + listers:
             peer.connect()
-        loop.run(5, lambda: sum(peer.seen for peer in peers) > 3 * connections)
+        loop.run(PATIENCE_SECONDS, lambda: sum(peer.seen for peer in peers) > 3 * connections)
         service.terminate()
-        loop.run(5, lambda: service.ended_within(0))
+        loop.run(PATIENCE_SECONDS, lambda: service.ended_within(0))
         status = service.wait(0)
-        loop.run(2, lambda: not loop.peers)
+        loop.run(PATIENCE_SECONDS, lambda: not loop.peers)
         tally[say_status(status)] += 1
         if service.crash():
             raise Failure(service.crash())
@@ -254,14 +255,14 @@ def cut(run, mode):
         peers = [Reader(loop, service.address) for _ in range(20)]
         for peer in peers:
             peer.connect()
-        loop.run(5, lambda: all(peer.is_open for peer in peers))
+        loop.run(PATIENCE_SECONDS, lambda: all(peer.is_open for peer in peers))
         loop.run(0.5)
         service.terminate()
-        status = service.wait(4)
+        status = service.wait()
         for peer in peers:
             peer.reads = True
             loop.change(peer, 1)
-        loop.run(3, lambda: not loop.peers)
+        loop.run(PATIENCE_SECONDS, lambda: not loop.peers)
         short = sum(not answer.whole for peer in peers for answer in parse(peer.data)[0])
         none = sum(not parse(peer.data)[0] for peer in peers)
         said = service.says_cut()
@@ -279,7 +280,7 @@ def signals(run, mode):
         with Service(run.binary, "--drain-seconds", 1, *MODES[mode]) as service, Loop() as loop:
             start_idle(service, loop)
             service.process.send_signal(number)
-            status = service.wait(4)
+            status = service.wait()
             if status != 0:
                 wrong.append(f"{number.name}: {say_status(status)}")
     if wrong:
@@ -300,7 +301,7 @@ def nohup(run, mode):
                 raise Failure(f"SIGHUP ({hang_up}): {say_status(service.wait(0))}")
             ready, *_ = service.ask("GET", "/readyz")
             service.terminate()
-            figures = f"SIGHUP, then ready: {ready}; SIGTERM: {say_status(service.wait(4))}"
+            figures = f"SIGHUP, then ready: {ready}; SIGTERM: {say_status(service.wait())}"
             if figures != "SIGHUP, then ready: 200; SIGTERM: status 0":
                 raise Failure(figures)
     return figures
@@ -311,7 +312,7 @@ def start_idle(service, loop):
     peers = [Stormer(loop, service.address, HEALTH, b"") for _ in range(10)]
     for peer in peers:
         peer.connect()
-    loop.run(3, lambda: all(peer.rounds for peer in peers))
+    loop.run(PATIENCE_SECONDS, lambda: all(peer.rounds for peer in peers))
 
 
 CASES = {"drain-signals": signals, "drain-nohup": nohup, "drain-storm": storm,

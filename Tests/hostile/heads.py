@@ -116,7 +116,7 @@ def variants(run, mode):
         if service.ask("GET", "/healthz")[0] != 200:
             wrong.append("the service does not answer any more")
         service.terminate()
-        status = service.wait(4)
+        status = service.wait()
         if status != 0:
             wrong.append(f"after SIGTERM: {say_status(status)}")
     silent = sum(": silence" in text for text in wrong)

@@ -51,7 +51,7 @@ def secrets(run, mode):
         loop.run(60, lambda: all(peer.rounds <= 0 for peer in peers))
         seconds = time.monotonic() - start
         service.terminate()
-        status = service.wait(15)
+        status = service.wait()
         named = service.log.kept.count(SECRET)
         figures = (f"{40 * rounds} resets in {seconds:.1f} s, {service.log.lines} lines of log, "
                    f"{named} with a name, {say_status(status)}")
@@ -93,12 +93,12 @@ def unread(run, mode):
             loop.run(seconds, lambda: all(p.rounds <= 0 for p in resets + shouts))
             done = sum(rounds - max(0, peer.rounds) for peer in shouts)
             try:
-                answer = service.ask("GET", "/healthz", seconds=3)[0]
+                answer = service.ask("GET", "/healthz")[0]
             except OSError as error:
                 answer = repr(error)
             service.terminate()
             start = time.monotonic()
-            status = service.wait(5)
+            status = service.wait()
             seconds = time.monotonic() - start
     finally:
         os.close(read_end)
@@ -151,7 +151,7 @@ def closed_streams(run, mode):
                 loop.run(1, lambda: resetter.rounds <= 0 and shouter.rounds <= 0)
             service.terminate()
             loop.run(3, lambda: all(peer.is_over for peer in peers))
-            status = service.wait(4)
+            status = service.wait()
             for peer in peers:
                 found, rest = parse(peer.data)
                 if [answer.status for answer in found] != [200] or rest:

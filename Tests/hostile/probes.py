@@ -71,7 +71,7 @@ def crowd(run, mode, bound, clients, returns):
         stops.set()
         storm.join()
         service.terminate()
-        status = service.wait(15)
+        status = service.wait()
         if status != 0:
             wrong.append(say_status(status))
     return [f"{clients} clients{' that return' * returns}: {text}" for text in wrong]

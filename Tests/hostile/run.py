@@ -36,7 +36,8 @@ import log  # noqa: E402
 import probes  # noqa: E402
 import slow  # noqa: E402
 import tls  # noqa: E402
-from service import MODES, PLAIN_MODES, Failure, Refused  # noqa: E402
+from process import Failure, Refused  # noqa: E402
+from service import MODES, PLAIN_MODES  # noqa: E402
 
 SUBJECTS = (drain, descriptors, heads, slow, log, probes, tls, crowds)
 

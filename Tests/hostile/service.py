@@ -146,7 +146,7 @@ class Service(Latchkey):
     def terminate(self):
         self.process.send_signal(signal.SIGTERM)
 
-    def wait(self, seconds):
+    def wait(self, seconds=PATIENCE_SECONDS):
         """The exit status, negative for a signal, or None if the process does not end."""
         if not self.ended_within(seconds):
             self.kill()
@@ -161,14 +161,14 @@ class Service(Latchkey):
         scheme = "https" if self.address.context else "http"
         return "{}://{}:{}{}".format(scheme, *self.address, path)
 
-    def connection(self, seconds=10, **options):
+    def connection(self, seconds=PATIENCE_SECONDS, **options):
         """A new connection for requests."""
         if self.address.context:
             options = {"context": self.address.context, **options}
             return http.client.HTTPSConnection(*self.address, timeout=seconds, **options)
         return http.client.HTTPConnection(*self.address, timeout=seconds, **options)
 
-    def ask(self, method, path, body=None, headers=None, seconds=10):
+    def ask(self, method, path, body=None, headers=None, seconds=PATIENCE_SECONDS):
         """One request on a connection of its own. Returns status, headers and body."""
         connection = self.connection(seconds)
         try:

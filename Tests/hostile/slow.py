@@ -74,7 +74,7 @@ def unread(run, mode):
                 break
         seconds = time.monotonic() - start
         try:
-            alive = service.ask("GET", "/healthz", seconds=3)[0]
+            alive = service.ask("GET", "/healthz")[0]
         except OSError as error:
             alive = repr(error)
         figures = (f"{count} clients: at most {longest >> 10} KiB for one, {total >> 20} MiB for "

@@ -10,9 +10,9 @@ import tempfile
 import time
 
 from pages import output
-from process import Failure
+from process import PATIENCE_SECONDS, Failure
 
-ANSWER_SECONDS_MAX = 30
+ANSWER_SECONDS_MAX = PATIENCE_SECONDS
 
 
 def commands(binary):

@@ -7,7 +7,7 @@ import tempfile
 import threading
 
 from as_service import ClusterAsService
-from process import Failure
+from process import PATIENCE_SECONDS, Failure
 from proxy import DEPLOY, Caddy, replaced
 from replicas import await_true
 
@@ -35,7 +35,8 @@ class Writer(threading.Thread):
 
     def run(self):
         while not self.is_stopped.is_set():
-            connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+            connection = http.client.HTTPConnection("127.0.0.1", self.port,
+                                                    timeout=PATIENCE_SECONDS)
             try:
                 connection.request("POST", "/v1/properties/n/increment")
                 self.statuses[connection.getresponse().status] += 1
@@ -52,7 +53,7 @@ class Writer(threading.Thread):
         def taken():
             samples = replica.ask("GET", "/metrics")[2].decode()
             return samples.count('route="/v1/properties/{name}/increment",status="200"')
-        await_true(f"writes at replica {replica.number}", taken, 20)
+        await_true(f"writes at replica {replica.number}", taken)
 
 
 def check(arguments, mistake=None):

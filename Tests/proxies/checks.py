@@ -5,15 +5,12 @@ import http.client
 import json
 import socket
 import subprocess
-import time
 import urllib.parse
 
-from process import Failure, Latchkey
+from process import PATIENCE_SECONDS, Failure, Latchkey, await_true
 from proxy import HOST
 
-ANSWER_SECONDS_MAX = 20
-# Less than the 15 s after which a sign of life would push out what a proxy holds back.
-EVENT_SECONDS_MAX = 5
+ANSWER_SECONDS_MAX = PATIENCE_SECONDS
 # A path cannot hold the last two through a browser, but through a proxy.
 NAMES = ("a/b", "a//b", "/", "%2F", "a b?c#d", "ü/%", "..", ".")
 LARGE_LINES = 20_000
@@ -108,7 +105,7 @@ def watches(service, proxy):
     with request(proxy, "GET", "/v1/watch?prefix=w") as answer:
         same(answer.status, 200, "the status of a watch")
         same(answer.headers.get_content_type(), "text/event-stream", "its type")
-        answer.fp.raw._sock.settimeout(EVENT_SECONDS_MAX)
+        answer.fp.raw._sock.settimeout(ANSWER_SECONDS_MAX)
         for number in range(3):
             service.ask("PUT", f"/v1/properties/w{number}", "1")
             text = b""
@@ -152,11 +149,7 @@ def request_sent(proxy, target):
 
 
 def wait_for(holds, complaint):
-    until = time.monotonic() + ANSWER_SECONDS_MAX
-    while not holds():
-        if time.monotonic() > until:
-            raise Failure(complaint)
-        time.sleep(0.02)
+    await_true(complaint, holds)
 
 
 def transfers(service, proxy):

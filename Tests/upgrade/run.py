@@ -32,7 +32,7 @@ sys.path += [str(TOP / "scripts"), str(TOP / "Tests/durability")]
 import etcd  # noqa: E402
 import shim  # noqa: E402
 from changes import LATER_SECONDS, Talker, path  # noqa: E402
-from process import Failure, Refused, events  # noqa: E402
+from process import Failure, events  # noqa: E402
 from record import Service  # noqa: E402
 
 COMMAND_SECONDS_MAX = 300
@@ -389,7 +389,7 @@ def main():
                 case = Case(os.path.abspath(arguments.binary), files.resolve(), scratch / "work")
                 words = CASES[name](case)
                 word, passed = "ok", passed + 1
-            except (Failure, Refused, OSError, ValueError, KeyError, sqlite3.Error, EOFError) as failure:
+            except (Failure, OSError, ValueError, KeyError, sqlite3.Error, EOFError) as failure:
                 word, words, failed = "FAILED:", f"{type(failure).__name__}: {failure}", failed + 1
             print(f"{word} {files.name} {name} ({time.monotonic() - began:.1f} s): {words}",
                   flush=True)

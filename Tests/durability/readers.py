@@ -1,0 +1,102 @@
+"""Readers while the service is killed: what was shown is there after a restart."""
+
+import itertools
+import random
+import shutil
+import time
+
+import history
+import load
+import seeing
+from kill import cut
+from process import Failure
+from service import MODES, STRATEGIES, Service
+
+NAMES = [f"s/{number}" for number in range(10)] + [f"n/{number}" for number in range(4)]
+# Without times to live: what has expired is not in a page, and still in the history.
+WRITES = ("small",) * 6 + ("put", "delete", "increment", "transaction", "move", "merge")
+ROUNDS_PER_FOLDER = 10
+
+
+def lost(path, _):
+    """The last commits are lost, as if they had never been synced."""
+    cut(path, _)
+
+
+def changed(_, seen):
+    """A reader was shown a value that was never written."""
+    each = next(each for each in seen if each.kind == "a value")
+    name, revision, _ = each.rows[0]
+    each.rows[0] = (name, revision, "another")
+
+
+def left_out(_, seen):
+    """A page has lacked one of its properties."""
+    next(each for each in seen if each.whole is not None and each.rows).rows.pop()
+
+
+PLANTS = {"lost": lost, "changed": changed, "left-out": left_out}
+
+
+def run(arguments, scratch):
+    counts = {"kills": 0, "commits": 0, "shown": 0}
+    variants = itertools.cycle(itertools.product(STRATEGIES, MODES))
+    choose = random.Random(arguments.seed)
+    for number in range(-(-arguments.rounds // ROUNDS_PER_FOLDER)):
+        path = scratch / str(number)
+        path.mkdir()
+        life = Life(arguments, path, choose, counts)
+        for _ in range(min(ROUNDS_PER_FOLDER, arguments.rounds - counts["kills"])):
+            life.round(*next(variants))
+            counts["kills"] += 1
+        shutil.rmtree(path)
+    return ", ".join(f"{value} {name}" for name, value in counts.items())
+
+
+class Life:
+    """A folder, and all that was ever shown of it."""
+
+    def __init__(self, arguments, path, choose, counts):
+        self.arguments, self.path, self.choose, self.counts = arguments, path, choose, counts
+        self.tokens, self.history, self.variant = load.tokens(), None, ""
+
+    def service(self, strategy, mode):
+        self.variant = f"{strategy} {' '.join(mode)}"
+        return Service(self.arguments.binary, self.path / "data", "--strategy", strategy, *mode,
+                       "--history", 200_000, *self.arguments.option, log=self.path / "log")
+
+    def seeded(self):
+        return random.Random(self.choose.random())
+
+    def round(self, strategy, mode):
+        try:
+            with self.service(strategy, mode) as service:
+                if self.history is None:
+                    self.history = history.History(service.export()[1])
+                seen, outcomes = self.kill_under_load(service)
+            if self.arguments.plant:
+                PLANTS[self.arguments.plant](self.path, seen)
+            with self.service(*self.choose.choice(
+                    list(itertools.product(STRATEGIES, MODES)))) as service:
+                changes, revision = service.changes(self.history.revision)
+                self.history.extend(changes, revision)
+                # First of all: a lost write is found by who has read it.
+                seeing.judge(seen, self.history)
+                self.history.check(outcomes)
+                self.history.compare(service.export()[0], "the export")
+        except Failure as failure:
+            raise Failure(f"folder {self.path}, {self.variant}, round {self.counts['kills']}: "
+                          f"{failure}") from None
+        self.counts["commits"] += len(changes)
+        self.counts["shown"] += len(seen)
+
+    def kill_under_load(self, service):
+        readers = seeing.start(service, self.seeded, NAMES, "s/")
+        with load.Load(service, self.choose.random(), self.tokens, clients=4,
+                       kinds=WRITES) as running:
+            time.sleep(self.choose.uniform(0.05, self.arguments.seconds))
+            service.kill()
+            running.stop()
+        if running.errors:
+            raise Failure(running.errors[0])
+        return seeing.finish(readers), running.outcomes
