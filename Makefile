@@ -119,7 +119,7 @@ soak: build ## three minutes of mixed load; fails if the memory keeps growing
 
 .PHONY: test
 test: ## what to run before a commit; builds for debugging only
-	scripts/stages lint build-tests tidy unit contract
+	scripts/stages lint build-tests tidy unit contract smoke
 
 .PHONY: test-deep
 test-deep: ## the other tests: sanitizers, models, examples, the release binary (45 minutes)
@@ -168,6 +168,11 @@ DEEP = $(notdir $(shell grep -rl 'Depth\.' Tests --include='*Tests.swift'))
 unit-deep: build-tests ## unit tests that have a deep form, in it: every strategy, twenty seeds
 	scripts/require test
 	LATCHKEY_TEST_DEEP=1 $(TEST) $(WIDTH) $(or $(ARGS),$(DEEP:%=--filter %)) </dev/null
+
+.PHONY: smoke
+smoke: build-tests ## the process: starts, one request of each kind, kills, ends (20 seconds)
+	scripts/require load
+	Tests/smoke/run.py --binary .build-debug/debug/latchkey
 
 .PHONY: diagnostics
 diagnostics: build-tests ## what the compiler says about wrong uses of LatchkeySync

@@ -7,6 +7,7 @@ process id. Nothing waits without a bound.
 import http.client
 import json
 import os
+import pathlib
 import re
 import signal
 import socket
@@ -199,13 +200,20 @@ class Server:
 
 
 class Latchkey(Server):
-    """`latchkey serve` on a free port. Limits are those of LATCHKEY_LIMITS, by their names."""
+    """`latchkey serve` on a free port.
 
-    def __init__(self, binary, *options, log=subprocess.DEVNULL, limits=None):
+    `limits` are those of LATCHKEY_LIMITS, by their names; `variables` are added to those of this
+    process.
+    """
+
+    def __init__(self, binary, *options, log=subprocess.DEVNULL, limits=None, variables=None):
         super().__init__(binary, "serve", "--port", "0", *options, log=log)
+        variables = dict(variables or {})
         if limits:
-            text = ",".join(f"{name}={value}" for name, value in limits.items())
-            self.environment = {**(self.environment or os.environ), "LATCHKEY_LIMITS": text}
+            variables["LATCHKEY_LIMITS"] = ",".join(
+                f"{name}={value}" for name, value in limits.items())
+        # Not set in this process: other threads start services meanwhile.
+        self.environment = {**os.environ, **variables} if variables else None
 
     def ask_to_end(self):
         self.process.send_signal(signal.SIGTERM)

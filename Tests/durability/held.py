@@ -28,7 +28,7 @@ JSON = {"Content-Type": "application/json"}
 
 def interval(campaign):
     """Changes are answered before they are on the disk."""
-    campaign.options = ("--durability", "interval", "--sync-interval", "1")
+    campaign.options, campaign.limits = ("--durability", "interval"), {"sync-interval": 1}
 
 
 PLANTS = {"interval": interval}
@@ -73,7 +73,8 @@ class Ask(threading.Thread):
 class Hold:
     def __init__(self, arguments, path, choose, counts, strategy):
         self.arguments, self.path, self.choose, self.counts = arguments, path, choose, counts
-        self.control, self.strategy, self.options = shim.Control(path / "control"), strategy, ()
+        self.control, self.strategy = shim.Control(path / "control"), strategy
+        self.options, self.limits = (), {}
         self.disk_path, self.record = path / "disk", path / "record"
         self.disk_path.mkdir()
         self.disk = images.Disk(self.disk_path)
@@ -86,7 +87,7 @@ class Hold:
     def service(self, environment=None):
         return Service(self.arguments.binary, self.disk_path / "data", "--strategy", self.strategy,
                        *self.options, *self.arguments.option, log=self.path / "log",
-                       environment=environment)
+                       environment=environment, limits=self.limits)
 
     def run(self, is_lost):
         self.disk.begin()

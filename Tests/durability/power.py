@@ -57,8 +57,7 @@ class Recording:
         self.environment = shim.environment(
             arguments.library, self.disk, folder / "record", self.control.path,
             PLANTS.get(arguments.plant))
-        self.options = ("--strategy", strategy, "--history", HISTORY,
-                        "--compact-after", 1000, *arguments.option)
+        self.options = ("--strategy", strategy, "--history", HISTORY, *arguments.option)
         self.outcomes, self.history, self.figures = [], None, ""
         self.kept = []
 

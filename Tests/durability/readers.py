@@ -10,7 +10,7 @@ import load
 import seeing
 from kill import cut
 from process import Failure
-from service import MODES, STRATEGIES, Service
+from service import STRATEGIES, Service
 
 NAMES = [f"s/{number}" for number in range(10)] + [f"n/{number}" for number in range(4)]
 # Without times to live: what has expired is not in a page, and still in the history.
@@ -40,14 +40,14 @@ PLANTS = {"lost": lost, "changed": changed, "left-out": left_out}
 
 def run(arguments, scratch):
     counts = {"kills": 0, "commits": 0, "shown": 0}
-    variants = itertools.cycle(itertools.product(STRATEGIES, MODES))
+    strategies = itertools.cycle(STRATEGIES)
     choose = random.Random(arguments.seed)
     for number in range(-(-arguments.rounds // ROUNDS_PER_FOLDER)):
         path = scratch / str(number)
         path.mkdir()
         life = Life(arguments, path, choose, counts)
         for _ in range(min(ROUNDS_PER_FOLDER, arguments.rounds - counts["kills"])):
-            life.round(*next(variants))
+            life.round(next(strategies))
             counts["kills"] += 1
         shutil.rmtree(path)
     return ", ".join(f"{value} {name}" for name, value in counts.items())
@@ -58,26 +58,25 @@ class Life:
 
     def __init__(self, arguments, path, choose, counts):
         self.arguments, self.path, self.choose, self.counts = arguments, path, choose, counts
-        self.tokens, self.history, self.variant = load.tokens(), None, ""
+        self.tokens, self.history, self.strategy = load.tokens(), None, ""
 
-    def service(self, strategy, mode):
-        self.variant = f"{strategy} {' '.join(mode)}"
-        return Service(self.arguments.binary, self.path / "data", "--strategy", strategy, *mode,
+    def service(self, strategy):
+        self.strategy = strategy
+        return Service(self.arguments.binary, self.path / "data", "--strategy", strategy,
                        "--history", 200_000, *self.arguments.option, log=self.path / "log")
 
     def seeded(self):
         return random.Random(self.choose.random())
 
-    def round(self, strategy, mode):
+    def round(self, strategy):
         try:
-            with self.service(strategy, mode) as service:
+            with self.service(strategy) as service:
                 if self.history is None:
                     self.history = history.History(service.export()[1])
                 seen, outcomes = self.kill_under_load(service)
             if self.arguments.plant:
                 PLANTS[self.arguments.plant](self.path, seen)
-            with self.service(*self.choose.choice(
-                    list(itertools.product(STRATEGIES, MODES)))) as service:
+            with self.service(self.choose.choice(STRATEGIES)) as service:
                 changes, revision = service.changes(self.history.revision)
                 self.history.extend(changes, revision)
                 # First of all: a lost write is found by who has read it.
@@ -85,7 +84,7 @@ class Life:
                 self.history.check(outcomes)
                 self.history.compare(service.export()[0], "the export")
         except Failure as failure:
-            raise Failure(f"folder {self.path}, {self.variant}, round {self.counts['kills']}: "
+            raise Failure(f"folder {self.path}, {self.strategy}, round {self.counts['kills']}: "
                           f"{failure}") from None
         self.counts["commits"] += len(changes)
         self.counts["shown"] += len(seen)

@@ -12,10 +12,9 @@ class Service(Latchkey):
     """A context manager: it waits until the service is ready, and kills it at the end."""
 
     def __init__(self, binary, data, *options, log, environment=None, limits=None):
-        self.log_path = pathlib.Path(log)
-        # Not set in this process: other threads start services meanwhile.
-        self.environment = {**os.environ, "SWIFT_BACKTRACE": "enable=no", **(environment or {})}
-        super().__init__(binary, "--data", data, "--client-share", "1/1", *options, limits=limits)
+        super().__init__(binary, "--data", data, "--client-share", "1/1", *options, log=log,
+                         limits=limits,
+                         variables={"SWIFT_BACKTRACE": "enable=no", **(environment or {})})
 
     def __enter__(self):
         return super().__enter__().await_ready()

@@ -15,18 +15,7 @@ import pathlib
 import sys
 import time
 
-import crowds
-import descriptors
-import drain
-import heads
-import log
-import names
-import probes
-import renewal
-import slow
-import tls
-import tokens
-from service import MODES, Failure, Refused, is_encrypted
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent.parent / "scripts"))
 
 import crowds  # noqa: E402
 import descriptors  # noqa: E402
@@ -37,7 +26,7 @@ import probes  # noqa: E402
 import slow  # noqa: E402
 import tls  # noqa: E402
 from process import Failure, Refused  # noqa: E402
-from service import MODES, PLAIN_MODES  # noqa: E402
+from service import MODES, is_encrypted  # noqa: E402
 
 SUBJECTS = (drain, descriptors, heads, slow, log, probes, tls, crowds)
 
