@@ -5,6 +5,8 @@
 In the section "TLS" of the page, a block of commands is run line by line, but for what needs the
 world outside (`certbot`). `latchkey serve` runs until the next block that has one. A line with
 `curl` ends with `# STATUS`. Standard library, openssl and curl only.
+
+Length: one function for each check.
 """
 
 import contextlib

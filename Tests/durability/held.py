@@ -129,7 +129,7 @@ class Hold:
         self.counts["shown"] += len(seen)
 
     def await_answers(self, readers, since=None):
-        """Until each reader of properties that nobody changes has had some more answers."""
+        """Until each reader of properties that do not change has had some more answers."""
         begin = since or [0 for _ in readers]
         for reader, count in zip(readers, begin):
             # A page is of one moment, and can wait for all that was decided before it.

@@ -248,8 +248,7 @@ def trace(case):
     then = case.read_json("reports/trace.json.gz")
     for name in ("readRatio", "keys"):
         expect(name, report["cases"][0]["workload"][name], then["cases"][0]["workload"][name])
-    if report["cases"][0]["repeats"][0]["operations"] == 0:
-        raise Failure("nothing was replayed")
+    expect("a replay of nothing", report["cases"][0]["repeats"][0]["operations"] == 0, False)
     return f"{(size - 64) // 16} operations"
 
 
@@ -294,10 +293,8 @@ def check_report(case, place):
     strategies = {each["strategy"] for each in then["cases"]}
     if not strategies & set(re.findall(r"[a-z-]+", text)):
         raise Failure("the text names no strategy")
-    if missing := [name for name in strategies if name not in written["html"]]:
-        raise Failure(f"the page does not name {missing}")
-    if not 5 < len(written["markdown"].splitlines()) < 40:
-        raise Failure("the Markdown is not of fewer than 40 lines")
+    expect("strategies on the page", all(name in written["html"] for name in strategies), True)
+    expect("short Markdown", 5 < len(written["markdown"].splitlines()) < 40, True)
     counted = collections.Counter((each["strategy"], str(each["threads"]),
                                    str(repeat["operations"]))
                                   for each in then["cases"] for repeat in each["repeats"])
