@@ -108,7 +108,7 @@ static bool is_told(latchkey_http_server *server, latchkey_http_rejection refusa
     if (!server->is_encrypted || refusal != LATCHKEY_HTTP_REJECTION_ADDRESS_CONNECTIONS) {
         return true;
     }
-    uint64_t second = latchkey_http_milliseconds() / 1000;
+    uint64_t second = latchkey_http_deadline_now(server) / 1000;
     if (server->refused_second != second) {
         server->refused_second = second;
         server->refused_handshakes = 0;
@@ -168,7 +168,7 @@ static connection *create(latchkey_http_server *server, struct MHD_Connection *m
     c->mhd = mhd;
     c->socket = socket->connect_fd;
     c->peer = latchkey_http_address_of(from != NULL ? from->client_addr : NULL);
-    c->begun_milliseconds = latchkey_http_milliseconds();
+    c->begun_milliseconds = latchkey_http_deadline_now(server);
     c->fields = c->fields_inline;
     c->field_capacity = FIELDS_INLINE;
     c->head = c->head_inline;

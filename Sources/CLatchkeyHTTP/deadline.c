@@ -307,24 +307,37 @@ static void read_set(latchkey_http_server *server) {
     } while (count == EVENTS);
 }
 
+uint64_t latchkey_http_deadline_now(latchkey_http_server *server) {
+    return server->options.clock_stands
+               ? atomic_load_explicit(&server->passed_milliseconds, memory_order_relaxed)
+               : latchkey_http_milliseconds();
+}
+
+void latchkey_http_pass(latchkey_http_server *server, uint32_t milliseconds) {
+    atomic_fetch_add_explicit(&server->passed_milliseconds, milliseconds, memory_order_relaxed);
+}
+
 void *latchkey_http_deadline_watch(void *context) {
+    // A clock that stands does not tell when it is moved.
+    enum { STANDING_TICK_MILLISECONDS = 2 };
     latchkey_http_server *server = context;
     struct pollfd set = {.fd = server->watch_set, .events = POLLIN};
     uint64_t next = 0;
     pthread_mutex_lock(&server->lock);
     while (!server->watchdog_ends) {
         read_set(server);
-        uint64_t now = latchkey_http_milliseconds();
-        if (now >= next) {
+        bool stands = server->options.clock_stands;
+        uint64_t now = latchkey_http_deadline_now(server);
+        if (stands || now >= next) {
             for (connection *c = server->all.next; c != NULL; c = c->all.next) {
                 watch(c, now);
             }
-            now = latchkey_http_milliseconds();
+            now = latchkey_http_deadline_now(server);
             next = now + server->tick_milliseconds;
         }
         pthread_mutex_unlock(&server->lock);
         latchkey_http_gone_tell_all(server);
-        poll(&set, 1, (int)(next - now));
+        poll(&set, 1, stands ? STANDING_TICK_MILLISECONDS : (int)(next - now));
         pthread_mutex_lock(&server->lock);
     }
     pthread_mutex_unlock(&server->lock);

@@ -263,6 +263,7 @@ struct latchkey_http_server {
     int listener;  // libmicrohttpd's; replaced by plug[0] when quiesced
     int plug[2];
     uint32_t tick_milliseconds;
+    atomic_ullong passed_milliseconds;  // what a clock that stands shows
     uint32_t refusals_max;
     bool is_encrypted;
     _Atomic(latchkey_http_identity *) identity;  // NULL unless it is encrypted (tls.c)
@@ -481,6 +482,9 @@ void latchkey_http_gone_release(connection *c);
 // deadline.c
 
 void *latchkey_http_deadline_watch(void *server);
+
+// The time of deadlines, in milliseconds. Any thread.
+uint64_t latchkey_http_deadline_now(latchkey_http_server *server);
 
 // Ends and joins the watchdog, if it runs.
 void latchkey_http_deadline_stop(latchkey_http_server *server);

@@ -191,6 +191,8 @@ static latchkey_http_server *create(const latchkey_http_options *options) {
     server->options.host = NULL;
     server->is_encrypted = options->identity != NULL;
     server->tick_milliseconds = tick_for(options);
+    // Not 0, which stands for no time.
+    atomic_init(&server->passed_milliseconds, 1);
     server->refusals_max = latchkey_http_connection_refusals_max(options);
     server->plug[0] = -1;
     server->plug[1] = -1;

@@ -357,7 +357,7 @@ void latchkey_http_tls_forget(connection *c) {
 }
 
 bool latchkey_http_tls_yield(latchkey_http_server *server) {
-    uint64_t now = latchkey_http_milliseconds();
+    uint64_t now = latchkey_http_deadline_now(server);
     connection *c;
     while ((c = server->handshakes.next) != NULL &&
            now - c->begun_milliseconds >= LATCHKEY_HTTP_HANDSHAKE_PLACE_MILLISECONDS) {

@@ -150,7 +150,7 @@ struct CacheLineModesTests {
         return try await TestThread.result { Result { try run.run() } }.get().report
     }
 
-    @Test(.timeLimit(.minutes(3)))
+    @Test(.timeLimit(.minutes(5)))
     func `a run reads the cache line before and after each slice, and tells its modes`()
         async throws
     {
@@ -189,7 +189,7 @@ struct CacheLineModesTests {
         #expect(count > 200 || series.count == count)
     }
 
-    @Test(.timeLimit(.minutes(3)))
+    @Test(.timeLimit(.minutes(5)))
     func `on one processor a run says that there is no pair`() async throws {
         let report = try await Self.report(processors: [3]) { _ in
             [Float](repeating: 100, count: 20)
@@ -202,7 +202,7 @@ struct CacheLineModesTests {
         #expect(report.cases.flatMap(\.repeats).allSatisfy { $0.processors == nil })
     }
 
-    @Test(.timeLimit(.minutes(3)))
+    @Test(.timeLimit(.minutes(5)))
     func `where others keep the processors busy, a run says so and goes on`() async throws {
         let report = try await Self.report { _ in [] }
         let line = try #require(report.fingerprint.cacheLine)

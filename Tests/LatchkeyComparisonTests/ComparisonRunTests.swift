@@ -10,7 +10,7 @@ import Testing
 @testable import LatchkeyComparison
 @testable import LatchkeyReport
 
-@Suite(.timeLimit(.minutes(3)), .serialized)
+@Suite(.timeLimit(.minutes(5)), .serialized)
 struct ComparisonRunTests {
     private func settings(
         _ change: (inout ComparisonSettings) -> Void = { _ in }
@@ -199,7 +199,7 @@ struct ComparisonRunTests {
     }
 }
 
-@Suite(.timeLimit(.minutes(3)))
+@Suite(.timeLimit(.minutes(5)))
 struct SliceTests {
     private func slice(
         threads: Int,

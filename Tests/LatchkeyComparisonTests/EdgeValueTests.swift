@@ -6,7 +6,7 @@ import Testing
 @testable import LatchkeyReport
 
 /// Runs with the least and the greatest that settings accept.
-@Suite(.timeLimit(.minutes(3)), .serialized)
+@Suite(.timeLimit(.minutes(5)), .serialized)
 struct EdgeValueTests {
     private func cases(
         _ change: (inout ComparisonSettings) -> Void

@@ -7,7 +7,7 @@ import Testing
 @testable import LatchkeyComparison
 
 /// The rounds of short slices: who takes part, in which order, and when they count.
-@Suite(.timeLimit(.minutes(3)))
+@Suite(.timeLimit(.minutes(5)))
 struct RoundTests {
     private static func repeats(
         _ rates: [Double],

@@ -4,7 +4,7 @@ import Testing
 @testable import LatchkeyComparison
 
 /// What a report makes of several repeats.
-@Suite(.timeLimit(.minutes(3)))
+@Suite(.timeLimit(.minutes(5)))
 struct SummaryTests {
     @Test func `repeats of two modes are marked and summed up as such`() {
         let repeats = [100, 102, 400, 101, 410].enumerated().map { index, operations in

@@ -5,7 +5,7 @@ import Testing
 
 @testable import LatchkeyComparison
 
-@Suite(.timeLimit(.minutes(2)), .serialized)
+@Suite(.timeLimit(.minutes(5)), .serialized)
 struct VerdictTests {
     @Test(arguments: StrategyKind.allCases)
     func `every strategy passes every check`(kind: StrategyKind) async {

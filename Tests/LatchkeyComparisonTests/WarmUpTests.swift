@@ -8,7 +8,7 @@ import Testing
 
 @testable import LatchkeyComparison
 
-@Suite(.timeLimit(.minutes(3)))
+@Suite(.timeLimit(.minutes(5)))
 struct WarmUpTests {
     @Test func `neither operations nor waits of the warm-up are in the figures`() async throws {
         let workload = workload(readRatio: 0)

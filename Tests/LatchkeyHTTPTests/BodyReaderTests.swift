@@ -1,9 +1,10 @@
 import Dispatch
 import LatchkeyHTTP
+import LatchkeyTestSupport
 import Testing
 
 /// Bodies that are read piece by piece.
-@Suite(.timeLimit(.minutes(3)))
+@Suite(.timeLimit(.minutes(5)))
 struct BodyReaderTests {
     typealias Mode = TestServer.Mode
 
@@ -156,7 +157,7 @@ private final class Seen: @unchecked Sendable {
     }
 
     func nextHeld() throws -> Exchange {
-        try #require(holds.wait(timeout: .now() + 5) == .success)
+        try #require(holds.isSignalled())
         return queue.sync { held.removeFirst() }
     }
 }

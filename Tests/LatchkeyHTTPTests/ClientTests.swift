@@ -1,9 +1,10 @@
+import LatchkeyTestSupport
 import Testing
 
 @testable import LatchkeyHTTP
 
 /// Who a client is, and who speaks for others.
-@Suite(.timeLimit(.minutes(3)))
+@Suite(.timeLimit(.minutes(5)))
 struct ClientTests {
     private func key(_ text: String) throws -> ClientKey {
         ClientKey(try #require(NetworkAddress(text), "\(text)"))
@@ -68,7 +69,7 @@ struct ClientTests {
             let connection = try RawClient(port: server.port)
             #expect(connection.ask(get("/", fields)).status == 200, "\(proxies) \(fields)")
             connection.close()
-            server.stop(within: .seconds(5))
+            server.stop(within: Patience.duration)
         }
     }
 }

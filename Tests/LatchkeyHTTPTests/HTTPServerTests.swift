@@ -2,7 +2,7 @@ import LatchkeyHTTP
 import LatchkeyTestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(3)))
+@Suite(.timeLimit(.minutes(5)))
 struct HTTPServerTests {
     typealias Mode = TestServer.Mode
 
@@ -15,7 +15,7 @@ struct HTTPServerTests {
         busy.send(put("/hold", "held"))
         try await server.await("a suspended request") { $0.suspended == 1 && $0.inFlight == 1 }
         let draining = server.server
-        let stopping = TestThread { #expect(draining.stop(within: .seconds(20)) == (0, 0)) }
+        let stopping = TestThread { #expect(draining.stop(within: Patience.duration) == (0, 0)) }
         // Who connects before it stops to listen leaves again.
         while (try? server.client()) != nil {
             await Task.yield()

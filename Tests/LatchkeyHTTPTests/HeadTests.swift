@@ -2,7 +2,7 @@ import LatchkeyHTTP
 import Testing
 
 /// Requests that a router decides at their head.
-@Suite(.timeLimit(.minutes(3)))
+@Suite(.timeLimit(.minutes(5)))
 struct HeadTests {
     typealias Mode = TestServer.Mode
 

@@ -1,7 +1,7 @@
 import LatchkeyHTTP
 import Testing
 
-@Suite(.timeLimit(.minutes(3)))
+@Suite(.timeLimit(.minutes(5)))
 struct HostileInputTests {
     typealias Mode = TestServer.Mode
 

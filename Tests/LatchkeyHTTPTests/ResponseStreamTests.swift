@@ -1,9 +1,10 @@
 import Dispatch
 import Foundation
 import LatchkeyHTTP
+import LatchkeyTestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(3)))
+@Suite(.timeLimit(.minutes(5)))
 struct ResponseStreamTests {
     typealias Mode = TestServer.Mode
 
@@ -102,7 +103,7 @@ struct ResponseStreamTests {
         let stream = try #require(producer.next())
         #expect(client.read(headOnly: true).status == 200)
         #expect(stream.write(Array("last words".utf8)) == .accepted)
-        #expect(server.server.stop(within: .seconds(10)) == (0, 0))
+        #expect(server.server.stop(within: Patience.duration) == (0, 0))
         #expect(client.readChunks() == "last words" && client.seesEnd())
         #expect(producer.awaitEnd() == .ended)
     }
@@ -118,7 +119,7 @@ struct ResponseStreamTests {
         #expect(client.read(headOnly: true).status == 200 && client.readChunks()?.isEmpty == true)
         client.close()
         #expect(producer.awaitEnd() == .ended)
-        for _ in 0..<1000 where stream != nil {
+        for _ in 0..<500 * Patience.seconds where stream != nil {
             // Sleeps because the C side lets it go without a word, right after the last event.
             try await Task.sleep(for: .milliseconds(2))
         }
@@ -139,16 +140,21 @@ struct ResponseStreamTests {
 
     @Test(arguments: Mode.allCases)
     func `a handler may wait longer than the others`(mode: Mode) async throws {
-        let server = try TestServer(mode) { $0.answerTimeout = .milliseconds(100) }
-        let client = try server.client()
+        let server = try TestServer(mode) {
+            $0.answerTimeout = .milliseconds(100)
+            $0.hasStandingClock = true
+        }
+        let (client, other) = (try server.client(), try server.client())
         client.send(get("/wait"))
-        // Sleeps because the deadline that must not take effect is a time.
-        try await Task.sleep(for: .milliseconds(600))
-        server.letGo(1)
+        try await server.await("a waiting request") { $0.suspended == 1 }
+        other.send(get("/hold"))
+        // The deadline of both has passed when the other one was taken away.
+        try await server.pass(until: "a late answer") { $0.timedOutTotal == 1 }
+        #expect(other.read().status == 503)
+        server.letGo(2)
         #expect(client.read().status == 200)
-        #expect(client.ask(get("/hold")).status == 503)
-        server.letGo(1)
         client.close()
+        other.close()
         try await server.stop()
     }
 }
@@ -181,13 +187,13 @@ final class Producer: @unchecked Sendable {
 
     /// The next stream, which is not kept; nil if there is none in time.
     func next() -> ResponseStream? {
-        guard added.wait(timeout: .now() + 5) == .success else { return nil }
+        guard added.isSignalled() else { return nil }
         return queue.sync { streams.removeFirst() }
     }
 
     /// Why the next stream is over; nil if none is in time.
     func awaitEnd() -> ResponseStream.End? {
-        guard ended.wait(timeout: .now() + 5) == .success else { return nil }
+        guard ended.isSignalled() else { return nil }
         return queue.sync { ends.removeFirst() }
     }
 }

@@ -2,7 +2,7 @@ import LatchkeyHTTP
 import Testing
 
 /// Short answers use an object of their connection again, which must not show.
-@Suite(.timeLimit(.minutes(3)))
+@Suite(.timeLimit(.minutes(5)))
 struct ShortAnswerTests {
     private static let seed: UInt64 = 20
 

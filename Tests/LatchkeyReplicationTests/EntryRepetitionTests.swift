@@ -26,8 +26,7 @@ struct ClockedReplica {
             Replica.Callbacks(isLevel: { _ in }, changed: { _ in }, advanced: { _ in })
         )
         replica.start()
-        // The time of the suites bounds it.
-        while replica.phase != .serving {}
+        _ = eventually { [replica] in replica.phase == .serving }
     }
 
     /// Lets time pass, and does what is due then.
@@ -39,7 +38,7 @@ struct ClockedReplica {
 }
 
 /// An entry that does not come, under a clock that a test drives.
-@Suite(.timeLimit(.minutes(3)))
+@Suite(.timeLimit(.minutes(5)))
 struct EntryRepetitionTests {
     @Test func `an entry that does not come is sent again, first often and then more rarely`()
         async throws

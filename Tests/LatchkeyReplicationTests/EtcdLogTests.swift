@@ -7,7 +7,7 @@ import Testing
 @testable import LatchkeyReplication
 
 /// The log over real processes of etcd.
-@Suite(.timeLimit(.minutes(3)))
+@Suite(.timeLimit(.minutes(5)))
 struct EtcdLogTests {
     /// What came to one who follows.
     final class Followed: Sendable {
@@ -36,13 +36,7 @@ struct EtcdLogTests {
 
     /// Waits until a condition holds.
     fileprivate static func wait(_ isTrue: () -> Bool) -> Bool {
-        let end = Patience.end
-        while ContinuousClock.now < end {
-            if isTrue() { return true }
-            // Sleeps because events come on a thread that tells no other thread.
-            usleep(2_000)
-        }
-        return false
+        (try? eventually("an event of the log", isTrue)) != nil
     }
 
     private static func log(_ etcd: EtcdProcesses, key: String = "log", first: Int = 0) -> EtcdLog {
@@ -197,14 +191,10 @@ struct EtcdLogTests {
             for member in 0..<3 {
                 // In turn each member is killed, that of the follower among them.
                 etcd.signal(member, SIGKILL)
-                var number = 0
-                let end = Patience.end
-                while number < 20, ContinuousClock.now < end {
-                    if Self.append(writer, [UInt8(member), UInt8(number)]) == .appended {
-                        number += 1
-                    }
+                for number in UInt8(0)..<20 {
+                    let entry = [UInt8(member), number]
+                    #expect(Self.wait { Self.append(writer, entry) == .appended })
                 }
-                #expect(number == 20)
                 try etcd.start(member)
                 try etcd.awaitHealth(member)
             }
@@ -222,7 +212,7 @@ struct EtcdLogTests {
             "/etcdserverpb.KV/Compact",
             EtcdRequest.compact(revision),
             .put,
-            timeout: .seconds(5)
+            timeout: Patience.duration
         ) { _ in isDone.signal() }
         isDone.wait()
     }
@@ -305,8 +295,7 @@ struct EtcdLogTests {
             try etcd.start(1)
             try etcd.start(2)
             try etcd.awaitHealth(0)
-            let end = Patience.end
-            while Self.append(log, [2]) != .appended, ContinuousClock.now < end {}
+            #expect(Self.wait { Self.append(log, [2]) == .appended })
             #expect(followed.wait { $0.entries.last == [2] })
         }
     }

@@ -38,6 +38,10 @@ final class MemoryLog: Sendable {
 
     private let state: Guarded<State>
     private let faultPercent: Int
+    /// How often members were told what became of an append.
+    let appends = Arrivals()
+    /// How often each member was told where the log ends.
+    let ends = (0..<3).map { _ in Arrivals() }
 
     init(seed: UInt64, faultPercent: Int = 0) {
         state = Guarded(State(random: SeededGenerator(seed)))
@@ -104,7 +108,10 @@ final class MemoryLog: Sendable {
             let end = log.state.read { state in
                 state.isCut.contains(number) ? nil : LogPlace(UInt64(state.entries.count))
             }
-            DispatchQueue.global().async { completion(end) }
+            DispatchQueue.global().async {
+                completion(end)
+                log.ends[number].arrive()
+            }
         }
 
         func moveOn() {}
@@ -140,7 +147,10 @@ final class MemoryLog: Sendable {
             }
             return fate == .appended ? .appended : .unknown("planted")
         }
-        DispatchQueue.global().async { if let answer { completion(answer) } }
+        DispatchQueue.global().async { [appends] in
+            if let answer { completion(answer) }
+            appends.arrive()
+        }
         deliver()
     }
 

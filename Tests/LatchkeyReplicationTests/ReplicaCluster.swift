@@ -144,8 +144,10 @@ final class ReplicaCluster: Sendable {
         return decision.read { $0 } ?? .failure(.missing)
     }
 
-    /// Waits until all replicas have the whole log.
-    func settle() {
+    /// Waits until all replicas have the whole log, or all but those that have stopped.
+    func settle(but stopped: Set<Int> = []) {
+        let replicas = self.replicas.enumerated().filter { !stopped.contains($0.offset) }
+            .map(\.element)
         for replica in replicas {
             wait { replica.phase == .serving }
         }
@@ -165,8 +167,7 @@ final class ReplicaCluster: Sendable {
     }
 
     private func wait(_ isTrue: () -> Bool) {
-        let end = Patience.end
-        while !isTrue(), ContinuousClock.now < end {}
+        _ = eventually(isTrue)
     }
 }
 

@@ -1,13 +1,14 @@
 import Dispatch
-import LatchkeyReplication
 import LatchkeyStore
 import LatchkeyStrategies
 import LatchkeySync
 import LatchkeyTestSupport
 import Testing
 
+@testable import LatchkeyReplication
+
 /// Replicas over a log in memory: what all of them promise, with faults at each append.
-@Suite(.timeLimit(.minutes(3)))
+@Suite(.timeLimit(.minutes(5)))
 struct ReplicaTests {
     static func states() -> [any ReplicatedState] {
         [
@@ -152,6 +153,7 @@ struct ReplicaTests {
             cluster.settle()
             log.setFilling()
             log.hold(true)
+            let appends = log.appends.value
             let decision = Guarded<Decision?>(nil)
             let isDone = DispatchSemaphore(value: 0)
             let writer = TestThread {
@@ -160,7 +162,11 @@ struct ReplicaTests {
                 isDone.signal()
             }
             // in the log, answered as refused   delivered
-            #expect(isDone.wait(timeout: .now() + .milliseconds(300)) == .timedOut)
+            #expect(log.appends.wait(for: appends + 1))
+            cluster.replicas[0].queue.sync {}
+            let ends = log.ends[0].value
+            #expect(log.ends[0].wait(for: ends + 2))
+            #expect(isDone.wait(timeout: .now()) == .timedOut)
             log.hold(false)
             #expect(writer.join())
             guard case .success = decision.read({ $0 }) else {

@@ -7,7 +7,7 @@ import Testing
 @testable import LatchkeyReplication
 
 /// Replicas that must not go on, and one whose log is silent.
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(5)))
 struct StoppedReplicaTests {
     private static func entry(_ text: String) -> [UInt8] {
         var writer = LogEntryWriter()

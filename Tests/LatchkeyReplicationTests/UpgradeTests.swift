@@ -6,7 +6,7 @@ import Testing
 @testable import LatchkeyReplication
 
 /// Replicas of different versions, and one that has stopped.
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(5)))
 struct UpgradeTests {
     @Test func `an upgrade goes replica by replica, and an old one stops at a later format`()
         async throws
@@ -36,13 +36,14 @@ struct UpgradeTests {
                 #expect(throws: Never.self) { try decision.get() }
             }
             #expect(log.entries.contains { $0[0] == 2 })
-            while old.isRunning {}
+            #expect(eventually { !old.isRunning })
             guard case .diverged(let reason) = old.phase else {
                 Issue.record("\(old.phase)")
                 return
             }
             #expect(reason.contains("has format 2") && reason.contains("update this replica"))
             #expect(new.phase == .serving && cluster.replicas[2].phase == .serving)
+            cluster.settle(but: [0])
             let refused = cluster.change(0, ReplicaTests.put("9"))
             #expect(throws: Refusal.withdrawn(.unavailable)) { try refused.get() }
         }
@@ -64,9 +65,9 @@ struct UpgradeTests {
                 let made = cluster.change(0, ReplicaTests.put("1"))
                 decision.write { $0 = made }
             }
-            while log.entries.count < 3 {}
+            #expect(eventually { log.entries.count >= 3 })
             log.hold(false)
-            while cluster.replicas[0].isRunning {}
+            #expect(eventually { !cluster.replicas[0].isRunning })
             let count = log.entries.count
             // It is told behind several times of a repetition.
             #expect(writer.join())

@@ -10,7 +10,7 @@ import Testing
 @testable import LatchkeyService
 
 /// The file of the audit log, without a service.
-@Suite(.timeLimit(.minutes(2)))
+@Suite(.timeLimit(.minutes(5)))
 struct AuditLogTests {
     private let folder: TemporaryFolder
 
@@ -68,7 +68,7 @@ struct AuditLogTests {
         for name in names {
             log.append { $0.member("name", name) }
         }
-        #expect(log.flush(withinMilliseconds: 20_000))
+        #expect(log.flush(withinMilliseconds: 1000 * Patience.seconds))
         let found = try lines(path).compactMap { $0["name"] as? String }
         #expect(found.map { Array($0.utf8) } == names.map { Array($0.utf8) })
     }
@@ -115,7 +115,7 @@ struct AuditLogTests {
         #expect(missing == dropped)
         #expect(text.matches(of: /"number":/).count == count - Int(dropped))
         log.append { $0.member("after", true) }
-        #expect(log.flush(withinMilliseconds: 20_000))
+        #expect(log.flush(withinMilliseconds: 1000 * Patience.seconds))
         let rest = String(decoding: reader.availableData, as: UTF8.self)
         #expect(rest.contains(#""after":true"#) && !rest.contains("dropped"))
         let event = String(decoding: said.fileHandleForReading.availableData, as: UTF8.self)
@@ -141,7 +141,7 @@ struct AuditLogTests {
         // Another file gets what waited, in its order.
         try FileManager.default.removeItem(atPath: link)
         log.reopen()
-        #expect(log.flush(withinMilliseconds: 20_000))
+        #expect(log.flush(withinMilliseconds: 1000 * Patience.seconds))
         let found = try lines(link)
         let numbers = found.compactMap { $0["number"] as? Int }
         // The thread may have taken its first lines before or behind the first drop.
@@ -157,7 +157,7 @@ struct AuditLogTests {
         try #"{"time":"2026"#.write(toFile: path, atomically: false, encoding: .utf8)
         let (log, _) = try open(path)
         log.append { $0.member("number", 1) }
-        #expect(log.flush(withinMilliseconds: 20_000))
+        #expect(log.flush(withinMilliseconds: 1000 * Patience.seconds))
         let text = try String(contentsOfFile: path, encoding: .utf8)
         let found = text.split(separator: "\n")
         #expect(found.count == 2 && found[0] == #"{"time":"2026"#)
@@ -196,7 +196,7 @@ struct AuditLogTests {
         try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: false)
         log.reopen()
         log.append { $0.member("number", 1) }
-        #expect(log.flush(withinMilliseconds: 20_000))
+        #expect(log.flush(withinMilliseconds: 1000 * Patience.seconds))
         #expect(try lines(moved).count == 1)
         let events = String(decoding: said.fileHandleForReading.availableData, as: UTF8.self)
         #expect(events.contains("audit log not opened") && events.contains("Is a directory"))

@@ -1,6 +1,7 @@
 import Foundation
 import LatchkeyHTTP
 import LatchkeyStrategies
+import LatchkeyTestSupport
 import Testing
 
 @testable import LatchkeyService
@@ -57,7 +58,7 @@ final class FakeLeader: Sendable {
 
     deinit {
         follower.stop()
-        _ = server.stop(within: .seconds(5))
+        _ = server.stop(within: Patience.duration)
     }
 
     /// A page of changes without any.
@@ -66,12 +67,12 @@ final class FakeLeader: Sendable {
     }
 
     /// Waits until so many requests have come, and returns when they did, in nanoseconds.
-    func awaitArrivals(_ path: String, _ count: Int) -> [UInt64] {
-        while true {
-            let found = arrivals.read { $0[path] ?? [] }
-            if found.count >= count { return found }
-            // Sleeps because the replica asks when it likes.
-            usleep(1000)
+    func awaitArrivals(_ path: String, _ count: Int) throws -> [UInt64] {
+        var found: [UInt64] = []
+        try eventually("\(count) requests of \(path)") {
+            found = arrivals.read { $0[path] ?? [] }
+            return found.count >= count
         }
+        return found
     }
 }

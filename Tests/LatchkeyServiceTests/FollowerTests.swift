@@ -8,7 +8,7 @@ import Testing
 @testable import LatchkeyStore
 
 /// What a replica does when its leader is late, fails or has forgotten.
-@Suite(.timeLimit(.minutes(3)))
+@Suite(.timeLimit(.minutes(5)))
 struct FollowerTests {
     private static let gone = HTTPStatus(rawValue: 410)
 
@@ -16,14 +16,12 @@ struct FollowerTests {
         try await offPool {
             let isOver = DispatchSemaphore(value: 0)
             let leader = try FakeLeader { number in
-                // Sleeps because the answer is to be late: it is as old as that.
-                if number == 2 { usleep(300_000) }
                 if number == 3 { isOver.wait() }
                 return nil
             }
             defer { isOver.signal() }
             // The third question comes when the second answer has its effect.
-            let asked = leader.awaitArrivals("/v1/changes", 3)
+            let asked = try leader.awaitArrivals("/v1/changes", 3)
             let now = StateAge.now()
             #expect(leader.state.age.level.ageNanoseconds >= now - asked[1])
         }
@@ -32,7 +30,7 @@ struct FollowerTests {
     @Test func `the age of the first state counts from before it was asked for`() async throws {
         try await offPool {
             let leader = try FakeLeader { _ in (.unavailable, "") }
-            let asked = leader.awaitArrivals("/v1/export", 1)
+            let asked = try leader.awaitArrivals("/v1/export", 1)
             let now = StateAge.now()
             #expect(leader.state.age.level.ageNanoseconds >= now - asked[0])
         }
@@ -44,12 +42,12 @@ struct FollowerTests {
     ) async throws {
         try await offPool {
             let leader = try FakeLeader { _ in (status, "") }
-            let times = leader.awaitArrivals("/v1/changes", 6)
+            let times = try leader.awaitArrivals("/v1/changes", 6)
             for (index, (former, next)) in zip(times, times.dropFirst()).enumerated() {
                 let least = UInt64(RetryPause.millisecondsMin << index / 2) * 1_000_000
                 #expect(next - former >= least / 2, "after attempt \(index)")
             }
-            #expect(leader.awaitArrivals("/v1/export", 1).count <= 7)
+            #expect(try leader.awaitArrivals("/v1/export", 1).count <= 7)
         }
     }
 
@@ -76,8 +74,8 @@ struct FollowerTests {
                     #"{"revision":7,"milliseconds":1,"effects":[{"type":"expire","name":"a"}]}"#
                 return (.ok, FakeLeader.page(latest: 7, change))
             }
-            _ = leader.awaitArrivals("/v1/export", 2)
-            _ = leader.awaitArrivals("/v1/changes", 3)
+            _ = try leader.awaitArrivals("/v1/export", 2)
+            _ = try leader.awaitArrivals("/v1/changes", 3)
             #expect(leader.journal.last == FakeLeader.revision)
             #expect(leader.state.reading.word == "following")
         }

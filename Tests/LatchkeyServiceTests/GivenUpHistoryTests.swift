@@ -9,7 +9,7 @@ import Testing
 @testable import LatchkeyStore
 
 /// Long reads of the history whose clients have gone.
-@Suite(.timeLimit(.minutes(3)))
+@Suite(.timeLimit(.minutes(5)))
 struct GivenUpHistoryTests {
     /// A server of a history of 2,000 commits, whose queue the test holds up.
     private final class Rig: Sendable {
@@ -113,11 +113,7 @@ struct GivenUpHistoryTests {
         }
 
         private func awaitSuspended(_ count: Int) -> Bool {
-            let end = Patience.end
-            while server.statistics.suspended != count, ContinuousClock.now < end {
-                Yield.now()
-            }
-            return server.statistics.suspended == count
+            eventually { server.statistics.suspended == count }
         }
     }
 
@@ -130,7 +126,7 @@ struct GivenUpHistoryTests {
     ) async throws {
         try await offPool {
             let rig = try Rig()
-            defer { rig.server.stop(within: .seconds(5)) }
+            defer { rig.server.stop(within: Patience.duration) }
             let isHeld = DispatchSemaphore(value: 0)
             rig.watched.later { isHeld.wait() }
             #expect(try rig.giveUp(read.target))
@@ -149,16 +145,12 @@ struct GivenUpHistoryTests {
     @Test func `an export of the past ends with its client`() async throws {
         try await offPool {
             let rig = try Rig()
-            defer { rig.server.stop(within: .seconds(5)) }
+            defer { rig.server.stop(within: Patience.duration) }
             // It waits for the last commit.
             #expect(try rig.giveUp("/v1/export?revision=1"))
             #expect(rig.places.count == 1)
             rig.appendLast()
-            let end = Patience.end
-            while rig.places.count > 0, ContinuousClock.now < end {
-                Yield.now()
-            }
-            #expect(rig.places.count == 0)
+            #expect(eventually { rig.places.count == 0 })
             #expect(rig.count("/v1/export", 200) == 0, "it was made")
         }
     }

@@ -1,9 +1,10 @@
 import Foundation
 import LatchkeyService
+import LatchkeyTestSupport
 import Testing
 
 /// Lines for a reader that has stopped reading.
-@Suite(.timeLimit(.minutes(3)))
+@Suite(.timeLimit(.minutes(5)))
 struct LineWriterTests {
     /// Some of the bytes in the pipe; waits until there are some.
     private func readSome(_ pipe: Pipe) -> String {
@@ -37,7 +38,7 @@ struct LineWriterTests {
         #expect(reported == dropped)
         #expect(lines.filter { $0.contains("number") }.count == count - Int(dropped))
         log.write(.info, "after")
-        writer.flush(withinMilliseconds: 10_000)
+        writer.flush(withinMilliseconds: 1000 * Patience.seconds)
         #expect(readSome(pipe).split(separator: "\n").count == 1, "reported once")
     }
 
@@ -49,7 +50,7 @@ struct LineWriterTests {
         writer.append(Array("late\n".utf8))
         writer.flush(withinMilliseconds: 20)
         #expect(try pipe.fileHandleForReading.read(upToCount: capacity)?.count == capacity)
-        writer.flush(withinMilliseconds: 10_000)
+        writer.flush(withinMilliseconds: 1000 * Patience.seconds)
         #expect(readSome(pipe) == "late\n")
         #expect(writer.droppedTotal == 0)
     }
@@ -57,7 +58,7 @@ struct LineWriterTests {
     @Test func `a descriptor that cannot be written loses lines and no more`() {
         let writer = LineWriter(descriptor: -1)
         writer.append([0x0A])
-        writer.flush(withinMilliseconds: 10_000)
+        writer.flush(withinMilliseconds: 1000 * Patience.seconds)
         #expect(writer.droppedTotal == 1)
     }
 }

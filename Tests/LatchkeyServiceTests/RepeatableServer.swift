@@ -30,7 +30,7 @@ final class RepeatableServer: Sendable {
 
     init(
         _ kind: StrategyKind = .lock,
-        answerTimeout: Duration = .seconds(60),
+        hasStandingClock: Bool = false,
         limits: IdempotencyLimits = IdempotencyLimits()
     ) throws {
         let commits = commits
@@ -68,7 +68,8 @@ final class RepeatableServer: Sendable {
         let router = table.router(hosts: nil)
         var configuration = HTTPServerConfiguration()
         configuration.port = 0
-        configuration.answerTimeout = answerTimeout
+        configuration.answerTimeout = Patience.duration
+        configuration.hasStandingClock = hasStandingClock
         let unknown = Problem.outcomeUnknown.json()
         configuration.unknownBody = String(decoding: unknown, as: UTF8.self)
         server = try HTTPServer(configuration) { router.handle($0) }
@@ -119,22 +120,21 @@ final class RepeatableServer: Sendable {
     }
 
     /// Waits until this many requests have no answer yet, and their handlers have returned.
-    func awaitSuspended(_ count: Int, within limit: Duration = .seconds(60)) -> Bool {
-        let clock = ContinuousClock()
-        let end = clock.now + limit
-        while server.statistics.suspended != count, clock.now < end {
-            Yield.now()
+    func awaitSuspended(_ count: Int) -> Bool {
+        eventually { server.statistics.suspended == count }
+    }
+
+    /// Lets time pass until so many requests were taken away in all.
+    func passUntilTimedOut(_ count: UInt64) -> Bool {
+        eventually {
+            server.pass(.seconds(1))
+            return server.statistics.timedOutTotal == count
         }
-        return server.statistics.suspended == count
     }
 
     /// Waits until a metric has this value.
     func awaitMetric(_ name: String, _ value: String) -> Bool {
-        let end = Patience.end
-        while metric(name) != value, ContinuousClock.now < end {
-            Yield.now()
-        }
-        return metric(name) == value
+        eventually { metric(name) == value }
     }
 
     func metric(_ name: String) -> String? {

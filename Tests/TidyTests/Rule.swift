@@ -44,7 +44,7 @@ struct Rule: Sendable, CustomTestStringConvertible {
         lineLength, functionLength, fileLength, forcing,
         sleeping, markers, designs, safety, cSymbols, machinePaths, registryHosts, links, words,
         olderSystems, strategyNames, strategyChoices, changelog, strictness, testNames,
-        testedClaims, locales,
+        testedClaims, locales, time,
     ]
 }
 

@@ -270,6 +270,9 @@ typedef struct latchkey_http_options {
     // connection wait has the idle time instead, until its head is complete: one whose first bytes
     // came in one piece with the request before it, or within about a tick after that one's answer.
     uint32_t request_milliseconds;
+    // For tests: the clock of deadlines stands still, and only latchkey_http_pass moves it.
+    // latchkey_http_stop keeps the system's time.
+    bool clock_stands;
     // The bodies of the answers that are made here: a problem's JSON each, of at most
     // LATCHKEY_HTTP_RAW_BODY_BYTES_MAX. Copied. NULL stands for a problem without a type.
     const char *timeout_body;         // 408: a request took too long to arrive
@@ -338,6 +341,10 @@ typedef struct latchkey_http_cut_off {
 // own, once. Afterwards, requests may still be answered, in vain, and the functions of streams may
 // still be called; nothing else of the server may be used.
 latchkey_http_cut_off latchkey_http_stop(latchkey_http_server *server, uint32_t milliseconds);
+
+// Lets so much time pass for a server whose clock stands. Deadlines count from when the watchdog
+// has first seen what they bound, as they always do. Any thread.
+void latchkey_http_pass(latchkey_http_server *server, uint32_t milliseconds);
 
 // The version of libmicrohttpd that is linked, such as "0.9.75". Never freed. Any thread.
 const char *latchkey_http_library_version(void);

@@ -13,15 +13,18 @@ extension ComparisonReport.MutexObservation {
     /// blocked in, and its arguments. A priority-inheriting lock waits in `FUTEX_LOCK_PI`, one that
     /// spins first and then sleeps in `FUTEX_WAIT`. Version numbers would not tell: distributions
     /// and development snapshots differ. The thread says who it is before it asks for the mutex,
-    /// and the caller looks again and again, within ``patienceSeconds``, while it holds it.
-    package static func observe() -> ComparisonReport.MutexObservation {
-        observe { mutex in mutex.withLock { _ in } }
+    /// and the caller looks again and again, within the time that it has, while it holds it.
+    ///
+    /// - Parameter patienceSeconds: The time in which the waiting thread must go to sleep.
+    /// - Returns: What it was seen to wait in.
+    package static func observe(
+        patienceSeconds: Int = 2
+    ) -> ComparisonReport.MutexObservation {
+        observe(patienceSeconds) { mutex in mutex.withLock { _ in } }
     }
 
-    /// The time in which the waiting thread must go to sleep.
-    private static let patienceSeconds = 2.0
-
     static func observe(
+        _ patienceSeconds: Int,
         _ wait: @escaping @Sendable (borrowing Mutex<Void>) -> Void
     ) -> ComparisonReport.MutexObservation {
         let subject = ObservedMutex()
@@ -32,14 +35,17 @@ extension ComparisonReport.MutexObservation {
                 wait(subject.mutex)
                 ended.signal()
             }
-            return watch(subject)
+            return watch(subject, patienceSeconds)
         }
         ended.wait()
         return seen
     }
 
-    private static func watch(_ subject: ObservedMutex) -> ComparisonReport.MutexObservation {
-        let end = latchkey_system_nanoseconds() + UInt64(patienceSeconds * 1e9)
+    private static func watch(
+        _ subject: ObservedMutex,
+        _ patienceSeconds: Int
+    ) -> ComparisonReport.MutexObservation {
+        let end = latchkey_system_nanoseconds() + UInt64(patienceSeconds) * 1_000_000_000
         var last = "it was never seen to sleep"
         while latchkey_system_nanoseconds() < end {
             usleep(500)

@@ -131,6 +131,13 @@ package final class HTTPServer: @unchecked Sendable {
         return (Int(cutOff.requests), Int(cutOff.answers))
     }
 
+    /// Lets time pass for a server whose clock stands.
+    ///
+    /// A timeout counts from when the server has first looked at what it bounds.
+    package func pass(_ time: Duration) {
+        unsafe latchkey_http_pass(server, UInt32(clamping: time.wholeMilliseconds))
+    }
+
     /// Shows another identity in all handshakes that begin from now on.
     ///
     /// Connections go on. Sessions of before are not resumed. Only of a server that was started
@@ -231,6 +238,7 @@ extension HTTPServer {
         unsafe options.answer_milliseconds = UInt32(
             clamping: configuration.answerTimeout.wholeMilliseconds
         )
+        unsafe options.clock_stands = configuration.hasStandingClock
         return unsafe options
     }
 }

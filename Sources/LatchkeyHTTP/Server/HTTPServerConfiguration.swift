@@ -43,6 +43,9 @@ package struct HTTPServerConfiguration: Sendable {
     /// It takes effect never early, and late by no more than half of the shorter of the two
     /// timeouts, and half a second at most.
     package var requestTimeout = Duration.seconds(30)
+    /// For tests: the clock of these timeouts stands still, and only ``HTTPServer/pass(_:)`` moves
+    /// it.
+    package var hasStandingClock = false
 
     /// The body of the 408 for a request that takes too long: a problem's JSON.
     ///
