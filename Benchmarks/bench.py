@@ -9,7 +9,6 @@ is for people.
 """
 
 import argparse
-import contextlib
 import http.client
 import json
 import os
@@ -27,7 +26,6 @@ from table import print_table, progress, ratios, row, write_at, write_table
 TOP = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(TOP / "scripts"))
 
-from advice import measure_advice  # noqa: E402
 from clients import turns  # noqa: E402
 from command import measure_command  # noqa: E402
 from durability import measure_durability  # noqa: E402
@@ -197,40 +195,6 @@ def interleave(arguments, cases, connections=CONNECTIONS, shorter=SHORTER):
     return loads
 
 
-# Of each shadowed service, and whether the target of one shadow is its own.
-SHADOWS = {
-    "spin at 1/16": ("spin", "1/16", 0.95),
-    "barrier-queue at 1/16": ("barrier-queue", "1/16", 0.95),
-    "actor at 1/16": ("actor", "1/16", 0.95),
-    "all at 1/16": ("all", "1/16", None),
-    "spin at 1/1": ("spin", "1/1", None),
-}
-
-
-def measure_shadows(arguments):
-    """What shadows take from the serving path: services with and without, one after the other."""
-    threads = str(os.cpu_count())
-    flags = {name: ("--shadow", strategies, "--shadow-sample", share)
-             for name, (strategies, share, _) in SHADOWS.items()}
-    flags["none"] = ()
-    with contextlib.ExitStack() as stack:
-        services = {
-            name: stack.enter_context(
-                Latchkey(arguments.binary, "--http-threads", threads, *words))
-            for name, words in flags.items()}
-        for service in services.values():
-            service.ask("PUT", "/v1/properties/get", VALUE)
-        loads = interleave(arguments, {
-            f"{method} {name}": (service, method, method, ())
-            for method in ("get", "put") for name, service in services.items()})
-    rows = []
-    for name, (_, _, target) in SHADOWS.items():
-        for method in ("get", "put"):
-            rows += ratios(f"{method.upper()} with a shadow, {name} ÷ without", loads,
-                           f"{method} {name}", f"{method} none", target)
-    return rows
-
-
 def floor_program(arguments, response, *options):
     """The floor with as many threads as the service, and the same value."""
     return Server(arguments.floor, "--port", "0", "--threads", str(os.cpu_count()),
@@ -313,8 +277,6 @@ PARTS = {
     "transactions": measure_transactions,
     "watching": measure_watching,
     "expiry": measure_expiry,
-    "shadows": measure_shadows,
-    "advice": lambda arguments: measure_advice(arguments, interleave),
     "durability": measure_durability,
     "cluster": lambda arguments: measure_cluster(arguments, interleave),
     "recording": lambda arguments: measure_recording(arguments, interleave),

@@ -100,15 +100,6 @@ enum ContentionFamilies {
             "Cost of metering for an uncontended entry.",
             unit: "seconds"
         ) { $0.meter.overhead.map { .number($0.overheadNanoseconds / 1e9) } },
-        byMeter(
-            "latchkey_shadow_sampling_ratio",
-            "Share of the operations that a shadow gets.",
-            unit: "ratio"
-        ) { $0.meter.shadowShare.map { .number(1 / Double($0.sampleInterval)) } },
-        byMeter(
-            "latchkey_shadow_refused_total",
-            "Sampled operations that a shadow did not apply."
-        ) { $0.meter.shadowShare.map { .count($0.refused) } },
     ]
 
     fileprivate enum Value {
@@ -146,7 +137,7 @@ struct MeterReading {
     /// A named lock has its name as a label.
     ///
     /// A strategy of the service has its role, the serving one too, so that a sum over one role
-    /// does not count the operations of shadows twice.
+    /// does not count those of comparisons.
     func labels(_ mode: AccessMode?) -> Labels {
         var pairs = [(name: "strategy", value: meter.strategy)]
         if let lock = meter.lock { pairs.insert(("lock", lock), at: 0) }

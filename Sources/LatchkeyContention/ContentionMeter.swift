@@ -44,20 +44,13 @@ import Synchronization
     /// Figures from elsewhere, which are known once the strategy is in use.
     private struct Sources: Sendable {
         var backlogCount: @Sendable () -> Int = { 0 }
-        var shadow: ShadowSource?
         var overhead: MeteringOverhead?
     }
 
     private struct Baseline: Sendable {
         var reading = ContentionReading()
-        var refusedCount: UInt64 = 0
         var stripeWaits: [UInt64] = []
         var since = Date()
-    }
-
-    private struct ShadowSource: Sendable {
-        var interval: Int
-        var refusedCount: @Sendable () -> UInt64
     }
 
     /// How long the window of `latchkey_lock_wait_max_seconds` is: the gauge shows the longest of
@@ -135,29 +128,6 @@ import Synchronization
         return count()
     }
 
-    /// Sets a shadow's share of the operations, and the function that counts those that it refused.
-    package func observeShadow(
-        interval: Int,
-        refusedCount: @escaping @Sendable () -> UInt64
-    ) {
-        sources.write { $0.shadow = ShadowSource(interval: interval, refusedCount: refusedCount) }
-    }
-
-    /// A shadow's share since the meter was made; `nil` in another role.
-    package var shadowShare: ShadowShare? {
-        sources.read { $0.shadow }.map {
-            ShadowShare(sampleInterval: $0.interval, refused: $0.refusedCount())
-        }
-    }
-
-    /// The same since the last reset.
-    package var shadowShareSinceReset: ShadowShare? {
-        let earlier = baseline.read { $0.refusedCount }
-        return shadowShare.map {
-            ShadowShare(sampleInterval: $0.sampleInterval, refused: $0.refused &- earlier)
-        }
-    }
-
     /// The cost of metering, if it was measured.
     package var overhead: MeteringOverhead? {
         get { sources.read { $0.overhead } }
@@ -174,16 +144,10 @@ import Synchronization
     /// Prometheus' counters go on.
     package func reset() {
         let now = reading
-        let refusedCount = shadowShare?.refused ?? 0
         let stripeWaits = stripes.read { $0 }.map(\.value)
         baseline.write { baseline in
             resets.wrappingAdd(1, ordering: .relaxed)
-            baseline = Baseline(
-                reading: now,
-                refusedCount: refusedCount,
-                stripeWaits: stripeWaits,
-                since: Date()
-            )
+            baseline = Baseline(reading: now, stripeWaits: stripeWaits, since: Date())
         }
     }
 
@@ -233,12 +197,4 @@ import Synchronization
     static func window(_ now: UInt64 = latchkey_system_nanoseconds()) -> UInt64 {
         now / windowNanoseconds
     }
-}
-
-/// The share of the operations that a shadow was given.
-package struct ShadowShare: Codable, Sendable, Equatable {
-    /// N, if one operation in N was sampled on average.
-    package var sampleInterval: Int
-    /// Sampled operations that were not applied, because too many were under way.
-    package var refused: UInt64
 }

@@ -54,8 +54,6 @@ package struct ContentionReport: Codable, Sendable, Equatable {
         package var wait: ByMode
         package var hold: ByMode
         package var overhead: MeteringOverhead?
-        /// For a shadow only.
-        package var shadow: ShadowShare?
     }
 
     package struct Counts: Codable, Sendable, Equatable {
@@ -120,8 +118,7 @@ extension ContentionReport.Row {
             threads: reading.threads,
             wait: ContentionReport.ByMode(reading, \.wait, floor: clockNanoseconds),
             hold: ContentionReport.ByMode(reading, \.hold, floor: clockNanoseconds),
-            overhead: meter.overhead,
-            shadow: meter.shadowShareSinceReset
+            overhead: meter.overhead
         )
     }
 }

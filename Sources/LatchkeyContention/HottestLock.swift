@@ -62,8 +62,6 @@ package struct HottestLock: Sendable, Equatable {
 
 extension ContentionReport {
     /// The sentence about the lock of the serving store for which requests waited longest.
-    ///
-    /// Shadows are left out: no request waits for them.
     static func hottest(_ rows: [Row]) -> String? {
         guard let row = rows.first(where: { $0.role == .serving }) else { return nil }
         let all = Duration.nanoseconds(row.waitTotalNanoseconds)

@@ -25,8 +25,6 @@ public enum MeteringLevel: String, Sendable, CaseIterable, Codable {
 @usableFromInline package enum MeterRole: String, Sendable, CaseIterable, Codable {
     /// It guards the state that clients read.
     case serving
-    /// It gets a share of the live operations, and its results are discarded.
-    case shadow
     /// A workload of `latchkey compare` uses it, or has used it.
     case comparison
 

@@ -3,8 +3,8 @@
 /// A plain value. It is decided as a whole. If one step cannot be made, none is.
 ///
 /// The names and values usually borrow the memory of a request: the maker of a change keeps them in
-/// place until the completion has been called. See ``unconditionalCopy()`` and
-/// ``init(decoding:)`` for changes that own their memory.
+/// place until the completion has been called. See ``Step/copy(_:)`` and ``init(decoding:)`` for
+/// changes that own their memory.
 @usableFromInline
 package enum Change: Sendable {
     /// A case of its own, so that such a change allocates nothing.
@@ -191,39 +191,12 @@ extension Change {
         case .transaction(let transaction): transaction.steps + transaction.otherwise
         }
     }
-
-    /// Whether the change can make the store larger.
-    package var canGrow: Bool {
-        switch self {
-        case .step(let step): step.canGrow
-        case .transaction: steps.contains(where: \.canGrow)
-        }
-    }
-
-    /// The steps without their conditions, in memory of their own.
-    ///
-    /// Of a transaction these are the steps that are made if its conditions hold.
-    package func unconditionalCopy() -> Change {
-        switch self {
-        case .step(let step):
-            .step(step.copy(.none))
-        case .transaction(let transaction):
-            .transaction(Transaction(transaction.steps.map { $0.copy(.none) }))
-        }
-    }
 }
 
 /// How long a property lives, in milliseconds.
 package typealias TimeToLive = Int64
 
 extension Change.Step {
-    fileprivate var canGrow: Bool {
-        switch action {
-        case .get, .delete, .expire, .evict, .touch, .pop(nil), .deletePrefix, .count: false
-        case .put, .increment, .merge, .pop: true
-        }
-    }
-
     /// The same step under other conditions, in memory of its own.
     package func copy(_ conditions: Conditions) -> Self {
         guard let content = unsafe action.content else {

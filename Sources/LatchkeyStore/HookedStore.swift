@@ -219,38 +219,6 @@ package struct HookedStore<ChosenStrategy: Strategy>: CommittingStore {
         }
     }
 
-    /// As ``PropertyStore/evict(inStripeOf:observer:completion:)``; nil also if the commit was
-    /// withdrawn.
-    package func evict(
-        inStripeOf name: PropertyName,
-        completion: @escaping @Sendable (Commit?) -> Void = { _ in }
-    ) throws(BacklogFull) {
-        try hook.admit(0)
-        do throws(BacklogFull) {
-            try base.submitWrite(
-                base.index(name),
-                observer: NoObserver(),
-                { $0.evictAllWithheld() },
-                completion: { answer in
-                    guard let answer, case .success(let commit) = answer.value else {
-                        completion(nil)
-                        return
-                    }
-                    hook.pass(commit, answer.generation, note: nil) { outcome in
-                        if case .released = outcome {
-                            completion(commit)
-                        } else {
-                            completion(nil)
-                        }
-                    }
-                }
-            )
-        } catch {
-            hook.giveBack(0)
-            throw error
-        }
-    }
-
     @usableFromInline
     package func list(
         _ request: PageRequest,

@@ -215,23 +215,6 @@ package final class PropertyStore<ChosenStrategy: Strategy>: CommittingStore {
         }
     }
 
-    /// Removes all properties whose names hash to the same stripe as this one.
-    ///
-    /// That is a commit, unless there are none.
-    @inlinable
-    package func evict(
-        inStripeOf name: PropertyName,
-        observer: some EntryObserver = NoObserver(),
-        completion: @escaping @Sendable (Commit?) -> Void = { _ in }
-    ) throws(BacklogFull) {
-        try submitWrite(
-            index(name),
-            observer: observer,
-            { $0.evictAll() },
-            completion: completion
-        )
-    }
-
     /// Makes the change of a commit that was decided elsewhere, without deciding again.
     ///
     /// Commits are applied in the order of their revisions, one after the other, while nothing else

@@ -159,36 +159,6 @@ package struct PropertyTable: Sendable {
         }
     }
 
-    /// Removes all properties, if there are any.
-    @usableFromInline
-    mutating func evictAll() -> Commit? {
-        guard count > 0 else {
-            return nil
-        }
-        let effects = properties.compactMap { Commit.Effect(from: $0, to: nil, .evicted) }
-        var size = StoreSize()
-        for effect in effects {
-            size += StoreSize(effect.former)
-        }
-        byName = NameTable()
-        order = NameOrder()
-        let revision = context.nextRevision(givingBack: size, beyond: StoreSize())
-        for effect in effects where !context.quotas.isEmpty {
-            context.quotas.replace(effect.former, by: nil, PropertyName(of: effect.some))
-        }
-        if context.hook != nil {
-            for effect in effects {
-                noteTrace(PropertyName(of: effect.some), revision)
-            }
-        }
-        return Commit(
-            revision: revision,
-            time: context.clock.now(),
-            first: effects.first,
-            others: Array(effects.dropFirst())
-        )
-    }
-
     /// Removes all properties, which is no commit, and says what they took.
     mutating func removeAll() -> StoreSize {
         var size = StoreSize()
@@ -271,15 +241,6 @@ extension PropertyTable {
     ) -> Withheld<Decision> {
         let decision = execute(step, prepared, at: time)
         return Withheld(decision, context, takenByteCount) { revision(of: step.name) }
-    }
-
-    /// Removes all properties, as ``evictAll()``.
-    mutating func evictAllWithheld() -> Withheld<Decision>? {
-        guard let commit = evictAll() else {
-            context.hook?.unreleasedCommits.giveBack(1, 0)
-            return nil
-        }
-        return Withheld(.success(commit), context, 0) { commit.revision }
     }
 }
 

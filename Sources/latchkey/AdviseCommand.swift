@@ -7,15 +7,9 @@ internal import LatchkeyReport
 internal import LatchkeyService
 internal import LatchkeySettings
 
-/// `latchkey advise`: whether a running service should use another strategy.
+/// `latchkey advise`: what a running service's lock costs, and the most that another strategy could
+/// save.
 enum AdviseCommand {
-    /// The time is divided, so that noise can be told from a difference: into at least 10 slices,
-    /// and into more of 2 s each.
-    ///
-    /// A queue of threads stays at one lock for seconds before it is at another, so that what is in
-    /// shorter slices is not independent.
-    static func sliceCount(seconds: Int) -> Int { min(60, max(10, seconds / 2)) }
-
     private static let ownFlags = [
         Flag(
             "seconds",
@@ -34,18 +28,19 @@ enum AdviseCommand {
     static let flags = ownFlags + ClientFlags.all
 
     static let manual = """
-        latchkey advise: says whether a running service should use another strategy
+        latchkey advise: says what the lock of a running service costs
 
         Usage: latchkey advise [URL] [--flag value | --flag=value ...]
 
         Without a URL it asks the service of --url.
 
-        Reads the contention of the service several times, so that the answer is about
-        its traffic now. It says to keep the strategy or to switch, with the expected
-        gain, or that the lock is not what limits the service. To compare strategies,
-        it needs shadows: 'latchkey serve --shadow all' or a list that has the serving
-        strategy, too. The gain is a share of the busy time: the service's processor
-        time and the time in which its threads wait for the lock.
+        Reads the meters of the service twice, so that the answer is about its traffic
+        now: the lock's share of the busy time (how long an access holds it, times the
+        accesses in a second), the waits there are, and the most that another strategy
+        could save. That is the waits, since the work under the lock stays, whatever
+        guards it. The busy time is the service's processor time and the time in which
+        its threads wait for the lock. No strategy is named: 'latchkey compare' measures
+        them.
 
         Status:
           0    there is an answer
@@ -121,36 +116,25 @@ enum AdviseCommand {
         /// Watches the service.
         func observe(seconds: Int) throws(UnusableService) -> Observation {
             let found = try contention()
-            let report = found.report
-            let row = try serving(report)
+            let row = try serving(found.report)
             let start = ContinuousClock.now
-            var reading = MetricsReading(text: try answer("/metrics"))
-            guard reading.serving[row.strategy] != nil else { throw other("/metrics") }
-            var slices: [Observation.Slice] = []
-            let sliceCount = AdviseCommand.sliceCount(seconds: seconds)
-            for index in 1...sliceCount {
-                // A busy service takes a while to answer, and the next slice does not wait for it.
-                let due = start + .seconds(seconds) * index / sliceCount
-                Thread.sleep(forTimeInterval: max(0, (due - .now) / .seconds(1)))
-                let next = MetricsReading(text: try answer("/metrics"))
-                let slice = Observation.Slice(from: reading, to: next, strategy: row.strategy)
-                guard let slice else {
-                    throw UnusableService(message: "\(url) was restarted meanwhile: ask again.")
-                }
-                slices.append(slice)
-                reading = next
+            let earlier = MetricsReading(text: try answer("/metrics"))
+            guard earlier.serving[row.strategy] != nil else { throw other("/metrics") }
+            Thread.sleep(forTimeInterval: max(0, (start + .seconds(seconds) - .now) / .seconds(1)))
+            let later = MetricsReading(text: try answer("/metrics"))
+            let taken = start.duration(to: .now) / .seconds(1)
+            guard let metrics = later.since(earlier) else {
+                throw UnusableService(message: "\(url) was restarted meanwhile: ask again.")
             }
             return Observation(
                 strategy: row.strategy,
-                seconds: start.duration(to: .now) / .seconds(1),
-                slices: slices,
+                seconds: taken,
+                metrics: metrics,
                 samplingMean: max(1, row.samplingMean),
-                isDebugBuild: found.isOfDebugBuild,
                 clockSeconds: (row.overhead?.clockNanoseconds ?? 0) / 1e9,
-                incomparable: Set(
-                    report.rows.filter { $0.traits["asynchronousWrites"] == true }.map(\.strategy)
-                ),
-                isWholeSample: report.rows.contains { $0.shadow?.sampleInterval == 1 },
+                spins: row.traits["spins"] == true,
+                appliesWritesLater: row.traits["asynchronousWrites"] == true,
+                isDebugBuild: found.isOfDebugBuild,
                 hottest: try contention().report.hottest
             )
         }
@@ -206,6 +190,32 @@ enum AdviseCommand {
                 message: "\(url) is not a Latchkey service of this version: \(path) has another "
                     + "format."
             )
+        }
+    }
+}
+
+/// The advice as JSON.
+struct AdviceFile: Encodable {
+    let schema = "latchkey-advice/2"
+    let url: String
+    let advice: Advice
+    let headline: String
+    let reason: String
+
+    init(_ advice: Advice, url: String) {
+        self.url = url
+        self.advice = advice
+        headline = advice.headline
+        reason = advice.reason
+    }
+
+    func bytes() throws(AdviseCommand.UnusableService) -> [UInt8] {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+        do {
+            return try Array(encoder.encode(self)) + Array("\n".utf8)
+        } catch {
+            throw AdviseCommand.UnusableService(message: "the answer has no JSON: \(error).")
         }
     }
 }

@@ -129,11 +129,6 @@ enum ServeCommand {
             !configuration.isProfiling || measures,
             "--profile has no meaning with --metering off: nothing would be seen."
         )
-        needs(["shadow-sample"], "shadow", !configuration.shadows.isEmpty)
-        require(
-            configuration.shadows.isEmpty || measures,
-            "--shadow has no meaning with --metering off: nothing would be seen."
-        )
         let ofData = PersistenceSettings.settings.map(\.name).filter { $0 != "data" }
         needs(ofData, "data", !configuration.persistence.path.isEmpty)
         needs(["follow-token-from", "follow-ca"], "follow", configuration.follow.isOn)

@@ -8,9 +8,9 @@ import Testing
     @Test func `of the meters are these`() {
         let meters = ContentionMeters()
         let serving = ContentionMeter(SerialQueueStrategy.self, level: .full)
-        let shadow = ContentionMeter(
+        let comparison = ContentionMeter(
             SpinStrategy.self,
-            role: .shadow,
+            role: .comparison,
             level: .sampled,
             samplingMean: 4
         )
@@ -22,9 +22,8 @@ import Testing
             overheadNanoseconds: 2,
             clockNanoseconds: 1
         )
-        shadow.observeShadow(interval: 16) { 3 }
         meters.add(serving)
-        meters.add(shadow)
+        meters.add(comparison)
         let registry = MetricRegistry()
         meters.register(in: registry)
         let text = String(decoding: registry.text(.openMetrics), as: UTF8.self)
@@ -66,8 +65,8 @@ import Testing
         let modes = [
             #"strategy="serial-queue",mode="read",role="serving""#,
             #"strategy="serial-queue",mode="write",role="serving""#,
-            #"strategy="spin",mode="read",role="shadow""#,
-            #"strategy="spin",mode="write",role="shadow""#,
+            #"strategy="spin",mode="read",role="comparison""#,
+            #"strategy="spin",mode="write",role="comparison""#,
         ]
         let bounds = [
             "1e-07", "2e-07", "4e-07", "8e-07", "1.6e-06", "3.2e-06", "6.4e-06", "1.28e-05",
@@ -87,14 +86,14 @@ import Testing
         # TYPE latchkey_lock_acquisitions counter
         latchkey_lock_acquisitions_total{strategy="serial-queue",mode="read",role="serving"} 0
         latchkey_lock_acquisitions_total{strategy="serial-queue",mode="write",role="serving"} 0
-        latchkey_lock_acquisitions_total{strategy="spin",mode="read",role="shadow"} 0
-        latchkey_lock_acquisitions_total{strategy="spin",mode="write",role="shadow"} 0
+        latchkey_lock_acquisitions_total{strategy="spin",mode="read",role="comparison"} 0
+        latchkey_lock_acquisitions_total{strategy="spin",mode="write",role="comparison"} 0
         # HELP latchkey_lock_contended Entries that were not possible at once. Estimated for mutex.
         # TYPE latchkey_lock_contended counter
         latchkey_lock_contended_total{strategy="serial-queue",mode="read",role="serving"} 0
         latchkey_lock_contended_total{strategy="serial-queue",mode="write",role="serving"} 0
-        latchkey_lock_contended_total{strategy="spin",mode="read",role="shadow"} 0
-        latchkey_lock_contended_total{strategy="spin",mode="write",role="shadow"} 0
+        latchkey_lock_contended_total{strategy="spin",mode="read",role="comparison"} 0
+        latchkey_lock_contended_total{strategy="spin",mode="write",role="comparison"} 0
         # HELP latchkey_lock_wait_seconds Time from request to entry, scaled up from the timed \
         acquisitions.
         # TYPE latchkey_lock_wait_seconds histogram
@@ -110,37 +109,30 @@ import Testing
         # UNIT latchkey_lock_wait_max_seconds seconds
         latchkey_lock_wait_max_seconds{strategy="serial-queue",mode="read",role="serving"} 0.0
         latchkey_lock_wait_max_seconds{strategy="serial-queue",mode="write",role="serving"} 0.0
-        latchkey_lock_wait_max_seconds{strategy="spin",mode="read",role="shadow"} 0.0
-        latchkey_lock_wait_max_seconds{strategy="spin",mode="write",role="shadow"} 0.0
+        latchkey_lock_wait_max_seconds{strategy="spin",mode="read",role="comparison"} 0.0
+        latchkey_lock_wait_max_seconds{strategy="spin",mode="write",role="comparison"} 0.0
         # HELP latchkey_lock_waiters Entries that are blocked now.
         # TYPE latchkey_lock_waiters gauge
         latchkey_lock_waiters{strategy="serial-queue",role="serving"} 0
-        latchkey_lock_waiters{strategy="spin",role="shadow"} 0
+        latchkey_lock_waiters{strategy="spin",role="comparison"} 0
         # HELP latchkey_lock_hand_offs Exclusive entries that followed an entry of another thread.
         # TYPE latchkey_lock_hand_offs counter
         latchkey_lock_hand_offs_total{strategy="serial-queue",role="serving"} 0
-        latchkey_lock_hand_offs_total{strategy="spin",role="shadow"} 0
+        latchkey_lock_hand_offs_total{strategy="spin",role="comparison"} 0
         # HELP latchkey_lock_sampling_ratio Share of the entries that is timed, 0 if only contended.
         # TYPE latchkey_lock_sampling_ratio gauge
         # UNIT latchkey_lock_sampling_ratio ratio
         latchkey_lock_sampling_ratio{strategy="serial-queue",role="serving"} 1.0
-        latchkey_lock_sampling_ratio{strategy="spin",role="shadow"} 0.25
+        latchkey_lock_sampling_ratio{strategy="spin",role="comparison"} 0.25
         # HELP latchkey_strategy_backlog_operations Accepted writes that are not yet applied.
         # TYPE latchkey_strategy_backlog_operations gauge
         # UNIT latchkey_strategy_backlog_operations operations
         latchkey_strategy_backlog_operations{strategy="serial-queue",role="serving"} 5
-        latchkey_strategy_backlog_operations{strategy="spin",role="shadow"} 0
+        latchkey_strategy_backlog_operations{strategy="spin",role="comparison"} 0
         # HELP latchkey_lock_metering_overhead_seconds Cost of metering for an uncontended entry.
         # TYPE latchkey_lock_metering_overhead_seconds gauge
         # UNIT latchkey_lock_metering_overhead_seconds seconds
         latchkey_lock_metering_overhead_seconds{strategy="serial-queue",role="serving"} 2e-09
-        # HELP latchkey_shadow_sampling_ratio Share of the operations that a shadow gets.
-        # TYPE latchkey_shadow_sampling_ratio gauge
-        # UNIT latchkey_shadow_sampling_ratio ratio
-        latchkey_shadow_sampling_ratio{strategy="spin",role="shadow"} 0.0625
-        # HELP latchkey_shadow_refused Sampled operations that a shadow did not apply.
-        # TYPE latchkey_shadow_refused counter
-        latchkey_shadow_refused_total{strategy="spin",role="shadow"} 3
         # EOF
 
         """

@@ -35,13 +35,13 @@ struct HottestStripeTests {
         #expect(meters.report().rows[0].hottestStripe?.number == 1)
     }
 
-    @Test func `a store of one stripe is the store, and shadows are not named`() throws {
+    @Test func `a store of one stripe is the store, and comparisons are not named`() throws {
         let serving = ContentionMeter(LockStrategy.self, level: .full)
-        let shadow = ContentionMeter(SpinStrategy.self, role: .shadow, level: .full)
+        let comparison = ContentionMeter(SpinStrategy.self, role: .comparison, level: .full)
         meters.add(serving)
-        meters.add(shadow)
-        let shadowed = Synchronized(0, strategy: shadow.metered(SpinStrategy()))
-        #expect(oneThreadWaits(for: shadowed) { shadow.reading.waiters == 1 })
+        meters.add(comparison)
+        let compared = Synchronized(0, strategy: comparison.metered(SpinStrategy()))
+        #expect(oneThreadWaits(for: compared) { comparison.reading.waiters == 1 })
         #expect(meters.report().hottest == nil)
         let stripe = Synchronized(0, strategy: serving.meteredStripe(LockStrategy()))
         #expect(oneThreadWaits(for: stripe) { serving.reading.waiters == 1 })
@@ -55,7 +55,7 @@ struct HottestStripeTests {
             LockStrategy.self, SpinStrategy.self, TicketStrategy.self,
         ]
         let rows = strategies.enumerated().map { index, strategy in
-            let role: MeterRole = index == 2 ? .serving : .shadow
+            let role: MeterRole = index == 2 ? .serving : .comparison
             var row = ContentionReport.Row(ContentionMeter(strategy, role: role, level: .full))
             row.waitTotalNanoseconds = UInt64(index)
             return row

@@ -18,7 +18,6 @@ import Testing
         // Flags that are valid only with another one.
         let others =
             switch name {
-            case "shadow-sample": ["--shadow=spin"]
             case "open", "session-seconds", "first-token": ["--token-file=file"]
             case "rate-burst", "rate-mode": ["--rate=5"]
             case "record-sample", "record-bytes": ["--record=a.trace"]

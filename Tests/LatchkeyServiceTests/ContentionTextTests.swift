@@ -93,7 +93,7 @@ import Testing
 
     @Test func `no line is longer than 80 characters`() {
         let rows = StrategyKind.allCases.flatMap { kind in
-            [MeterRole.serving, .shadow, .comparison].map {
+            [MeterRole.serving, .comparison].map {
                 Self.meter(kind, role: $0, count: 9_999_000_000)
             }
         }

@@ -29,11 +29,6 @@ struct CommitHookTests {
     ) async throws {
         try await offPool { kind.accept(ReleasingSeveral(stripeCount: stripeCount)) }
     }
-
-    @Test(arguments: StrategyKind.allCases)
-    func `an eviction is a commit`(kind: StrategyKind) async throws {
-        try await offPool { kind.accept(Evicting()) }
-    }
 }
 
 /// A hook of which the test says when it releases.
@@ -235,45 +230,5 @@ private struct ReadingReleased: StrategyVisitor {
         }
         #expect(ended && journal.join())
         #expect(passed.read { $0.sorted() } == Array(1...commitCount))
-    }
-}
-
-private struct Evicting: StrategyVisitor {
-    private func evict<ChosenStrategy: Strategy>(
-        _ store: BlockingStore<HookedStore<ChosenStrategy>>,
-        _ name: String
-    ) -> Commit? {
-        store.wait { (completion) throws(BacklogFull) in
-            try store.base.evict(inStripeOf: .owning(name), completion: completion)
-        }
-    }
-
-    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) {
-        let passed = Synchronized<[Commit], LockStrategy>([])
-        let own = Synchronized<CommitHook?, LockStrategy>(nil)
-        let hook = CommitHook { commit, _ in
-            passed.write { $0.append(commit) }
-            own.read { $0 }?.release(through: commit.revision)
-        }
-        own.write { $0 = hook }
-        defer { own.write { $0 = nil } }
-        let store = BlockingStore<HookedStore<ChosenStrategy>>(stripeCount: 1, hook: hook)
-        let copy = BlockingStore<PropertyStore<ChosenStrategy>>(stripeCount: 1)
-        #expect(evict(store, "a") == nil)
-        store.increment("a")
-        store.increment("b")
-        let eviction = evict(store, "x")
-        #expect(eviction?.revision == 3)
-        #expect(eviction?.effects.map { PropertyName(of: $0.some).text } == ["a", "b"])
-        #expect(eviction?.effects.allSatisfy { $0.reason == .evicted } == true)
-        #expect(store.property("a") == nil)
-        #expect(store.base.usage == StoreUsage(revision: 3, propertyCount: 0, byteCount: 0))
-        let commits = passed.read { $0 }
-        #expect(commits.map(\.revision) == [1, 2, 3])
-        for commit in commits {
-            copy.apply(commit)
-        }
-        #expect(copy.base.usage == store.base.usage)
-        #expect(copy.property("b") == nil)
     }
 }

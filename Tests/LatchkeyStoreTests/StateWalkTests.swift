@@ -17,8 +17,7 @@ struct StateWalkTests {
     private static func put(_ name: String, _ value: String, ttl: TimeToLive? = nil) -> Change {
         let value = OwnedBytes(Array(value.utf8))
         return withExtendedLifetime(value) {
-            Change([unsafe Change.Step(.owning(name), .put(value.bytes), ttl: ttl)])
-                .unconditionalCopy()
+            Change([unsafe Change.Step(.owning(name), .put(value.bytes), ttl: ttl).copy(.none)])
         }
     }
 

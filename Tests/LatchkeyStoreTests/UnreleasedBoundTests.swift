@@ -179,7 +179,6 @@ private struct ReachingTheBound: StrategyVisitor {
         #expect(hook.unreleased == (3, 9))
         #expect(refuses(store, .put("a", "1")))
         #expect(refuses(store, .get("a")))
-        #expect(throws: BacklogFull.self) { try store.base.evict(inStripeOf: .owning("a")) }
         hook.release(through: 2)
         expected = ["1 done", "2 done"]
         #expect(answers.wait(for: expected))

@@ -16,12 +16,11 @@ struct WithdrawalTests {
         try await offPool { kind.accept(WithdrawingOnce(stripeCount: stripeCount)) }
     }
 
-    @Test(arguments: StrategyKind.allCases, [false, true])
+    @Test(arguments: StrategyKind.allCases)
     func `every answer comes once, and the store is that of the released commits`(
-        kind: StrategyKind,
-        evicts: Bool
+        kind: StrategyKind
     ) async throws {
-        try await offPool { kind.accept(WithdrawingOften(seed: 20, evicts: evicts)) }
+        try await offPool { kind.accept(WithdrawingOften(seed: 20)) }
     }
 
     /// Not under strategies that answer on threads of their own: the test holds one up.
@@ -37,11 +36,6 @@ struct WithdrawalTests {
         kind: StrategyKind
     ) async throws {
         try await offPool { kind.accept(WithdrawingBeforePassing()) }
-    }
-
-    @Test(arguments: StrategyKind.allCases)
-    func `an eviction of a stripe is taken back`(kind: StrategyKind) async throws {
-        try await offPool { kind.accept(WithdrawingEviction()) }
     }
 
     @Test func `a revision that is used again does not release the answer before`() {
@@ -301,45 +295,6 @@ private struct WithdrawingBeforePassing: StrategyVisitor {
         goesOn.open()
         #expect(late.join())
         #expect(received.read { $0 } == ["b"])
-        #expect(hook.unreleased == (0, 0))
-    }
-}
-
-private struct WithdrawingEviction: StrategyVisitor {
-    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) {
-        let commits = Arrivals()
-        let hook = CommitHook { _, _ in commits.arrive() }
-        let store = BlockingStore<HookedStore<ChosenStrategy>>(stripeCount: 1, hook: hook)
-        let answers = Answers(store)
-        var expected: [String] = []
-        for index in 0..<20 {
-            answers.commit("\(index)", Change(.put("n\(index)", "1")))
-            #expect(commits.wait(for: index + 1))
-            expected.append("\(index) done")
-        }
-        hook.release(through: 20)
-        #expect(answers.wait(for: expected))
-        let (usage, digest) = (store.base.usage, store.digest())
-        let evicted = Synchronized<[Revision?], LockStrategy>([])
-        let isEvicted = Gate()
-        do {
-            try store.base.evict(inStripeOf: .owning("x")) { commit in
-                evicted.write { $0.append(commit?.revision) }
-                isEvicted.open()
-            }
-        } catch {
-            Issue.record("\(error)")
-        }
-        #expect(commits.wait(for: 21))
-        answers.look("n7")
-        #expect(answers.wait(for: expected))
-        withdraw(store, after: 20, .unavailable)
-        #expect(answers.wait(for: expected + ["n7 1"]))
-        #expect(isEvicted.pass())
-        #expect(evicted.read { $0 } == [nil])
-        #expect(store.base.usage == usage)
-        #expect(store.digest() == digest)
-        #expect(store.list(limit: 100).properties.count == 20)
         #expect(hook.unreleased == (0, 0))
     }
 }

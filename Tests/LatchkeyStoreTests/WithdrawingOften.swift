@@ -16,8 +16,6 @@ struct WithdrawingOften: StrategyVisitor {
     private static let limits = StoreLimits.quotas(["n": .max, "n1": .max, "x": .max, "t": .max])
 
     let seed: UInt64
-    /// Whether whole stripes are evicted meanwhile.
-    let evicts: Bool
 
     func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) {
         let disk = Disk()
@@ -104,11 +102,7 @@ struct WithdrawingOften: StrategyVisitor {
                 }
                 submit(store, change, receiver)
             }
-            if evicts, group % 10 == 3 {
-                try? store.base.evict(inStripeOf: .owning(Self.names[group % 12]))
-            }
             #expect(arrivals.wait(for: Self.groupCount), "seed \(seed)")
-            guard !evicts else { continue }
             for (name, decision) in outcomes.read({ $0 }) {
                 if case .success(let commit) = decision {
                     last[name] = commit.revision

@@ -91,7 +91,7 @@ def unknown_metrics(text, service):
 
 
 def mistakes(service, program, deploy):
-    """What is wrong, as sentences. The service must have shadows, so that each query has data."""
+    """What is wrong, as sentences."""
     found = []
     for name in ("alerts.yaml", "grafana-dashboard.json"):
         text = (deploy / name).read_text(encoding="utf-8")

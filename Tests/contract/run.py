@@ -59,9 +59,9 @@ def main():
             step("Swift OpenAPI Generator can take openapi.yaml whole", check_swift_rules)
             # All clients have one address.
             with tempfile.TemporaryDirectory() as folder, \
-                    Latchkey(arguments.binary, "--shadow", "all", "--shadow-sample", "1/2",
-                             "--client-share", "1/1", "--data", f"{folder}/data",
-                             "--audit-log", f"{folder}/audit", log=log) as service:
+                    Latchkey(arguments.binary, "--client-share", "1/1",
+                             "--data", f"{folder}/data", "--audit-log", f"{folder}/audit",
+                             log=log) as service:
                 step("the README's tour comes out as printed", take_tour, service)
                 step("the service serves that description", serves_contract, service)
                 step("promtool accepts the metrics", check_with_promtool, service)

@@ -64,8 +64,7 @@ def main():
 
     with tempfile.TemporaryDirectory() as profile, tempfile.TemporaryFile("w+") as log:
         started = Running(arguments.url) if arguments.url else Latchkey(
-            arguments.binary, "--shadow", "spin,actor", "--shadow-sample", "1/2",
-            "--metering", "full", log=log)
+            arguments.binary, "--metering", "full", log=log)
         try:
             with started as service, Browser(profile) as browser:
                 run(service, browser, arguments.screenshots)

@@ -60,7 +60,7 @@ struct CheckConfigTests {
                 "--token-file", folder.path + "/tokens", "--audit-log", folder.path + "/no/audit",
                 "--tls-certificate", folder.path + "/certificate.pem",
                 "--tls-key", folder.path + "/key.pem", "--record", folder.path + "/record",
-                "--data", folder.path + "/file", "--shadow-sample", "1/2",
+                "--data", folder.path + "/file", "--follow-ca", "ca",
             ],
             environment: [
                 "LATCHKEY_DRAIN_SECONDS": "soon", "LATCHKEY_LIMITS": "max-exports=0",

@@ -43,15 +43,6 @@ package struct Preference {
     }
 }
 
-extension Preference {
-    /// All built-in strategies, the most preferred first.
-    package static let builtIn = StrategyKind.allCases.enumerated()
-        .sorted { one, other in
-            rank(one.element.traits, one.offset)
-                .lexicographicallyPrecedes(rank(other.element.traits, other.offset))
-        }.map(\.element)
-}
-
 extension StrategyTraits {
     /// Readers keep the value from before a write, so that the write makes another one.
     package var copiesOnWrite: Bool { readsDuringWrites }

@@ -17,12 +17,6 @@ package struct ServiceConfiguration: Sendable {
     ///
     /// Needs metering.
     package var isProfiling = false
-    /// The strategies that get a share of the operations beside the serving one.
-    ///
-    /// They need metering.
-    package var shadows: [StrategyKind] = []
-    /// One operation in this many is applied to the shadows, on average.
-    package var shadowInterval = 16
     /// The revision before the first commit; nil for that of the time of the start.
     package var startRevision: Revision?
     package var persistence = PersistenceSettings()
@@ -126,25 +120,6 @@ extension ServiceConfiguration: Configurable {
             \.isProfiling,
             "Records where in the code accesses wait, and for whom: one contended access in 100. "
                 + "/debug/pprof/mutex has the profile. Needs metering."
-        ),
-        Setting(
-            "shadow",
-            .list(.choice(strategyNames + ["all"])),
-            \.shadows,
-            "Strategies to try beside the serving one: a share of the operations is applied to a "
-                + "store under each, and /v1/contention and /metrics show them with the role "
-                + "shadow. all is every strategy, the serving one included.",
-            text: { $0.map(\.rawValue).joined(separator: ",") },
-            value: { StrategyKind.kinds(named: $0) }
-        ),
-        Setting(
-            "shadow-sample",
-            .share(1...65_536),
-            \.shadowInterval,
-            "The share of the operations that is applied to the shadows: those of one "
-                + "half-millisecond in N, chosen at random.",
-            text: { "1/\($0)" },
-            value: { Int($0.dropFirst(2)) }
         ),
     ]
 
@@ -268,13 +243,5 @@ extension ServiceConfiguration: Configurable {
                     || byte >= UInt8(ascii: "0") && byte <= UInt8(ascii: "9")
                     || byte | 0x20 >= UInt8(ascii: "a") && byte | 0x20 <= UInt8(ascii: "z")
             }
-    }
-}
-
-extension StrategyKind {
-    /// The strategies of a list of names, in which `all` stands for every strategy.
-    fileprivate static func kinds(named list: String) -> [StrategyKind] {
-        list == "all"
-            ? allCases : list.split(separator: ",").compactMap { Self(rawValue: String($0)) }
     }
 }

@@ -1,4 +1,3 @@
-internal import CLatchkeySystem
 internal import LatchkeyContention
 internal import LatchkeyHTTP
 internal import LatchkeyMetrics
@@ -234,7 +233,6 @@ struct StoreRouteMaker: StrategyVisitor {
             expiries: expiries,
             evictor: configuration.storeLimits.eviction == .lru ? evictor : nil
         )
-        let samples = OperationSamples(shadows: shadows(usage), recorder: recorder)
         let watched = WatchedStore(
             journal: journal,
             usage: usage,
@@ -244,7 +242,7 @@ struct StoreRouteMaker: StrategyVisitor {
             },
             snapshot: { journaled.snapshot(completion: $0) }
         )
-        return serve(ServedStore(journaled, samples), watched, quotaUsage)
+        return serve(ServedStore(journaled, recorder: recorder), watched, quotaUsage)
     }
 
     private func serve(
@@ -302,17 +300,11 @@ struct StoreRouteMaker: StrategyVisitor {
             quotaUsage: quotaUsage
         )
     }
+}
 
-    private func shadows(_ usage: @escaping @Sendable () -> StoreUsage) -> Shadows? {
-        let stores = configuration.shadows.map { kind in
-            kind.accept(
-                ShadowMaker(configuration: configuration, meters: meters, servingUsage: usage)
-            )
-        }
-        return Shadows(
-            stores,
-            ShadowSampler(interval: configuration.shadowInterval),
-            nanoseconds: { latchkey_system_nanoseconds() }
-        )
+extension ServiceConfiguration {
+    /// One for a strategy that prefers it: an actor.
+    fileprivate func stripeCount<ChosenStrategy: Strategy>(_ strategy: ChosenStrategy.Type) -> Int {
+        strategy.traits.prefersOneStripe ? 1 : stripeCount
     }
 }

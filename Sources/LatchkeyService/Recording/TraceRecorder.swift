@@ -178,8 +178,16 @@ package final class TraceRecorder: Sendable {
     private func draw() -> UInt64? {
         guard isRecording.load(ordering: .relaxed) else { return nil }
         let now = nanoseconds()
-        return ShadowSampler.mix(now &+ seed) % sampleInterval == 0
-            ? now &- startNanoseconds : nil
+        return Self.mix(now &+ seed) % sampleInterval == 0 ? now &- startNanoseconds : nil
+    }
+
+    /// The output function of SplitMix64 (Steele, Lea and Flood, *Fast splittable pseudorandom
+    /// number generators*, 2014): every bit of the result depends on every bit of the number.
+    private static func mix(_ number: UInt64) -> UInt64 {
+        var mixed = number &* 0x9E37_79B9_7F4A_7C15
+        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
+        return mixed ^ (mixed >> 31)
     }
 
     private static func record(

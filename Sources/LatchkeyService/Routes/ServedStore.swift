@@ -4,11 +4,12 @@ internal import LatchkeyStrategies
 
 /// The serving store, whose strategy is not part of its type.
 ///
-/// **Design.** Closures, as in ``AnyShadowStore``: they are made where the strategy is known, so
-/// they are compiled for it. All that uses them is compiled once. Each has one type of observer and
-/// one of receiver, because each combination is compiled for each strategy, too.
+/// **Design.** Closures: they are made where the strategy is known, so they are compiled for it.
+/// All that uses them is compiled once. Each has one type of observer and one of receiver, because
+/// each combination is compiled for each strategy, too.
 struct ServedStore: Sendable {
-    private let samples: OperationSamples
+    /// Takes samples of the operations, if the service records them.
+    private let recorder: TraceRecorder?
     private let reading:
         @Sendable (PropertyName, ServiceRequest, Conditions, CallSite) throws(BacklogFull) -> Void
     private let looking:
@@ -25,8 +26,8 @@ struct ServedStore: Sendable {
     /// Takes all properties as of one revision.
     let snapshot: @Sendable (@escaping @Sendable (StoreSnapshot) -> Void) -> Void
 
-    init(_ store: some CommittingStore, _ samples: OperationSamples = OperationSamples()) {
-        self.samples = samples
+    init(_ store: some CommittingStore, recorder: TraceRecorder? = nil) {
+        self.recorder = recorder
         reading = { (name, request, conditions, site) throws(BacklogFull) in
             let observer = TimingObserver(timing: request.timing, site: site)
             try store.look(name, observer: observer) { request.answer($0, conditions) }
@@ -54,9 +55,8 @@ struct ServedStore: Sendable {
         _ conditions: Conditions,
         _ site: CallSite
     ) throws(BacklogFull) {
-        let apply = samples.take(reading: name)
+        recorder?.record(reading: name)
         try reading(name, request, conditions, site)
-        apply?()
     }
 
     /// Finds a property that is served.
@@ -65,9 +65,8 @@ struct ServedStore: Sendable {
         _ site: CallSite,
         _ completion: @escaping @Sendable (Property?) -> Void
     ) throws(BacklogFull) {
-        let apply = samples.take(reading: name)
+        recorder?.record(reading: name)
         try looking(name, site, completion)
-        apply?()
     }
 
     /// Decides a change of one property, and makes it or refuses it.
@@ -78,9 +77,8 @@ struct ServedStore: Sendable {
         _ observer: TimingObserver,
         _ answer: ChangeAnswer
     ) throws(BacklogFull) {
-        let (_, apply) = samples.take(change)
+        _ = recorder?.record(change)
         try committing(change, observer, answer)
-        apply?()
     }
 
     /// The same for any change, and for what follows in an object.
@@ -89,10 +87,8 @@ struct ServedStore: Sendable {
         _ observer: TimingObserver,
         _ answer: AnyAnswer
     ) throws(BacklogFull) {
-        let (record, apply) = samples.take(change)
-        let recorded = record.map { AnyAnswer.recorded($0, answer) }
+        let recorded = recorder?.record(change).map { AnyAnswer.recorded($0, answer) }
         try committingAny(change, observer, recorded ?? answer)
-        apply?()
     }
 
     /// Makes a change that no request asks for by itself, in the name of an author.
@@ -113,9 +109,8 @@ struct ServedStore: Sendable {
         _ observer: TimingObserver,
         _ completion: @escaping @Sendable (Page) -> Void
     ) {
-        let apply = samples.takeList(request)
+        recorder?.recordList()
         listing(request, observer, completion)
-        apply?()
     }
 }
 

@@ -1,220 +1,159 @@
-internal import LatchkeyReport
-internal import LatchkeyStrategies
+internal import LatchkeyComparison
 
-/// Whether a service should use another strategy, and why.
-///
-/// The question behind all figures is what a lock that costs nothing would give. That is the share
-/// of the *busy time*, which is the service's processor time and the time in which its threads wait
-/// for the lock. A strategy that spins waits on the processor, so that its waits are in both, and a
-/// share of 5.3 % reads as 5 %. Only if the share is large enough are other strategies looked at:
-/// their shadows, which get the same operations as the shadow of the serving strategy.
-///
-/// What a strategy would save is the part of the time per operation that its shadow takes less than
-/// the shadow of the serving strategy, of the time that operations take at the serving lock. A
-/// shadow gets an operation after the serving lock has let it through. Where that lock is jammed,
-/// threads queue there, and its shadow can be contended far less: then no difference between
-/// shadows says nothing. If the shadows get all operations, threads queue at them as at the lock.
-///
-/// Of several that are better, the one is named that `latchkey compare` prefers among those as good
-/// as the best one: their intervals overlap that of the best one, and they save at least 0.8 of
-/// what it saves (``gainRatioMin``). So noise decides neither the name nor most of the saving.
-struct Advice: Encodable, Equatable {
-    enum Verdict: String, Encodable {
-        case notBottleneck = "not-bottleneck"
-        case keep
-        case `switch`
-        /// The lock costs much, and its shadows are not contended as it is.
-        case undecided
-        /// The lock costs much, and nothing is known about other strategies.
-        case shadowsNeeded = "shadows-needed"
-        /// The lock costs much, and its waits say nothing beside those of other strategies.
-        case incomparable
-        case tooLittleTraffic = "too-little-traffic"
-    }
-
-    /// What another strategy would save, as shares of the busy time.
-    struct Candidate: Encodable, Equatable {
-        var strategy: String
-        var gain: Double
-        /// The 95 % interval of the gain, for all candidates together.
-        var gainLow: Double
-        var gainHigh: Double
-        /// The number of slices of the time that it was measured in.
-        var sliceCount: Int
-    }
-
-    var verdict: Verdict
+/// What was seen of a running service, between two readings of its metrics.
+struct Observation: Equatable {
     /// The strategy that serves.
     var strategy: String
-    /// Where the verdict is to switch.
-    var switchTo: String?
+    var seconds: Double
+    /// What happened between the readings.
+    var metrics: MetricsReading
+    /// One access in so many was timed on average.
+    var samplingMean = 1
+    /// The part of a timed wait, and of a timed hold, that is the reading of the clock.
+    var clockSeconds = 0.0
+    /// Whether a waiting thread uses its processor for some time.
+    var spins = false
+    /// Whether writes wait without a thread.
+    var appliesWritesLater = false
+    var isDebugBuild = false
+    /// The lock that makes requests wait most, in the service's own sentence.
+    var hottest: String?
+}
+
+/// What the meters of a service say of its lock, and the most that another strategy could save.
+///
+/// Shares are of the *busy time*: the service's processor time, and the time in which its threads
+/// wait for the lock. A thread that spins waits on its processor, so these two overlap, and no
+/// meter tells by how much. The busy time of a strategy that spins is therefore the least that it
+/// can be: the processor time, or the time in which threads wait for the lock or hold it, if that
+/// is more. So the share of the waits is never too small.
+///
+/// The work under the lock stays, whatever guards it. So the waits are the most that another
+/// strategy could save. How much of them one saves cannot be read from the meters: no strategy is
+/// named.
+struct Advice: Encodable, Equatable {
+    enum Verdict: String, Encodable {
+        case tooLittleTraffic = "too-little-traffic"
+        case notBottleneck = "not-bottleneck"
+        case waits
+    }
+
+    var verdict = Verdict.tooLittleTraffic
+    var strategy: String
     var seconds: Double
     var operationsPerSecond: Double
     var contendedRatio: Double?
-    /// Shares of the busy time.
-    var waitShare: Double?
-    var holdShare: Double?
-    /// The part of the time of a request for properties in which it waits for the lock.
-    var waitShareOfRequests: Double?
-    var waitMeanNanoseconds: Double?
-    /// The same of the serving strategy's shadow.
-    var shadowWaitMeanNanoseconds: Double?
     var holdMeanNanoseconds: Double?
+    var waitMeanNanoseconds: Double?
     /// A bound that 99 % of the waits do not exceed.
     var waitP99NanosecondsMax: Double?
-    /// The best first.
-    var candidates: [Candidate]
-    /// Shadows that are not compared, because their writes are applied later.
-    var incomparable: [String]
-    /// Shadows that could not be recommended, because their writers copy and too few accesses read.
-    var copying: [String]
-    /// Figures of a debug build say nothing about the strategies.
+    /// A share of the busy time, as the next one.
+    var holdShare: Double?
+    /// Nil if writes wait without a thread.
+    var waitShare: Double?
+    /// The part of the time of a request for properties in which it waits for the lock.
+    var waitShareOfRequests: Double?
+    /// The most that another strategy could save: of the busy time, or of the time of requests if
+    /// writes wait without a thread.
+    var savingMax: Double?
     var isDebugBuild: Bool
-    /// Whether the shadows get all operations.
-    var isWholeSample: Bool
-    /// Which lock makes requests wait most, in a sentence, since counting began.
     var hottest: String?
 
-    /// Below this share of the busy time, a lock is no bottleneck, and a gain is none.
+    /// Below this share, a lock is no bottleneck.
     static let shareMin = 0.05
-    /// Fewer timed waits have no mean that could be trusted.
+    /// Fewer timed accesses have no mean that could be trusted.
     static let timedCountMin = 50.0
-    /// Fewer say nothing about noise.
-    static let sliceCountMin = 5
-    /// A strategy is as good as the best one only if it saves this part of what that one saves.
-    static let gainRatioMin = 0.8
-    /// A strategy is not recommended if its p99 wait is more than this many times as long.
-    static let waitP99RatioMax = 10.0
-    /// If the serving lock waits longer than its shadow by more than this, shadows are too quiet.
-    static let shadowWaitRatioMax = 2.0
 
     init(_ seen: Observation) {
-        let whole = seen.whole
-        let serving = whole.serving
-        // What the clock itself costs is no wait.
-        let waitSeconds = max(0, serving.wait.seconds - serving.wait.count * seen.clockSeconds)
-        let busySeconds = whole.processorSeconds + waitSeconds
+        let lock = seen.metrics.serving[seen.strategy] ?? LockUse()
         strategy = seen.strategy
         seconds = seen.seconds
-        operationsPerSecond = serving.operations / seen.seconds
+        operationsPerSecond = lock.operations / seen.seconds
         isDebugBuild = seen.isDebugBuild
         hottest = seen.hottest
-        isWholeSample = seen.isWholeSample
-        incomparable = whole.shadows.keys.filter { seen.incomparable.contains($0) }.sorted()
-        let readRatio = serving.operations > 0 ? serving.reads / serving.operations : 0
-        copying = whole.shadows.keys.filter { name in
-            name != seen.strategy && readRatio < FitnessLimits.readRatioMin
-                && StrategyKind(rawValue: name)?.traits.copiesOnWrite == true
-        }.sorted()
-        candidates = []
-        verdict = .tooLittleTraffic
-        guard serving.operations >= Self.timedCountMin * Double(seen.samplingMean),
-            serving.wait.count > 0, busySeconds > 0
+        guard lock.operations >= Self.timedCountMin * Double(seen.samplingMean),
+            let wait = lock.wait.mean, let hold = lock.hold.mean
         else { return }
-        func share(_ part: Double, of whole: Double) -> Double? { whole > 0 ? part / whole : nil }
-        contendedRatio = min(1, serving.contended / serving.operations)
-        waitShare = waitSeconds / busySeconds
-        holdShare = serving.hold.count > 0 ? serving.hold.seconds / busySeconds : nil
-        waitShareOfRequests = share(waitSeconds, of: whole.requests.seconds).map { min(1, $0) }
-        waitMeanNanoseconds = waitSeconds / serving.wait.count * 1e9
-        shadowWaitMeanNanoseconds = whole.shadows[strategy]?.wait.mean.map {
-            max(0, $0 - seen.clockSeconds) * 1e9
+        // Of all accesses: by the mean of those that were timed.
+        func total(_ mean: Double) -> Double { max(0, mean - seen.clockSeconds) * lock.operations }
+        let (waited, held) = (total(wait), total(hold))
+        let processor = seen.metrics.processorSeconds
+        let busy =
+            seen.appliesWritesLater
+            ? processor : seen.spins ? max(processor, held + waited) : processor + waited
+        let requests = seen.metrics.requests.seconds
+        func share(_ part: Double, of whole: Double) -> Double? {
+            whole > 0 ? min(1, part / whole) : nil
         }
-        holdMeanNanoseconds = serving.hold.mean.map { $0 * 1e9 }
-        waitP99NanosecondsMax = serving.waitBound(0.99).map { $0 * 1e9 }
-        let cost = (serving.cost ?? 0) - seen.clockSeconds
-        let scale = min(1, max(0, cost * serving.operations / busySeconds))
-        candidates = Self.candidates(seen).map { candidate in
-            var scaled = candidate
-            scaled.gain *= scale
-            scaled.gainLow *= scale
-            scaled.gainHigh *= scale
-            return scaled
-        }
-        if waitSeconds / busySeconds < Self.shareMin {
-            verdict = .notBottleneck
-        } else if seen.incomparable.contains(strategy) {
-            verdict = .incomparable
-        } else if whole.shadows[strategy] == nil || whole.shadows.count - incomparable.count < 2 {
-            verdict = .shadowsNeeded
-        } else if candidates.isEmpty {
-            verdict = .tooLittleTraffic
-        } else if let best = preferred(in: whole) {
-            verdict = .switch
-            switchTo = best.strategy
-        } else {
-            let ratio = (serving.wait.mean ?? 0) / (whole.shadows[strategy]?.wait.mean ?? .infinity)
-            verdict = ratio > Self.shadowWaitRatioMax ? .undecided : .keep
+        contendedRatio = share(lock.contended, of: lock.operations)
+        holdMeanNanoseconds = held / lock.operations * 1e9
+        waitMeanNanoseconds = waited / lock.operations * 1e9
+        waitP99NanosecondsMax = lock.waitBound(0.99).map { $0 * 1e9 }
+        holdShare = share(held, of: busy)
+        waitShare = seen.appliesWritesLater ? nil : share(waited, of: busy)
+        waitShareOfRequests = share(waited, of: requests)
+        savingMax = seen.appliesWritesLater ? waitShareOfRequests : waitShare
+        guard let savingMax else { return }
+        verdict = savingMax < Self.shareMin ? .notBottleneck : .waits
+    }
+
+    /// The paragraphs of the answer: what could be saved, why no more, and the figures.
+    var paragraphs: [String] {
+        guard verdict != .tooLittleTraffic else { return [headline, reason] + notes }
+        return [headline, reason, figures] + (verdict == .waits ? [Self.hint] : []) + notes
+    }
+
+    private var whole: String { waitShare == nil ? "time of requests" : "busy time" }
+
+    var headline: String {
+        let saving = FigureText.percent(savingMax ?? 0)
+        return switch verdict {
+        case .tooLittleTraffic: "There is too little traffic to tell."
+        case .notBottleneck:
+            "Your lock is not your bottleneck: another strategy could save at most \(saving) of "
+                + "the \(whole)."
+        case .waits:
+            "Your lock makes requests wait: another strategy could save at most \(saving) of the "
+                + "\(whole)."
         }
     }
 
-    /// The one to use of the strategies that are better and may be used.
-    private func preferred(in whole: Observation.Slice) -> Candidate? {
-        let better = candidates.filter { candidate in
-            !copying.contains(candidate.strategy) && Self.isBetter(candidate, in: whole, strategy)
+    /// The sentence behind the bound.
+    var reason: String {
+        guard verdict != .tooLittleTraffic else {
+            return "\(FigureText.count(operationsPerSecond * seconds)) accesses in "
+                + "\(FigureText.waitingTime(seconds: seconds)). Ask when the service is busy, or "
+                + "give more --seconds."
         }
-        return Self.preferred(of: better)
+        return "Waiting takes \(FigureText.percent(savingMax ?? 0)) of the \(whole), and another "
+            + "strategy can do no more than end it: the work under the lock stays, whatever guards "
+            + "it."
     }
 
-    /// The most preferred one of those that are as good as the first, which saves most.
-    ///
-    /// As good is what saves nearly as much, with an interval that overlaps. Either alone does not
-    /// do: a wide interval overlaps that of a strategy that saves many times as much, and a saving
-    /// that is a little smaller can be so for sure.
-    static func preferred(of better: [Candidate]) -> Candidate? {
-        guard let best = better.first else { return nil }
-        let asGood = better.filter {
-            $0.gainHigh >= best.gainLow && $0.gain >= gainRatioMin * best.gain
-        }
-        // A newer service can have strategies that are not known here: they come last.
-        return Preference.builtIn.lazy
-            .compactMap { kind in asGood.first { $0.strategy == kind.rawValue } }
-            .first ?? best
+    /// The lock's share by hold × rate, and the waits there are.
+    var figures: String {
+        let time = FigureText.duration
+        let hold = holdMeanNanoseconds ?? 0
+        let rate = FigureText.count(operationsPerSecond)
+        let waits = [
+            contendedRatio.map { "\(FigureText.percent($0)) contended" },
+            waitMeanNanoseconds.map { "\(time($0)) on average" },
+            waitP99NanosecondsMax.flatMap { $0.isFinite ? "99 % at most \(time($0))" : nil },
+            waitShareOfRequests.map { "\(FigureText.percent($0)) of a request's time" },
+        ].compactMap(\.self)
+        return "\(FigureText.waitingTime(seconds: seconds)) of \(strategy). Hold × rate: "
+            + "\(time(hold)) × \(rate)/s, that is \(time(hold * operationsPerSecond)) in each "
+            + "second, or \(FigureText.percent(holdShare ?? 0)) of the busy time. Waits: "
+            + "\(waits.joined(separator: ", "))."
     }
 
-    private static func isBetter(
-        _ candidate: Candidate,
-        in whole: Observation.Slice,
-        _ strategy: String
-    ) -> Bool {
-        func p99(_ name: String) -> Double { whole.shadows[name]?.waitBound(0.99) ?? 0 }
-        let waitMax = max(p99(strategy), 1e-6) * waitP99RatioMax
-        return candidate.gainLow > 0 && candidate.gain >= shareMin
-            && p99(candidate.strategy) <= waitMax
-    }
+    private static let hint =
+        "How much of it comes, only a run shows: where all processors are busy, it can be nothing. "
+        + "'latchkey serve --record' records the traffic, and 'latchkey compare --trace' replays "
+        + "it under each strategy."
 
-    /// The part of the time per operation that each shadow saves against that of the serving
-    /// strategy, the best first: negative if it takes longer.
-    ///
-    /// A part, because shadows are more contended than the lock that serves, or less. In each slice
-    /// it is from -1 to 1, so that one holder that lost its processor for a while does not decide.
-    /// The interval is that of the mean of the paired differences of the slices (Student), with the
-    /// error divided by the number of candidates (Bonferroni).
-    private static func candidates(_ seen: Observation) -> [Candidate] {
-        let names = seen.whole.shadows.keys.filter {
-            $0 != seen.strategy && !seen.incomparable.contains($0)
-        }
-        return names.sorted().compactMap { name -> Candidate? in
-            let gains = seen.slices.compactMap { slice -> Double? in
-                guard let own = slice.shadows[seen.strategy]?.cost,
-                    let other = slice.shadows[name]?.cost
-                else { return nil }
-                return (own - other) / max(own, other, .leastNormalMagnitude)
-            }
-            guard gains.count >= sliceCountMin else { return nil }
-            let count = Double(gains.count)
-            let mean = gains.reduce(0, +) / count
-            let squares = gains.reduce(0) { $0 + ($1 - mean) * ($1 - mean) }
-            let error = (squares / (count - 1) / count).squareRoot()
-            let distribution = StudentDistribution(freedom: count - 1)
-            let width = error * distribution.quantile(tails: 0.05 / Double(names.count))
-            return Candidate(
-                strategy: name,
-                gain: mean,
-                gainLow: mean - width,
-                gainHigh: mean + width,
-                sliceCount: gains.count
-            )
-        }.sorted { $0.gain > $1.gain }
+    private var notes: [String] {
+        (verdict == .waits ? [hottest].compactMap(\.self) : [])
+            + (isDebugBuild ? ["The service is a debug build: its figures say little."] : [])
     }
 }

@@ -1,4 +1,4 @@
-/// The use of the lock of one strategy, in one role, over some time.
+/// The use of the lock of one strategy, over some time.
 struct LockUse: Equatable {
     /// The timed ones, scaled up to all.
     struct Timed: Equatable {
@@ -11,8 +11,6 @@ struct LockUse: Equatable {
 
     /// Entries into the guarded section.
     var operations = 0.0
-    /// Those of them that read.
-    var reads = 0.0
     var contended = 0.0
     var wait = Timed()
     var hold = Timed()
@@ -20,14 +18,6 @@ struct LockUse: Equatable {
     var waitBuckets: [Double: Double] = [:]
     /// The same of holds.
     var holdBuckets: [Double: Double] = [:]
-
-    /// The time that an operation waits for the lock and holds it, in seconds.
-    ///
-    /// `nil` if nothing was timed.
-    var cost: Double? {
-        guard let wait = wait.mean, let hold = hold.mean else { return nil }
-        return wait + hold
-    }
 
     /// A bound that this share of the waits does not exceed, in seconds.
     func waitBound(_ share: Double) -> Double? { Self.bound(share, waitBuckets) }
@@ -40,25 +30,17 @@ struct LockUse: Equatable {
         return buckets.keys.sorted().first { buckets[$0, default: 0] >= share * all }
     }
 
-    static func + (first: Self, second: Self) -> Self { first.combined(second, +) }
-
-    static func - (later: Self, earlier: Self) -> Self { later.combined(earlier, -) }
-
-    private func combined(_ other: Self, _ combine: (Double, Double) -> Double) -> Self {
-        var result = self
+    static func - (later: Self, earlier: Self) -> Self {
+        var result = later
         for field in [
-            \Self.operations, \.reads, \.contended, \.wait.count, \.wait.seconds, \.hold.count,
+            \Self.operations, \.contended, \.wait.count, \.wait.seconds, \.hold.count,
             \.hold.seconds,
         ] {
-            result[keyPath: field] = combine(self[keyPath: field], other[keyPath: field])
+            result[keyPath: field] -= earlier[keyPath: field]
         }
         for buckets in [\Self.waitBuckets, \.holdBuckets] {
-            let (own, others) = (self[keyPath: buckets], other[keyPath: buckets])
-            for bound in Set(own.keys).union(others.keys) {
-                result[keyPath: buckets][bound] = combine(
-                    own[bound, default: 0],
-                    others[bound, default: 0]
-                )
+            for (bound, count) in earlier[keyPath: buckets] {
+                result[keyPath: buckets][bound, default: 0] -= count
             }
         }
         return result

@@ -1,13 +1,12 @@
 internal import LatchkeyClient
 
-/// The metrics of a service that the advice depends on, from the text of `/metrics`.
+/// The metrics of a service that tell of its lock, from the text of `/metrics`.
 ///
 /// They count from the start of the service; two readings give what was between them. They are read
 /// instead of `/v1/contention`, whose means and quantiles cannot be subtracted.
 struct MetricsReading: Equatable {
     /// By strategy.
     var serving: [String: LockUse] = [:]
-    var shadows: [String: LockUse] = [:]
     /// Requests for properties, and the time from their heads to their answers.
     var requests = LockUse.Timed()
     var processorSeconds = 0.0
@@ -28,14 +27,26 @@ struct MetricsReading: Equatable {
             case "latchkey_http_request_duration_seconds_count" where sample.isOfProperties:
                 requests.count += sample.value
             case _:
-                guard let strategy = sample.labels["strategy"] else { continue }
-                switch sample.labels["role"] {
-                case "serving": sample.add(to: &serving[strategy, default: LockUse()])
-                case "shadow": sample.add(to: &shadows[strategy, default: LockUse()])
-                case _: continue
-                }
+                guard let strategy = sample.labels["strategy"], sample.labels["role"] == "serving"
+                else { continue }
+                sample.add(to: &serving[strategy, default: LockUse()])
             }
         }
+    }
+
+    /// What happened since an earlier reading; nil if the service was restarted between them.
+    func since(_ earlier: Self) -> Self? {
+        var result = self
+        for (strategy, use) in earlier.serving {
+            result.serving[strategy] = serving[strategy, default: LockUse()] - use
+        }
+        result.requests.count -= earlier.requests.count
+        result.requests.seconds -= earlier.requests.seconds
+        result.processorSeconds -= earlier.processorSeconds
+        let isLater =
+            result.serving.values.allSatisfy { $0.operations >= 0 } && result.requests.count >= 0
+            && result.processorSeconds >= 0
+        return isLater ? result : nil
     }
 }
 
@@ -48,9 +59,7 @@ extension MetricSample {
 
     fileprivate func add(to use: inout LockUse) {
         switch name {
-        case "latchkey_lock_acquisitions_total":
-            use.operations += value
-            if labels["mode"] == "read" { use.reads += value }
+        case "latchkey_lock_acquisitions_total": use.operations += value
         case "latchkey_lock_contended_total": use.contended += value
         case "latchkey_lock_wait_seconds_sum": use.wait.seconds += value
         case "latchkey_lock_wait_seconds_count": use.wait.count += value

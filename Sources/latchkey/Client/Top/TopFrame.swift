@@ -53,9 +53,7 @@ struct TopFrame {
     }
 
     private var locks: [String] {
-        let rows =
-            rows(later.locks.serving, earlier.locks.serving, "")
-            + rows(later.locks.shadows, earlier.locks.shadows, " (shadow)")
+        let rows = rows(later.locks.serving, earlier.locks.serving)
         guard !rows.isEmpty else {
             return ["Nothing is measured: the service runs with --metering off."]
         }
@@ -65,14 +63,13 @@ struct TopFrame {
 
     private func rows(
         _ later: [String: LockUse],
-        _ earlier: [String: LockUse],
-        _ role: String
+        _ earlier: [String: LockUse]
     ) -> [[String]] {
         later.keys.sorted().map { name in
             let use = later[name, default: LockUse()] - earlier[name, default: LockUse()]
             let share = use.operations > 0 ? min(1, use.contended / use.operations) : nil
             return [
-                name + role, Self.count(rate(use.operations, 0)),
+                name, Self.count(rate(use.operations, 0)),
                 share.map { String(format: "%.1f %%", $0 * 100) } ?? "-",
                 Self.time(use.waitBound(0.99)), Self.time(use.holdBound(0.99)),
             ]
