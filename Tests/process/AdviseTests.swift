@@ -37,8 +37,7 @@ struct AdviseTests {
     @Test func `a service under load is told what its lock costs, and what could be saved`()
         async throws
     {
-        let flags = ["--metering", "full", "--shadow", "lock,adaptive", "--shadow-sample", "1/1"]
-        try await Program.serve(flags) { site in
+        try await Program.serve(["--metering", "full"]) { site in
             try Self.withLoad(on: site) {
                 let url = "http://localhost:\(site.port)/"
                 var answer: [String: Any] = [:]

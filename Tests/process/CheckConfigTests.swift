@@ -72,7 +72,7 @@ struct CheckConfigTests {
             "--stripes takes a power of two", "unknown flag '--unknown'", "--max-bytes takes",
             "--rate-burst was removed in 0.2: ", "LATCHKEY_DRAIN_SECONDS takes",
             "tokens: ", "certificate.pem: ", "/no/audit", "/record' cannot be made", "is no folder",
-            "--shadow-sample has no meaning", "LATCHKEY_MAX_EXPORTS was removed in 0.2: ",
+            "--follow-ca has no meaning", "LATCHKEY_MAX_EXPORTS was removed in 0.2: ",
             "LATCHKEY_LIMITS sets max-exports, which takes",
         ] {
             #expect(found.errors.contains(part), "\(part)")
