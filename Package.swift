@@ -289,8 +289,8 @@ let package = Package(
         .testTarget(
             name: "LatchkeyProgramTests",
             dependencies: [
-                "LatchkeyCommandLine", "LatchkeyComparison", "LatchkeyReport", "LatchkeyService",
-                "LatchkeySettings", "LatchkeyStrategies", "LatchkeyTestSupport", "latchkey",
+                "LatchkeyCommandLine", "LatchkeyComparison", "LatchkeyService", "LatchkeySettings",
+                "LatchkeyStrategies", "LatchkeyTestSupport", "latchkey",
             ]
         ),
         // The service over loopback, in the process of the tests.
