@@ -125,7 +125,7 @@ final class RepeatableServer: Sendable {
     }
 
     /// Lets time pass until so many requests were taken away in all.
-    func passUntilTimedOut(_ count: UInt64) -> Bool {
+    func passUntilTimedOut(_ count: Int) -> Bool {
         eventually {
             server.pass(.seconds(1))
             return server.statistics.timedOutTotal == count
