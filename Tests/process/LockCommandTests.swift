@@ -123,8 +123,17 @@ struct LockCommandTests {
 
     @Test func `a lease is renewed for as long as its command runs`() async throws {
         try await ClientWay.plain.serve { rig in
-            let result = try rig.run("lock", "a", "--ttl", "1", "--", "sleep", "3")
-            #expect(result.status == 0, "\(result.errors)")
+            let command = "while [ ! -e '\(rig.folder.path)/sign' ]; do sleep 0.05; done"
+            let holder = try rig.start(["lock", "a", "--ttl", "10", "--", "sh", "-c", command])
+            var former = Double.infinity
+            try eventually("the time that is left grows") {
+                let answer = try Site(port: rig.port).ask("GET", "/v1/properties/a")
+                let left = answer.headers["latchkey-ttl"].flatMap(Double.init) ?? .infinity
+                defer { former = left }
+                return left > former && left.isFinite
+            }
+            try rig.folder.write("sign", "")
+            #expect(holder.wait() == 0)
         }
     }
 
@@ -199,7 +208,7 @@ struct LockCommandTests {
             let candidates = try names.map { name in
                 let command = "echo \(name) >>'\(log)'; sleep 300"
                 return try rig.start(
-                    ["elect", "x", "--ttl", "1", "--holder", name] + section(rig, command)
+                    ["elect", "x", "--ttl", "5", "--holder", name] + section(rig, command)
                 )
             }
             var left = names
