@@ -184,7 +184,7 @@ final class TestServer: Sendable {
 
     /// The same, while time passes where the clock stands.
     ///
-    /// The server does not tell when it has first looked at a connection, from when its time counts.
+    /// The server does not tell when it first looks at a connection, from when its time counts.
     func pass(
         until expectation: String,
         sourceLocation: SourceLocation = #_sourceLocation,
