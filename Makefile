@@ -156,7 +156,7 @@ unit-soak: build-tests ## unit and contract tests N times, half of them beside l
 PROCESS := LATCHKEY_PROCESS_TESTS=1 LATCHKEY_TEST_PROGRAM=$(CURDIR)/$(RELEASE_BINARY)
 
 .PHONY: process
-process: build ## the program as a process: flags, signals, files, replicas (ARGS="--filter FollowTests")
+process: build ## the program as a process: flags, signals, files, replicas
 	scripts/require test
 	$(PROCESS) $(SWIFT_BUILD) $(DEBUG) --build-tests
 	$(PROCESS) $(TEST) $(or $(ARGS),--filter LatchkeyProcessTests) $(WIDTH) </dev/null

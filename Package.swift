@@ -245,9 +245,8 @@ let package = Package(
             name: "LatchkeyServiceTests",
             dependencies: [
                 "CLatchkeyPages", "LatchkeyComparison", "LatchkeyContention", "LatchkeyHTTP",
-                "LatchkeyMachine",
-                "LatchkeyMetrics", "LatchkeyService", "LatchkeyStore", "LatchkeyStrategies",
-                "LatchkeyTestSupport",
+                "LatchkeyMachine", "LatchkeyMetrics", "LatchkeyService", "LatchkeySettings",
+                "LatchkeyStore", "LatchkeyStrategies", "LatchkeyTestSupport",
             ]
         ),
         .testTarget(

@@ -39,17 +39,7 @@ package enum Service {
             output.flush(withinMilliseconds: flushMilliseconds)
             LineWriter.standardError.flush(withinMilliseconds: flushMilliseconds)
         }
-        for reason in configuration.startWarnings {
-            log.write(.warning, "unknown variable", ["reason": reason])
-        }
-        let limits = configuration.changedLimits.map { "\($0.name)=\($0.value)" }
-        if !limits.isEmpty {
-            log.write(
-                .warning,
-                "limits are not the constants",
-                [ServiceConfiguration.limitsVariable: limits.joined(separator: ",")]
-            )
-        }
+        warn(of: configuration, log)
         if let reason = DescriptorLimit.raise(for: configuration) {
             log.write(.error, "cannot start", ["reason": reason])
             return 1
@@ -104,6 +94,21 @@ package enum Service {
         }
         log.write(.info, "stopped")
         return 0
+    }
+
+    /// Logs what was set that may be a mistake.
+    private static func warn(of configuration: ServiceConfiguration, _ log: Log) {
+        for reason in configuration.startWarnings {
+            log.write(.warning, "unknown variable", ["reason": reason])
+        }
+        let limits = configuration.changedLimits.map { "\($0.name)=\($0.value)" }
+        if !limits.isEmpty {
+            log.write(
+                .warning,
+                "limits are not the constants",
+                [ServiceConfiguration.limitsVariable: limits.joined(separator: ",")]
+            )
+        }
     }
 
     /// Waits for the signal that ends the service, and then for the delay or the next signal.

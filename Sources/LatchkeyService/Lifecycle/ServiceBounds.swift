@@ -7,7 +7,8 @@ internal import LatchkeyStore
 /// The bounds that can be reached while the service runs: the one list of them.
 ///
 /// A bound has the name of the flag that sets it, or of the limit that is a constant. Bounds of one
-/// request, such as --max-body-bytes, and shares of one client are not here: others do not see them.
+/// request, such as --max-body-bytes, and shares of one client are not here: no other client sees
+/// them.
 struct ServiceBounds: Sendable {
     /// What happens at a bound.
     enum Effect: String, Encodable {

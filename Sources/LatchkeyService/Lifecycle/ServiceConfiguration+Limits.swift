@@ -5,7 +5,7 @@ package import LatchkeySettings
 internal import LatchkeyStore
 
 extension ServiceConfiguration {
-    /// Limits that are constants: nobody who operates the service can choose them well.
+    /// Limits that are constants: no operator of the service can choose them well.
     ///
     /// The one table of them. Tests and campaigns change them by ``limitsVariable``, to reach a
     /// bound with little work. No flag does.
