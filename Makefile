@@ -19,7 +19,7 @@ DEBUG := --scratch-path .build-debug
 # Swift's pool, which they would get late beside hundreds of other threads.
 WIDTH := --experimental-maximum-parallelization-width 8
 # `scripts/stages` reads there which tests failed.
-EVENTS := $(if $(LATCHKEY_EVENTS),--event-stream-output-path $(LATCHKEY_EVENTS) \
+EVENTS := $(if $(TEST_EVENTS),--event-stream-output-path $(TEST_EVENTS) \
     --event-stream-version 0)
 TEST = swift test $(DEBUG) --skip-build --disable-xctest $(EVENTS)
 # With Swift's libraries in the program, so that what is tested and measured runs elsewhere, too.
