@@ -80,7 +80,7 @@ extension ComparisonReport {
                 "It is not a report of latchkey compare."
             }
         return "\(source) has the schema '\(schema)'; this version of latchkey reads "
-            + "'\(schemaName)'. \(origin)"
+            + "'\(schemaName)' and the one before it. \(origin)"
     }
 
     /// The two sides of `name/number`.

@@ -18,10 +18,9 @@ import Testing
         // Flags that are valid only with another one.
         let others =
             switch name {
-            case "open", "session-seconds", "first-token": ["--token-file=file"]
-            case "rate-burst", "rate-mode": ["--rate=5"]
-            case "record-sample", "record-bytes": ["--record=a.trace"]
-            case "durability", "sync-interval", "max-wal-bytes", "compact-after": ["--data=folder"]
+            case "open", "first-token": ["--token-file=file"]
+            case "rate-mode": ["--rate=5"]
+            case "durability": ["--data=folder"]
             case "follow-token-from", "follow-ca": ["--follow=http://a:8080"]
             case "cluster": ["--data=folder"]
             case "cluster-ca", "cluster-certificate", "cluster-key":

@@ -50,7 +50,7 @@ struct ReportFileTests {
         #expect(
             error?.message
                 == "a.json has the schema '\(schema)'; this version of latchkey reads "
-                + "'latchkey-comparison/3'. \(advice)"
+                + "'latchkey-comparison/3' and the one before it. \(advice)"
         )
     }
 

@@ -5,7 +5,7 @@ public import LatchkeyStrategies
 ///
 /// `make test` runs the short form. `make unit-deep`, a stage of `make test-deep`, sets
 /// `LATCHKEY_TEST_DEEP=1` and runs the deep form of all suites that name this type. That every
-/// strategy keeps its promises is shown by the laws, which have one form.
+/// strategy keeps its promises is shown by the laws of strategies, which have one form.
 public enum Depth {
     /// Whether tests run in their deep form.
     public static let isDeep = unsafe getenv("LATCHKEY_TEST_DEEP").map { unsafe $0[0] } == 49

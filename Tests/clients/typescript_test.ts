@@ -39,7 +39,7 @@ async function refused<Kind extends Error>(
 }
 
 async function waitUntil(what: string, condition: () => unknown): Promise<void> {
-  const end = performance.now() + 30_000;
+  const end = performance.now() + 120_000;
   while (!(await condition())) {
     if (performance.now() > end) throw new Error(`this did not happen: ${what}`);
     await new Promise(resolve => setTimeout(resolve, 10));

@@ -38,6 +38,8 @@ class Increment(threading.Thread):
             except (OSError, http.client.HTTPException):
                 # The replica is down. The same request can have been made there or elsewhere.
                 self.is_over.wait(0.02)
+            except (ValueError, TypeError) as error:
+                self.error = f"no such answer is promised: {error}"
 
     def ask(self):
         connection = http.client.HTTPConnection(self.replica.host, self.replica.port,

@@ -24,7 +24,7 @@ KEYS = ("mountPath", "containerPort", "name")
 KUBERNETES = "1.31"
 # Of systemd's own services, few are below 2.
 EXPOSURE_TENTHS_MAX = 20
-COMMAND_SECONDS_MAX = 60
+COMMAND_SECONDS_MAX = 120
 
 
 def analyze(*arguments):

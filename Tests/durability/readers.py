@@ -25,14 +25,21 @@ def lost(path, _):
 
 def changed(_, seen):
     """A reader was shown a value that was never written."""
-    each = next(each for each in seen if each.kind == "a value")
+    each = first(seen, lambda each: each.kind == "a value")
     name, revision, _ = each.rows[0]
     each.rows[0] = (name, revision, "another")
 
 
 def left_out(_, seen):
     """A page has lacked one of its properties."""
-    next(each for each in seen if each.whole is not None and each.rows).rows.pop()
+    first(seen, lambda each: each.whole is not None and each.rows).rows.pop()
+
+
+def first(seen, holds):
+    found = next(filter(holds, seen), None)
+    if found is None:
+        raise Failure("no reader has seen what the plant changes")
+    return found
 
 
 PLANTS = {"lost": lost, "changed": changed, "left-out": left_out}

@@ -46,10 +46,11 @@ class Reader(threading.Thread):
                 self.step()
         except (OSError, http.client.HTTPException):
             pass
-        except (KeyError, ValueError, Failure) as error:
+        except Exception as error:  # noqa: BLE001
             self.error = error
         finally:
-            self.connection.close()
+            if self.connection:
+                self.connection.close()
 
     def note(self, *words, **others):
         self.seen.append(Seen(*words, **others))

@@ -85,8 +85,6 @@ extension ServiceConfiguration: Configurable {
         + RecordingSettings.settings.map { $0.contained(in: \.recording) }
         + ownSettings
 
-    private static let strategyNames = StrategyKind.allCases.map(\.rawValue)
-
     private static let strategySettings: [Setting<Self>] = [
         .choice(
             "strategy",

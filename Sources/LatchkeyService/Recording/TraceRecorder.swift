@@ -224,7 +224,8 @@ package final class TraceRecorder: Sendable {
             let count = records.count * TraceRecord.byteCount
             guard buffer.byteCount + count <= byteCountMax else {
                 if isRecording.exchange(false, ordering: .relaxed) {
-                    log.write(.warning, "recording has ended", ["reason": "its bytes"])
+                    let reason = "\(byteCountMax) bytes are recorded"
+                    log.write(.warning, "recording has ended", ["reason": reason])
                 }
                 return false
             }

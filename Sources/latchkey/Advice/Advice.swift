@@ -25,8 +25,8 @@ struct Observation: Equatable {
 /// Shares are of the *busy time*: the service's processor time, and the time in which its threads
 /// wait for the lock. A thread that spins waits on its processor, so these two overlap, and no
 /// meter tells by how much. The busy time of a strategy that spins is therefore the least that it
-/// can be: the processor time, or the time in which threads wait for the lock or hold it, if that
-/// is more. So the share of the waits is never too small.
+/// can be: the processor time, or the time in which threads wait for the lock, if that is more. So
+/// the share of the waits is never too small.
 ///
 /// The work under the lock stays, whatever guards it. So the waits are the most that another
 /// strategy could save. How much of them one saves cannot be read from the meters: no strategy is
@@ -80,7 +80,7 @@ struct Advice: Encodable, Equatable {
         let processor = seen.metrics.processorSeconds
         let busy =
             seen.appliesWritesLater
-            ? processor : seen.spins ? max(processor, held + waited) : processor + waited
+            ? processor : seen.spins ? max(processor, waited) : processor + waited
         let requests = seen.metrics.requests.seconds
         func share(_ part: Double, of whole: Double) -> Double? {
             whole > 0 ? min(1, part / whole) : nil

@@ -29,7 +29,7 @@ extension Rule {
                 let message = "uses no time: take it out of Tests/TidyTests/Rules/TimedTests.swift"
                 return [Finding(path: file.path, line: 1, message: message)]
             }
-            guard places.count > allowed else { return [] }
+            guard places.count != allowed else { return [] }
             return places.map { line in
                 Finding(
                     path: file.path,
