@@ -16,8 +16,8 @@ import history
 import images
 import load
 import shim
-from process import Failure
-from service import STRATEGIES, Refused, Service
+from process import Failure, Refused
+from service import STRATEGIES, Service
 
 # Long enough for whoever collects the commits, and short enough that compaction goes on.
 HISTORY = 1500
