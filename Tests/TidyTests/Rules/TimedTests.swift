@@ -30,7 +30,7 @@ let timedTests: [String: Int] = [
     "Tests/LatchkeyStoreTests/StoreSnapshotTests.swift": 1,
     // A clock that runs, where what is tested must not depend on it.
     "Tests/LatchkeyReplicationTests/ReplicaCluster.swift": 1,
-    // Processes of the program.
+    // The service on loopback, and processes of the program.
     "Tests/LatchkeyWireTests/HistoryTests.swift": 2,
     "Tests/LatchkeyWireTests/ProfileTests.swift": 2,
     "Tests/process/AuditFileTests.swift": 2,
