@@ -327,6 +327,12 @@ if Context.environment["LATCHKEY_PROCESS_TESTS"] != nil {
     )
 }
 
+// `Tests/tsan.sh` builds only the tests that it runs.
+if let names = Context.environment["LATCHKEY_TEST_TARGETS"] {
+    let wanted = Set(names.split(separator: " ").map(String.init))
+    package.targets.removeAll { $0.type == .test && !wanted.contains($0.name) }
+}
+
 for target in package.targets where target.type != .system {
     if target.name.hasPrefix("C") {
         let strict: [CSetting] = isStrict ? [.treatAllWarnings(as: .error)] : []

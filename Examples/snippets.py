@@ -74,8 +74,8 @@ def write(package, files):
 def swift(command, package, *more):
     print(f"{command} {package.name}", flush=True)
     done = subprocess.run(
-        ["swift", command, "--package-path", package, "--quiet", "-Xswiftc",
-         "-suppress-warnings", *more],
+        ["swift", command, "--package-path", package, "--scratch-path", BUILD / "debug",
+         "--quiet", "-Xswiftc", "-suppress-warnings", *more],
         check=False,
     )
     if done.returncode != 0:

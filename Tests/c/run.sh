@@ -32,8 +32,8 @@ build_test() {
 load_test() {
     gcc -std=gnu17 -g -O1 -Wall -Wextra -Werror -Wno-unknown-pragmas "$@" \
         -ISources/CLatchkeyLoad/include Sources/CLatchkeyLoad/load.c Tests/c/load/load_test.c \
-        -pthread -o "$build/load_test"
-    timeout 60 "$build/load_test"
+        -pthread -o "$build/load_test_$kind"
+    timeout 60 "$build/load_test_$kind"
 }
 
 run() {
@@ -52,11 +52,11 @@ run() {
         load_test -fsanitize=thread
         ;;
     valgrind)
-        build_test gcc -O1 -o "$build/http_test"
+        build_test gcc -O1 -o "$build/http_test_valgrind"
         # Without fair scheduling a thread that writes all the time keeps the others out.
         timeout 300 valgrind --quiet --fair-sched=try --error-exitcode=1 --leak-check=full \
             --show-leak-kinds=definite,indirect,possible --errors-for-leak-kinds=definite,indirect \
-            "$build/http_test"
+            "$build/http_test_valgrind"
         ;;
     plain)
         build_test gcc -O1 -o "$build/http_test"
@@ -72,6 +72,17 @@ run() {
 }
 
 [ $# -gt 0 ] || set -- asan tsan valgrind plain
+# At once, because they wait most of the time.
+pids=
 for kind; do
-    run "$kind"
+    run "$kind" >"$build/$kind.log" 2>&1 &
+    pids="$pids $!"
 done
+status=0
+for pid in $pids; do
+    wait "$pid" || status=$?
+done
+for kind; do
+    cat "$build/$kind.log"
+done
+exit $status
