@@ -13,6 +13,7 @@ import signal
 import socket
 import ssl
 import subprocess
+import tempfile
 import threading
 import time
 import urllib.parse
@@ -48,6 +49,41 @@ def await_true(what, holds, seconds=PATIENCE_SECONDS):
     return found
 
 
+def expect(what, found, wanted):
+    if found != wanted:
+        raise Failure(f"{what}: {str(found)[:400]!r}, not {str(wanted)[:400]!r}")
+
+
+def run(*words, statuses=(0,), timeout=10 * PATIENCE_SECONDS, **options):
+    """Runs a command, which ends with one of these statuses. Returns what it prints."""
+    done = subprocess.run(
+        [str(word) for word in words], text=True, timeout=timeout, check=False, **{
+            "stdin": None if "input" in options else subprocess.DEVNULL,
+            "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options})
+    if done.returncode not in statuses:
+        raise Failure(f"{' '.join(map(str, words))}: status {done.returncode}: "
+                      f"{((done.stdout or '') + (done.stderr or '')).strip()[-1500:]}")
+    return done.stdout
+
+
+def step(name, action, *arguments):
+    print(f"-- {name}", flush=True)
+    action(*arguments)
+
+
+def status_of_steps(action):
+    """Calls a function of a file for logs. If it fails, says why, with the end of the log."""
+    with tempfile.TemporaryFile("w+") as log:
+        try:
+            action(log)
+            return 0
+        except Failure as failure:
+            print(f"FAILED: {failure}\n\nThe end of the service's log:")
+            log.seek(0)
+            print("".join(log.readlines()[-20:]))
+            return 1
+
+
 def free_port():
     with socket.socket() as one:
         one.bind(("127.0.0.1", 0))
@@ -64,6 +100,8 @@ class Server:
     listening = re.compile(r"listening on (https?://\S+)")
     # The variables that the program gets; None: those of this process.
     environment = None
+    # What is called in the new process before the program begins.
+    prepare = None
 
     def __init__(self, *command, log=subprocess.DEVNULL):
         self.command = [str(word) for word in command]
@@ -88,7 +126,7 @@ class Server:
     def _start(self, log):
         self.process = subprocess.Popen(
             self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log,
-            text=True, env=self.environment)
+            text=True, env=self.environment, preexec_fn=self.prepare)
         started = threading.Event()
         threading.Thread(target=self._read_output, args=(started,), daemon=True).start()
         is_over = started.wait(START_SECONDS_MAX)
@@ -245,38 +283,56 @@ class Latchkey(Server):
     def metrics(self):
         """The samples of /metrics: the name with its labels, as written, and the value."""
         samples = {}
-        for line in self.ask("GET", "/metrics")[2].decode().splitlines():
+        for line in self.ask("GET", "/metrics", expect=(200,))[2].decode().splitlines():
             if line and not line.startswith("#"):
                 series, value = line.rsplit(" ", 1)
                 samples[series] = float(value)
         return samples
 
+    def request_count(self, *parts):
+        """How many requests it has answered, or those of a kind; but for those for metrics."""
+        return sum(value for series, value in self.metrics().items()
+                   if series.startswith("latchkey_http_requests_total")
+                   and "/metrics" not in series and all(part in series for part in parts))
+
 
 class Etcd:
-    """A cluster of etcd of one member. A context manager."""
+    """A member of etcd. As a context manager, one that is a cluster of its own.
 
-    def __init__(self, folder, log):
-        self.log, self.process = log, None
-        self.port, peer = free_port(), f"http://127.0.0.1:{free_port()}"
-        self.url = f"http://127.0.0.1:{self.port}"
-        self.command = [
-            ETCD, "--data-dir", folder, "--listen-client-urls", self.url, "--advertise-client-urls",
-            self.url, "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer,
-            "--initial-cluster", f"default={peer}", "--log-level", "error"]
+    `inside` are words in front of the command.
+    """
+
+    def __init__(self, folder, log, name="default", host="127.0.0.1", inside=()):
+        self.folder, self.log, self.name = folder, log, name
+        self.host, self.inside = host, inside
+        self.port, self.process = free_port(), None
+        self.url, self.peer_url = f"http://{host}:{self.port}", f"http://{host}:{free_port()}"
+
+    def start(self, members):
+        peers = ",".join(f"{each.name}={each.peer_url}" for each in members)
+        self.process = subprocess.Popen(
+            [*self.inside, ETCD, "--name", self.name, "--data-dir", self.folder,
+             "--listen-client-urls", self.url, "--advertise-client-urls", self.url,
+             "--listen-peer-urls", self.peer_url, "--initial-advertise-peer-urls", self.peer_url,
+             "--initial-cluster", peers, "--snapshot-count", "10000", "--log-level", "error"],
+            stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
+
+    def kill(self):
+        if self.process:
+            self.process.kill()
+            self.process.wait()
 
     def __enter__(self):
-        self.process = subprocess.Popen(self.command, stdin=subprocess.DEVNULL, stdout=self.log,
-                                        stderr=self.log)
+        self.start([self])
         try:
             await_true("etcd is healthy", self.is_healthy)
         except BaseException:
-            self.__exit__()
+            self.kill()
             raise
         return self
 
     def __exit__(self, *_):
-        self.process.kill()
-        self.process.wait()
+        self.kill()
 
     def is_healthy(self):
         if self.process.poll() is not None:
@@ -286,9 +342,9 @@ class Etcd:
         except (OSError, http.client.HTTPException, ValueError, Failure):
             return False
 
-    def ask(self, path, body=None):
+    def ask(self, path, body=None, seconds=PATIENCE_SECONDS):
         """The JSON gateway."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_SECONDS)
+        connection = http.client.HTTPConnection(self.host, self.port, timeout=seconds)
         try:
             connection.request("GET" if body is None else "POST", path,
                                None if body is None else json.dumps(body))
@@ -325,3 +381,16 @@ def create_token(binary, lines, name, *grants):
     return subprocess.run(
         [binary, "token", "create", name, *words, "--token-file", lines], capture_output=True,
         text=True, timeout=ANSWER_SECONDS_MAX, check=True).stdout.strip()
+
+
+def create_certificate(folder, name="localhost"):
+    """Files with a certificate for a name, signed by itself, and with its key. Replaces them."""
+    files = folder / "certificate.pem", folder / "key.pem"
+    subprocess.run(
+        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
+         "-nodes", "-days", "2", "-subj", f"/CN={name}", "-addext",
+         f"subjectAltName=DNS:{name},IP:127.0.0.1", "-out", f"{files[0]}.new", "-keyout",
+         f"{files[1]}.new"], capture_output=True, timeout=ANSWER_SECONDS_MAX, check=True)
+    for file in reversed(files):
+        os.replace(f"{file}.new", file)
+    return files

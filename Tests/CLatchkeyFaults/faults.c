@@ -53,9 +53,25 @@ static int fault(struct file *file, int call) {
     return code;
 }
 
-static int file_close(sqlite3_file *file) {
-    return inner(file)->pMethods->xClose(inner(file));
-}
+// What the file of the standard file system does.
+#define PASS(name, method, parameters, ...)                                                        \
+    static int name parameters {                                                                   \
+        return inner(file)->pMethods->method(inner(file), ##__VA_ARGS__);                          \
+    }
+
+PASS(file_close, xClose, (sqlite3_file * file))
+PASS(file_size, xFileSize, (sqlite3_file * file, sqlite3_int64 *size), size)
+PASS(file_lock, xLock, (sqlite3_file * file, int lock), lock)
+PASS(file_unlock, xUnlock, (sqlite3_file * file, int lock), lock)
+PASS(file_reserved, xCheckReservedLock, (sqlite3_file * file, int *result), result)
+PASS(file_sector, xSectorSize, (sqlite3_file * file))
+PASS(file_traits, xDeviceCharacteristics, (sqlite3_file * file))
+PASS(file_shm_map, xShmMap,
+     (sqlite3_file * file, int region, int size, int extend, void volatile **at), region, size,
+     extend, at)
+PASS(file_shm_lock, xShmLock, (sqlite3_file * file, int offset, int count, int flags), offset,
+     count, flags)
+PASS(file_shm_unmap, xShmUnmap, (sqlite3_file * file, int deletes), deletes)
 
 static int file_read(sqlite3_file *file, void *bytes, int count, sqlite3_int64 offset) {
     int code = fault((struct file *)file, LATCHKEY_FAULTS_READ);
@@ -97,22 +113,6 @@ static int file_sync(sqlite3_file *file, int flags) {
     return code != SQLITE_OK ? code : inner(file)->pMethods->xSync(inner(file), flags);
 }
 
-static int file_size(sqlite3_file *file, sqlite3_int64 *size) {
-    return inner(file)->pMethods->xFileSize(inner(file), size);
-}
-
-static int file_lock(sqlite3_file *file, int lock) {
-    return inner(file)->pMethods->xLock(inner(file), lock);
-}
-
-static int file_unlock(sqlite3_file *file, int lock) {
-    return inner(file)->pMethods->xUnlock(inner(file), lock);
-}
-
-static int file_reserved(sqlite3_file *file, int *result) {
-    return inner(file)->pMethods->xCheckReservedLock(inner(file), result);
-}
-
 static int file_control(sqlite3_file *file, int operation, void *argument) {
     struct latchkey_faults *faults = ((struct file *)file)->faults;
     if (operation == SQLITE_FCNTL_LAST_ERRNO && faults->last_error != 0) {
@@ -122,28 +122,8 @@ static int file_control(sqlite3_file *file, int operation, void *argument) {
     return inner(file)->pMethods->xFileControl(inner(file), operation, argument);
 }
 
-static int file_sector(sqlite3_file *file) {
-    return inner(file)->pMethods->xSectorSize(inner(file));
-}
-
-static int file_traits(sqlite3_file *file) {
-    return inner(file)->pMethods->xDeviceCharacteristics(inner(file));
-}
-
-static int file_shm_map(sqlite3_file *file, int region, int size, int extend, void volatile **at) {
-    return inner(file)->pMethods->xShmMap(inner(file), region, size, extend, at);
-}
-
-static int file_shm_lock(sqlite3_file *file, int offset, int count, int flags) {
-    return inner(file)->pMethods->xShmLock(inner(file), offset, count, flags);
-}
-
 static void file_shm_barrier(sqlite3_file *file) {
     inner(file)->pMethods->xShmBarrier(inner(file));
-}
-
-static int file_shm_unmap(sqlite3_file *file, int deletes) {
-    return inner(file)->pMethods->xShmUnmap(inner(file), deletes);
 }
 
 static const sqlite3_io_methods methods = {

@@ -8,7 +8,6 @@ library that counts each call of malloc() and its like (counter.c).
 """
 
 import argparse
-import http.client
 import mmap
 import os
 import pathlib
@@ -86,7 +85,7 @@ def check(service, count):
 def measure(service, count, request, body):
     """Allocations of one request, on average, on a connection that is kept."""
     method, path, headers = request
-    connection = http.client.HTTPConnection(*service.address, timeout=30)
+    connection = service.connect()
     try:
         for index in range(WARM_UP + REQUESTS):
             if index == WARM_UP:

@@ -1,14 +1,15 @@
 // Bodies that are read piece by piece.
+//
+// Length: a list of cases, which share their reader.
 
 #include <pthread.h>
-#include <semaphore.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cases.h"
 
-enum { PERIOD = 251, PIECE = 4096, LONG_BYTES = 3 << 20, JOBS_MAX = 4096 };
+enum { PERIOD = 251, PIECE = 4096, LONG_BYTES = 3 << 20 };
 
 // What readers have seen since start_reading().
 static atomic_uint readers;
@@ -21,37 +22,12 @@ static atomic_bool is_wrong;  // the bytes
 static atomic_uint waits;     // pieces that were answered with WAIT
 static _Atomic(latchkey_http_request *) held;
 
-// A thread that lets clients go on, or answers. (lock)
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static latchkey_http_request *jobs[JOBS_MAX];
-static size_t first_job;
-static size_t job_end;
-static sem_t jobs_there;
-static pthread_t worker;
-
-static void *work(void *context) {
-    (void)context;
-    while (true) {
-        sem_wait(&jobs_there);
-        pthread_mutex_lock(&lock);
-        latchkey_http_request *job = jobs[first_job++ % JOBS_MAX];
-        pthread_mutex_unlock(&lock);
-        if (job == NULL) {
-            return NULL;
-        }
-        if (path_is(job, "/bad-later")) {
-            respond_text(job, 400, "bad");
-        } else {
-            latchkey_http_body_go_on(job);
-        }
-    }
+static void say_bad(void *request) {
+    respond_text(request, 400, "bad");
 }
 
-static void give_job(latchkey_http_request *request) {
-    pthread_mutex_lock(&lock);
-    jobs[job_end++ % JOBS_MAX] = request;
-    pthread_mutex_unlock(&lock);
-    sem_post(&jobs_there);
+static void go_on(void *request) {
+    latchkey_http_body_go_on(request);
 }
 
 // `/take` takes each piece, `/wait` and `/bad-later` leave the word to the worker, `/wait-here`
@@ -68,7 +44,7 @@ static latchkey_http_taken take(void *context, latchkey_http_request *request, c
     *so_far += count;
     atomic_fetch_add(&byte_count, count);
     if (path_is(request, "/bad")) {
-        respond_text(request, 400, "bad");
+        say_bad(request);
     }
     if (path_is(request, "/bad") || path_is(request, "/take")) {
         return LATCHKEY_HTTP_TAKEN;
@@ -79,7 +55,7 @@ static latchkey_http_taken take(void *context, latchkey_http_request *request, c
     } else if (path_is(request, "/hold")) {
         atomic_store(&held, request);
     } else {
-        give_job(request);
+        worker_give(path_is(request, "/bad-later") ? say_bad : go_on, request, 0);
     }
     return LATCHKEY_HTTP_TAKEN_AND_WAIT;
 }
@@ -128,51 +104,27 @@ static void start_reading(latchkey_http_options options) {
     is_wrong = false;
     waits = 0;
     held = NULL;
-    first_job = 0;
-    job_end = 0;
-    sem_init(&jobs_there, 0, 0);
-    pthread_create(&worker, NULL, work, NULL);
+    workers_start(1);
     subject_start(&s, options);
     CHECK(client_open(&c, s.port));
+}
+
+static void end_worker(void) {
+    client_close(&c);
+    workers_end();
 }
 
 // Stops, and checks that every reader was released.
 static latchkey_http_cut_off stop_reading(uint32_t milliseconds) {
     latchkey_http_cut_off result = subject_stop(&s, milliseconds);
-    client_close(&c);
-    give_job(NULL);
-    pthread_join(worker, NULL);
+    end_worker();
     CHECK(readers == releases && !is_wrong);
     return result;
 }
 
-// Waits for a number. False if that takes more than 5 seconds.
-static bool await(atomic_uint *number, unsigned value) {
-    for (int i = 0; i < 5000 && atomic_load(number) != value; i++) {
-        pause_milliseconds(1);
-    }
-    return atomic_load(number) == value;
-}
-
 static latchkey_http_request *await_held(void) {
-    latchkey_http_request *result = NULL;
-    for (int i = 0; i < 5000 && result == NULL; i++) {
-        pause_milliseconds(1);
-        result = atomic_exchange(&held, NULL);
-    }
-    CHECK(result != NULL);
-    return result;
-}
-
-static void send_head(client *one, const char *path, size_t count, bool chunked, bool expects) {
-    char head[300];
-    char length[100] = "Transfer-Encoding: chunked";
-    if (!chunked) {
-        snprintf(length, sizeof(length), "Content-Length: %zu", count);
-    }
-    snprintf(head, sizeof(head), "POST %s HTTP/1.1\r\nHost: x\r\n%s\r\n%s\r\n", path, length,
-             expects ? "Expect: 100-continue\r\n" : "");
-    client_send(one, head);
+    CHECK(COMES(atomic_load(&held) != NULL));
+    return atomic_exchange(&held, NULL);
 }
 
 // Sends bytes of a body, of which so many were sent before.
@@ -195,11 +147,6 @@ static reply *post(const char *path, size_t count, bool chunked) {
     send_part(&c, 0, count, chunked);
     client_send(&c, chunked ? "0\r\n\r\n" : "");
     return client_read(&c, false);
-}
-
-static void reopen(void) {
-    client_close(&c);
-    CHECK(client_open(&c, s.port));
 }
 
 static void reads_in_pieces(void) {
@@ -251,12 +198,9 @@ static void reports_clients_that_go(void) {
         start_reading(subject_options());
         send_head(&c, "/take", 100, chunked, false);
         send_part(&c, 0, 10, chunked);
-        for (int k = 0; k < 5000 && byte_count < 10; k++) {
-            pause_milliseconds(1);
-        }
-        CHECK(byte_count == 10);
+        CHECK(COMES(byte_count == 10));
         i / 2 ? client_reset(&c) : client_close(&c);
-        CHECK(await(&gones, 1) && reason == LATCHKEY_HTTP_BODY_CLIENT && handled == 0);
+        CHECK(COMES(gones == 1) && reason == LATCHKEY_HTTP_BODY_CLIENT && handled == 0);
         // While it waits it is not told.
         CHECK(client_open(&c, s.port));
         send_head(&c, "/hold", 100, chunked, false);
@@ -266,13 +210,13 @@ static void reports_clients_that_go(void) {
         pause_milliseconds(50);
         CHECK(gones == 1);
         latchkey_http_body_go_on(request);
-        CHECK(await(&gones, 2) && reason == LATCHKEY_HTTP_BODY_CLIENT);
+        CHECK(COMES(gones == 2) && reason == LATCHKEY_HTTP_BODY_CLIENT);
         // A chunk that is none.
         CHECK(client_open(&c, s.port));
         send_head(&c, "/take", 100, true, false);
         client_send(&c, "zz\r\n");
         CHECK(client_read(&c, false)->status == 400);
-        CHECK(await(&gones, 3) && reason == LATCHKEY_HTTP_BODY_CLIENT && handled == 0);
+        CHECK(COMES(gones == 3) && reason == LATCHKEY_HTTP_BODY_CLIENT && handled == 0);
         stop_reading(1000);
     }
 }
@@ -309,7 +253,7 @@ static void bounds_the_time(void) {
     // Nothing comes, or too little, or nothing behind an early answer.
     send_head(&c, "/take", 5000, false, false);
     CHECK(client_read(&c, false)->status == 408);
-    CHECK(await(&gones, 1) && reason == LATCHKEY_HTTP_BODY_DEADLINE);
+    CHECK(COMES(gones == 1) && reason == LATCHKEY_HTTP_BODY_DEADLINE);
     reopen();
     send_head(&c, "/take", 5000, false, false);
     int trickled = 0;
@@ -319,7 +263,7 @@ static void bounds_the_time(void) {
     }
     CHECK(trickled < 100);
     CHECK(client_read(&c, false)->status == 408);
-    CHECK(await(&gones, 2) && reason == LATCHKEY_HTTP_BODY_DEADLINE);
+    CHECK(COMES(gones == 2) && reason == LATCHKEY_HTTP_BODY_DEADLINE);
     reopen();
     send_head(&c, "/bad", 5000, false, false);
     send_part(&c, 0, 10, false);
@@ -381,9 +325,7 @@ static void ends_uploads_at_stop(void) {
         start_reading(subject_options());
         send_head(&c, holds ? "/hold" : "/take", 100, chunked, false);
         send_part(&c, 0, 10, chunked);
-        for (int k = 0; k < 5000 && byte_count < 10; k++) {
-            pause_milliseconds(1);
-        }
+        CHECK(COMES(byte_count == 10));
         latchkey_http_request *request = holds ? await_held() : NULL;
         uint64_t connections = latchkey_http_measure(s.server).connections;
         CHECK(connections == 1 && subject_stop(&s, 100).requests == 1);
@@ -392,9 +334,7 @@ static void ends_uploads_at_stop(void) {
             latchkey_http_body_go_on(request);
         }
         CHECK(gones == 1 && reason == LATCHKEY_HTTP_BODY_STOPPED);
-        client_close(&c);
-        give_job(NULL);
-        pthread_join(worker, NULL);
+        end_worker();
         CHECK(readers == releases);
         // Within the time they may finish.
         start_reading(subject_options());
@@ -406,9 +346,7 @@ static void ends_uploads_at_stop(void) {
         CHECK(subject_stop(&s, 5000).requests == 0);
         pthread_join(other, NULL);
         CHECK(body_is(client_read(&c, false), "10 in pieces, 0 whole"));
-        client_close(&c);
-        give_job(NULL);
-        pthread_join(worker, NULL);
+        end_worker();
         CHECK(gones == 0 && handled == 1 && readers == releases);
     }
 }
@@ -463,9 +401,7 @@ static void stops_amid_uploads(void) {
             pthread_join(clients[i], NULL);
         }
         // What the worker has still to say is said in vain.
-        give_job(NULL);
-        pthread_join(worker, NULL);
-        client_close(&c);
+        end_worker();
         CHECK(readers == releases && !is_wrong);
     }
 }

@@ -36,6 +36,12 @@ void start(void);
 // Disconnects `c`, and checks that no connection and no answer is left.
 void stop(void);
 
+// Disconnects `c`, and connects it again.
+void reopen(void);
+
+// Sends the head of a POST with a body of this length.
+void send_head(client *one, const char *path, size_t count, bool chunked, bool expects);
+
 // Text of this many bytes, the same one each time.
 const char *repeated(char byte, size_t count);
 

@@ -5,7 +5,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include "cases.h"
@@ -142,23 +141,10 @@ static void checks_hosts_and_methods(void) {
         {"/host", "", 200, ""},
         {"/host", "a:", 200, "a:"},
         {"http://a.b/host", "c", 200, "a.b"},
-        {"/host", "a b", 400, NULL},
-        {"/host", "a/b", 400, NULL},
-        {"/host", "a@b", 400, NULL},
-        {"/host", "a:b", 400, NULL},
-        {"/host", "a:1:2", 400, NULL},
-        {"/host", "[::1", 400, NULL},
-        {"/host", "[]", 400, NULL},
         {"/host", "a%41%2f.b:1", 200, "a%41%2f.b:1"},
-        {"/host", "a%", 400, NULL},
+        // All the others that are refused: Tests/hostile/variants.py.
         {"/host", "a%4", 400, NULL},
-        {"/host", "a%4g", 400, NULL},
-        {"/host", "a, b", 400, NULL},
-        {"/host", "\xc3\xa4", 400, NULL},
-        {"http:///host", "x", 400, NULL},
         {"http://u@a/host", "x", 400, NULL},
-        {"http://", "x", 400, NULL},
-        {"http://:80/host", "x", 400, NULL},
     };
     for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
         char text[200];
@@ -244,8 +230,7 @@ static void keeps_room_for_an_answer(void) {
     strcat(cookies, "\r\n");
     send_lines(&c, 2, cookies, body);
     CHECK(client_read(&c, false)->status == 431 && client_sees_end(&c));
-    client_close(&c);
-    CHECK(client_open(&c, s.port));
+    reopen();
     stop();
 }
 
@@ -315,17 +300,11 @@ static void lets_slow_clients_read_to_the_end(void) {
     stop();
 }
 
-// Waits until the server has refused `count` connections and those that it ended have gone. Each
-// event loop accepts and closes in its own time, and the room for those that end is bounded.
-static bool await_refused(uint64_t count) {
-    for (int waited = 0; waited < 10000; waited++) {
-        latchkey_http_statistics now = latchkey_http_measure(s.server);
-        if (now.refused_total >= count && now.connections <= 2 + LATCHKEY_HTTP_REFUSALS_MIN) {
-            return true;
-        }
-        pause_milliseconds(1);
-    }
-    return false;
+// Whether the server has refused `count` connections and those that it ended have gone. Each event
+// loop accepts and closes in its own time, and the room for those that end is bounded.
+static bool has_refused(uint64_t count) {
+    latchkey_http_statistics now = latchkey_http_measure(s.server);
+    return now.refused_total >= count && now.connections <= 2 + LATCHKEY_HTTP_REFUSALS_MIN;
 }
 
 static void hears_probes_beside_silent_connections(void) {
@@ -339,7 +318,7 @@ static void hears_probes_beside_silent_connections(void) {
         // Event loops accept in whatever order.
         CHECK(i >= 2 || subject_await_connections(&s, (uint32_t)i + 1));
     }
-    CHECK(await_refused(SILENT - 2));
+    CHECK(COMES(has_refused(SILENT - 2)));
     CHECK(ask_once(GET("/now")) == 503);
     // The first two are within the bound and stay; the oldest of the others has made room.
     CHECK(client_ask(&silent[0], GET("/now")) == 200);
@@ -353,7 +332,7 @@ static void hears_probes_beside_silent_connections(void) {
         CHECK(client_open(&silent[i], s.port));
         client_send(&silent[i], "GET /now HTTP/1.1\r\nHo");
     }
-    CHECK(await_refused(2 * (SILENT - 2) + 1));
+    CHECK(COMES(has_refused(2 * (SILENT - 2) + 1)));
     CHECK(ask_once(GET("/now")) == 503);
     CHECK(client_sees_end(&silent[2]));
     for (size_t i = 0; i < SILENT; i++) {
@@ -361,26 +340,6 @@ static void hears_probes_beside_silent_connections(void) {
     }
     free(silent);
     CHECK(subject_await_connections(&s, 0));
-    CHECK(client_open(&c, s.port));
-    stop();
-}
-
-static void ends_answers_that_are_hardly_taken(void) {
-    latchkey_http_options options = subject_options();
-    options.idle_milliseconds = 400;
-    subject_start(&s, options);
-    static client slow;
-    CHECK(client_open_small(&slow, s.port, 4096));
-    client_send(&slow, GET("/big"));
-    CHECK(subject_await_connections(&s, 1));
-    // A byte now and then is not enough. What arrives after that is what the kernel has kept.
-    for (int i = 0; i < 200 && latchkey_http_measure(s.server).connections > 0; i++) {
-        char byte;
-        recv(slow.socket, &byte, 1, MSG_DONTWAIT);
-        pause_milliseconds(20);
-    }
-    CHECK(latchkey_http_measure(s.server).timed_out_total == 1);
-    client_close(&slow);
     CHECK(client_open(&c, s.port));
     stop();
 }
@@ -419,18 +378,6 @@ static void counts_what_the_library_refuses(void) {
     stop();
 }
 
-static void starts_only_with_enough_descriptors(void) {
-    latchkey_http_options options = subject_options();
-    struct rlimit before;
-    CHECK(getrlimit(RLIMIT_NOFILE, &before) == 0);
-    struct rlimit few = {latchkey_http_descriptors_max(&options) - 1, before.rlim_max};
-    CHECK(setrlimit(RLIMIT_NOFILE, &few) == 0);
-    latchkey_http_failure failure;
-    CHECK(latchkey_http_start(&options, &failure) == NULL);
-    CHECK(failure.call != NULL && strcmp(failure.call, "getrlimit") == 0);
-    CHECK(setrlimit(RLIMIT_NOFILE, &before) == 0);
-}
-
 const test_case fault_cases[] = {
     {"stops among heads that the library refuses", stops_among_heads_that_the_library_refuses},
     {"answers early rejections later", answers_early_rejections_later},
@@ -441,9 +388,7 @@ const test_case fault_cases[] = {
     {"takes late requests away", takes_late_requests_away},
     {"lets slow clients read to the end", lets_slow_clients_read_to_the_end},
     {"hears probes beside silent connections", hears_probes_beside_silent_connections},
-    {"ends answers that are hardly taken", ends_answers_that_are_hardly_taken},
     {"keeps names and floods out of the log", keeps_names_and_floods_out_of_the_log},
     {"counts what the library refuses", counts_what_the_library_refuses},
-    {"starts only with enough descriptors", starts_only_with_enough_descriptors},
     {NULL, NULL},
 };

@@ -75,18 +75,8 @@ static void start_owning(latchkey_http_options options) {
 }
 
 static owner *owner_at(unsigned index) {
-    for (int i = 0; i < 5000 && atomic_load(&owner_count) <= index; i++) {
-        pause_milliseconds(1);
-    }
-    CHECK(atomic_load(&owner_count) > index);
+    CHECK(COMES(atomic_load(&owner_count) > index));
     return &owners[index];
-}
-
-static bool await_count(atomic_uint *count, unsigned value) {
-    for (int i = 0; i < 5000 && atomic_load(count) != value; i++) {
-        pause_milliseconds(1);
-    }
-    return atomic_load(count) == value;
 }
 
 static void tells_of_clients_that_left(void) {
@@ -96,11 +86,11 @@ static void tells_of_clients_that_left(void) {
         owner *o = owner_at(0);
         CHECK(subject_await_suspended(&s, 1) && o->gones == 0);
         i ? client_reset(&c) : client_close(&c);
-        CHECK(await_count(&o->gones, 1) && o->releases == 0);
+        CHECK(COMES(o->gones == 1) && o->releases == 0);
         // The request is still there.
         CHECK(path_is(o->request, "/wait"));
         respond_text(o->request, 200, "in vain");
-        CHECK(await_count(&o->releases, 1) && subject_await_connections(&s, 0));
+        CHECK(COMES(o->releases == 1) && subject_await_connections(&s, 0));
         CHECK(o->gones == 1);
         // Answered by the callback.
         CHECK(client_open(&c, s.port));
@@ -108,7 +98,7 @@ static void tells_of_clients_that_left(void) {
         o = owner_at(1);
         CHECK(subject_await_suspended(&s, 1));
         i ? client_reset(&c) : client_close(&c);
-        CHECK(await_count(&o->releases, 1) && o->gones == 1);
+        CHECK(COMES(o->releases == 1) && o->gones == 1);
         subject_stop(&s, 1000);
     }
 }
@@ -120,9 +110,8 @@ static void tells_of_deadlines_and_stop(void) {
     client_send(&c, GET("/late"));
     CHECK(client_read(&c, false)->status == 503);
     owner *late = owner_at(0);
-    CHECK(await_count(&late->gones, 1) && late->releases == 0);
-    client_close(&c);
-    CHECK(client_open(&c, s.port));
+    CHECK(COMES(late->gones == 1) && late->releases == 0);
+    reopen();
     client_send(&c, GET("/wait"));
     owner *stopped = owner_at(1);
     CHECK(subject_await_suspended(&s, 1));
@@ -143,9 +132,9 @@ static void tells_of_clients_before_the_deadline(void) {
     owner *o = owner_at(0);
     CHECK(subject_await_suspended(&s, 1));
     client_close(&c);
-    CHECK(await_count(&o->gones, 1) && o->releases == 0);
+    CHECK(COMES(o->gones == 1) && o->releases == 0);
     respond_text(o->request, 200, "in vain");
-    CHECK(await_count(&o->releases, 1));
+    CHECK(COMES(o->releases == 1));
     subject_stop(&s, 1000);
 }
 
@@ -160,14 +149,14 @@ static void tells_two_owners(void) {
             want_to_know(o);
         }
         client_close(&c);
-        CHECK(await_count(&o->gones, i == 0 ? 2 : 1));
+        CHECK(COMES(o->gones == (i == 0 ? 2u : 1u)));
         if (i == 1) {
             want_to_know(o);
             CHECK(o->gones == 2);
         }
         CHECK(o->releases == 0);
         respond_text(o->request, 200, "in vain");
-        CHECK(await_count(&o->releases, 2) && o->gones == 2);
+        CHECK(COMES(o->releases == 2) && o->gones == 2);
         CHECK(client_open(&c, s.port));
     }
     client_close(&c);
@@ -199,7 +188,7 @@ static void tells_no_owner_of_answers(void) {
     CHECK(subject_await_suspended(&s, 1));
     respond_text(o->request, 200, "ok");
     CHECK(client_read(&c, false)->status == 200);
-    CHECK(await_count(&owners[0].releases, 1) && await_count(&o->releases, 1));
+    CHECK(COMES(owners[0].releases == 1) && COMES(o->releases == 1));
     CHECK(owners[0].gones == 0 && o->gones == 0);
     // The next request of the connection has an owner of its own.
     client_send(&c, GET("/unasked"));
@@ -241,9 +230,8 @@ static void tells_amid_answers(void) {
         int status = client_read(&c, false)->status;
         pthread_join(other, NULL);
         CHECK(status == 200 || status == 503);
-        CHECK(await_count(&o->releases, 1) && o->gones == (status == 503));
-        client_close(&c);
-        CHECK(client_open(&c, s.port));
+        CHECK(COMES(o->releases == 1) && o->gones == (status == 503));
+        reopen();
     }
     steps_delay(STEP_BEFORE_RESUME, 0);
     steps_delay(STEP_AFTER_RESUME, 0);

@@ -43,18 +43,6 @@ static void start_deciding(void) {
     CHECK(client_open(&c, s.port));
 }
 
-// Sends the head of a PUT with a body of this length.
-static void send_head(const char *path, size_t count, bool chunked, bool expects) {
-    char head[300];
-    char length[100] = "Transfer-Encoding: chunked";
-    if (!chunked) {
-        snprintf(length, sizeof(length), "Content-Length: %zu", count);
-    }
-    snprintf(head, sizeof(head), "PUT %s HTTP/1.1\r\nHost: x\r\n%s\r\n%s\r\n", path, length,
-             expects ? "Expect: 100-continue\r\n" : "");
-    client_send(&c, head);
-}
-
 static void send_body(size_t count, bool chunked) {
     char size[20];
     snprintf(size, sizeof(size), "%zx\r\n", count);
@@ -64,14 +52,9 @@ static void send_body(size_t count, bool chunked) {
 }
 
 static reply *put_body(const char *path, size_t count, bool chunked) {
-    send_head(path, count, chunked, false);
+    send_head(&c, path, count, chunked, false);
     send_body(count, chunked);
     return client_read(&c, false);
-}
-
-static void reopen(void) {
-    client_close(&c);
-    CHECK(client_open(&c, s.port));
 }
 
 static void answers_at_the_head(void) {
@@ -83,11 +66,11 @@ static void answers_at_the_head(void) {
         CHECK(put_body("/else", 5, chunked)->status == 200);
         CHECK(head_count == 2 && handler_count == 1);
         // The body is not asked for: the first answer is not 100.
-        send_head("/nowhere", 500, chunked, true);
+        send_head(&c, "/nowhere", 500, chunked, true);
         r = client_read(&c, false);
         CHECK(r->status == 404 && r->closes && client_sees_end(&c));
         reopen();
-        send_head("/else", 5, chunked, true);
+        send_head(&c, "/else", 5, chunked, true);
         CHECK(client_read(&c, true)->status == 100);
         send_body(5, chunked);
         CHECK(client_read(&c, false)->status == 200);
@@ -97,10 +80,10 @@ static void answers_at_the_head(void) {
         CHECK(put_body("/nowhere", 0, false)->status == 200);
         CHECK(head_count == before);
         // A client that goes, and one that sends its body too slowly.
-        send_head("/nowhere", 500, chunked, false);
+        send_head(&c, "/nowhere", 500, chunked, false);
         pause_milliseconds(20);
         reopen();
-        send_head("/nowhere", 500, chunked, false);
+        send_head(&c, "/nowhere", 500, chunked, false);
         CHECK(client_read(&c, false)->status == 408);
         stop();
     }
@@ -116,7 +99,7 @@ static void bounds_bodies_at_the_head(void) {
         reply *r = put_body("/noted", SUBJECT_BODY_BYTES_MAX + 1, chunked);
         CHECK(r->status == 413 && r->closes && body_is(r, "too large") && client_sees_end(&c));
         reopen();
-        send_head("/noted", SUBJECT_BODY_BYTES_MAX + 1, chunked, true);
+        send_head(&c, "/noted", SUBJECT_BODY_BYTES_MAX + 1, chunked, true);
         if (chunked) {
             CHECK(client_read(&c, true)->status == 100);
             send_body(SUBJECT_BODY_BYTES_MAX + 1, true);
@@ -124,7 +107,7 @@ static void bounds_bodies_at_the_head(void) {
         CHECK(client_read(&c, false)->status == 413 && client_sees_end(&c));
         reopen();
         // An answer from the head does not make a body without end welcome.
-        send_head("/nowhere", 500, true, false);
+        send_head(&c, "/nowhere", 500, true, false);
         for (int i = 0; i < 40; i++) {
             char size[20];
             snprintf(size, sizeof(size), "%x\r\n", 100000);

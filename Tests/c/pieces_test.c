@@ -13,12 +13,24 @@ enum {
     SHARE_BYTES = 2 * LONG_BYTES,
 };
 
+// Streams that are charged to an account, with a bound and a share for each client.
+static latchkey_http_account *start_with_account(size_t bytes_max, size_t share) {
+    stream_start(subject_options());
+    stream_account = latchkey_http_account_create(bytes_max, share);
+    return stream_account;
+}
+
+static void stop_with_account(void) {
+    stream_stop(1000);
+    latchkey_http_account_destroy(stream_account);
+    stream_account = NULL;
+}
+
 static void fill_to_the_bound(producer *p) {
-    CHECK(latchkey_http_stream_write(p->stream, repeated('f', STREAM_BOUND), STREAM_BOUND) ==
-          LATCHKEY_HTTP_WRITE_ACCEPTED);
-    CHECK(latchkey_http_stream_write(p->stream, "x", 1) == LATCHKEY_HTTP_WRITE_FULL);
+    CHECK_WRITE(p->stream, repeated('f', STREAM_BOUND), STREAM_BOUND, ACCEPTED);
+    CHECK_WRITE(p->stream, "x", 1, FULL);
     latchkey_http_stream_end_with(p->stream, "last", 4);
-    CHECK(latchkey_http_stream_write(p->stream, "x", 1) == LATCHKEY_HTTP_WRITE_GONE);
+    CHECK_WRITE(p->stream, "x", 1, GONE);
     latchkey_http_stream_end_with(p->stream, "never", 5);
 }
 
@@ -47,8 +59,8 @@ static void sends_one_block_on_many_streams(void) {
     for (uint32_t i = 0; i < CLIENTS; i++) {
         CHECK(client_open(&clients[i], s.port));
         producer *p = ask_for_stream(&clients[i], i);
-        CHECK(latchkey_http_stream_write_block(p->stream, block) == LATCHKEY_HTTP_WRITE_ACCEPTED);
-        CHECK(latchkey_http_stream_write(p->stream, "tail", 4) == LATCHKEY_HTTP_WRITE_ACCEPTED);
+        CHECK_BLOCK(p->stream, block, ACCEPTED);
+        CHECK_WRITE(p->stream, "tail", 4, ACCEPTED);
     }
     // The block once, and a place in each queue.
     CHECK(latchkey_http_account_bytes(account) <= charge + CLIENTS * 2 * sizeof(void *));
@@ -85,17 +97,14 @@ static void charges_up_to_the_bound(void) {
 
 // A stream beside others that have used the account up.
 static void serves_on_who_reads_beyond_the_account_s_bound(void) {
-    stream_start(subject_options());
-    latchkey_http_account *account = latchkey_http_account_create(ACCOUNT_BYTES, ACCOUNT_BYTES);
-    stream_account = account;
+    latchkey_http_account *account = start_with_account(ACCOUNT_BYTES, ACCOUNT_BYTES);
     producer *p = ask_for_stream(&c, 0);
     latchkey_http_account_add(account, ACCOUNT_BYTES);
     // A client that reads gets its next piece. Behind that, the stream waits as if it were full.
     static char body[SOME_BYTES];
     bool ends;
     for (int i = 0; i < 2; i++) {
-        CHECK(latchkey_http_stream_write(p->stream, repeated('l', SOME_BYTES), SOME_BYTES) ==
-              LATCHKEY_HTTP_WRITE_ACCEPTED);
+        CHECK_WRITE(p->stream, repeated('l', SOME_BYTES), SOME_BYTES, ACCEPTED);
         CHECK(read_stream(&c, body, SOME_BYTES, &ends) == SOME_BYTES && !ends);
         pause_milliseconds(20);
     }
@@ -103,24 +112,18 @@ static void serves_on_who_reads_beyond_the_account_s_bound(void) {
     latchkey_http_stream_end(p->stream);
     CHECK(ends_with(&c, ""));
     CHECK(latchkey_http_account_bytes(account) == 0);
-    stream_account = NULL;
-    stream_stop(1000);
-    latchkey_http_account_destroy(account);
+    stop_with_account();
 }
 
 static void fill_beyond_the_account(producer *p) {
     // Nothing is read before this returns.
-    CHECK(latchkey_http_stream_write(p->stream, repeated('f', SOME_BYTES), SOME_BYTES) ==
-          LATCHKEY_HTTP_WRITE_ACCEPTED);
-    CHECK(latchkey_http_stream_write(p->stream, repeated('f', SOME_BYTES), SOME_BYTES) ==
-          LATCHKEY_HTTP_WRITE_FULL);
+    CHECK_WRITE(p->stream, repeated('f', SOME_BYTES), SOME_BYTES, ACCEPTED);
+    CHECK_WRITE(p->stream, repeated('f', SOME_BYTES), SOME_BYTES, FULL);
     latchkey_http_stream_end(p->stream);
 }
 
 static void takes_one_piece_beyond_the_account_s_bound(void) {
-    stream_start(subject_options());
-    latchkey_http_account *account = latchkey_http_account_create(ACCOUNT_BYTES, ACCOUNT_BYTES);
-    stream_account = account;
+    latchkey_http_account *account = start_with_account(ACCOUNT_BYTES, ACCOUNT_BYTES);
     latchkey_http_account_add(account, ACCOUNT_BYTES);
     static char body[SOME_BYTES + 100];
     fill = fill_beyond_the_account;
@@ -129,16 +132,12 @@ static void takes_one_piece_beyond_the_account_s_bound(void) {
     CHECK(read_stream(&c, body, sizeof body, &ends) == SOME_BYTES && ends);
     CHECK(is_gone(producer_at(0), LATCHKEY_HTTP_STREAM_ENDED));
     CHECK(latchkey_http_account_bytes(account) == ACCOUNT_BYTES);
-    stream_account = NULL;
-    stream_stop(1000);
-    latchkey_http_account_destroy(account);
+    stop_with_account();
 }
 
 // Streams that have nothing to send, in an account that is full: what each of them gets.
 static void takes_short_and_shared_pieces_beyond_the_bound_and_no_long_ones(void) {
-    stream_start(subject_options());
-    latchkey_http_account *account = latchkey_http_account_create(ACCOUNT_BYTES, ACCOUNT_BYTES);
-    stream_account = account;
+    latchkey_http_account *account = start_with_account(ACCOUNT_BYTES, ACCOUNT_BYTES);
     latchkey_http_block *shared =
         latchkey_http_block_create(repeated('b', LONG_BYTES), LONG_BYTES, NULL);
     latchkey_http_block *own =
@@ -147,21 +146,17 @@ static void takes_short_and_shared_pieces_beyond_the_bound_and_no_long_ones(void
     latchkey_http_response *response;
     latchkey_http_stream_options options = {.buffer_bytes_max = STREAM_BOUND};
     keeper = latchkey_http_stream_create(&options, &response);
-    CHECK(latchkey_http_stream_write_block(keeper, shared) == LATCHKEY_HTTP_WRITE_ACCEPTED);
+    CHECK_BLOCK(keeper, shared, ACCEPTED);
     latchkey_http_account_add(account, ACCOUNT_BYTES);
     static client clients[4];
     for (uint32_t i = 0; i < 4; i++) {
         CHECK(client_open(&clients[i], s.port));
         ask_for_stream(&clients[i], i);
     }
-    CHECK(latchkey_http_stream_write(producer_at(0)->stream, repeated('s', LONG_BYTES - 1),
-                                     LONG_BYTES - 1) == LATCHKEY_HTTP_WRITE_ACCEPTED);
-    CHECK(latchkey_http_stream_write_block(producer_at(1)->stream, shared) ==
-          LATCHKEY_HTTP_WRITE_ACCEPTED);
-    CHECK(latchkey_http_stream_write(producer_at(2)->stream, repeated('l', LONG_BYTES),
-                                     LONG_BYTES) == LATCHKEY_HTTP_WRITE_GONE);
-    CHECK(latchkey_http_stream_write_block(producer_at(3)->stream, own) ==
-          LATCHKEY_HTTP_WRITE_GONE);
+    CHECK_WRITE(producer_at(0)->stream, repeated('s', LONG_BYTES - 1), LONG_BYTES - 1, ACCEPTED);
+    CHECK_BLOCK(producer_at(1)->stream, shared, ACCEPTED);
+    CHECK_WRITE(producer_at(2)->stream, repeated('l', LONG_BYTES), LONG_BYTES, GONE);
+    CHECK_BLOCK(producer_at(3)->stream, own, GONE);
     static char body[LONG_BYTES + 100];
     for (uint32_t i = 0; i < 4; i++) {
         bool ends;
@@ -179,15 +174,12 @@ static void takes_short_and_shared_pieces_beyond_the_bound_and_no_long_ones(void
     CHECK(latchkey_http_account_bytes(account) == ACCOUNT_BYTES);
     CHECK(latchkey_http_account_charge_client(account, 0, ACCOUNT_BYTES) ==
           LATCHKEY_HTTP_CHARGE_FULL);
-    stream_account = NULL;
-    stream_stop(1000);
-    latchkey_http_account_destroy(account);
+    stop_with_account();
 }
 
 static void fill_the_share(producer *p) {
     // Nothing is read before this returns.
-    CHECK(latchkey_http_stream_write(p->stream, repeated('f', LONG_BYTES), LONG_BYTES) ==
-          LATCHKEY_HTTP_WRITE_ACCEPTED);
+    CHECK_WRITE(p->stream, repeated('f', LONG_BYTES), LONG_BYTES, ACCEPTED);
     CHECK(latchkey_http_account_charge_client(stream_account, 0, LONG_BYTES) ==
           LATCHKEY_HTTP_CHARGE_SHARE);
     CHECK(latchkey_http_account_charge_client(stream_account, 1, LONG_BYTES) ==
@@ -197,8 +189,7 @@ static void fill_the_share(producer *p) {
 }
 
 static void takes_what_a_stream_holds_from_the_client_s_share(void) {
-    stream_start(subject_options());
-    stream_account = latchkey_http_account_create(10 * SHARE_BYTES, SHARE_BYTES);
+    start_with_account(10 * SHARE_BYTES, SHARE_BYTES);
     static char body[LONG_BYTES + 100];
     fill = fill_the_share;
     CHECK(client_ask(&c, GET("/filled")) == 200);
@@ -209,9 +200,7 @@ static void takes_what_a_stream_holds_from_the_client_s_share(void) {
           LATCHKEY_HTTP_CHARGED);
     latchkey_http_account_give_back_client(stream_account, 0, SHARE_BYTES);
     CHECK(latchkey_http_account_bytes(stream_account) == 0);
-    stream_stop(1000);
-    latchkey_http_account_destroy(stream_account);
-    stream_account = NULL;
+    stop_with_account();
 }
 
 static void gives_each_client_its_share(void) {

@@ -27,7 +27,7 @@ static void has_room(void *context) {
     size_t count = atomic_load(&p->bytes_in_room);
     if (count > 0) {
         const char *bytes = repeated('r', count);
-        CHECK(latchkey_http_stream_write(p->stream, bytes, count) == LATCHKEY_HTTP_WRITE_ACCEPTED);
+        CHECK_WRITE(p->stream, bytes, count, ACCEPTED);
     }
     atomic_fetch_add(&p->room_count, 1);
     sem_post(&p->room);
@@ -114,35 +114,25 @@ latchkey_http_cut_off stream_stop(uint32_t milliseconds) {
     for (uint32_t i = 0; i < atomic_load(&producer_count); i++) {
         producer *p = &producers[i];
         CHECK(p->gone_count == 1 && p->release_count == 1 && p->draining_count <= 1);
-        CHECK(latchkey_http_stream_write(p->stream, "x", 1) == LATCHKEY_HTTP_WRITE_GONE);
+        CHECK_WRITE(p->stream, "x", 1, GONE);
         latchkey_http_stream_release(p->stream);
     }
     return result;
 }
 
 producer *producer_at(uint32_t index) {
-    for (int i = 0; i < 5000 && atomic_load(&answered_count) <= index; i++) {
-        pause_milliseconds(1);
-    }
-    CHECK(atomic_load(&answered_count) > index);
+    CHECK(COMES(atomic_load(&answered_count) > index));
     return &producers[index];
 }
 
 latchkey_http_request *held_request(void) {
-    latchkey_http_request *result = NULL;
-    for (int i = 0; i < 5000 && result == NULL; i++) {
-        pause_milliseconds(1);
-        result = atomic_exchange(&held, NULL);
-    }
-    CHECK(result != NULL);
-    return result;
+    CHECK(COMES(atomic_load(&held) != NULL));
+    return atomic_exchange(&held, NULL);
 }
 
 bool is_gone(producer *p, latchkey_http_stream_reason reason) {
-    for (int i = 0; i < 1000 && atomic_load(&p->gone_count) == 0; i++) {
-        pause_milliseconds(1);
-    }
-    return atomic_load(&p->gone_count) == 1 && atomic_load(&p->reason) == (int)reason;
+    return COMES(atomic_load(&p->gone_count) > 0) && atomic_load(&p->gone_count) == 1 &&
+           atomic_load(&p->reason) == (int)reason;
 }
 
 bool produce_piece(producer *p, const void *bytes, size_t count) {

@@ -57,7 +57,13 @@ extern latchkey_http_account *stream_account;
 // Called for `/filled` with the producer, before the answer.
 extern void (*fill)(producer *p);
 
-// Whether the stream is over within a second, for this reason.
+// What becomes of a piece: ACCEPTED, FULL or GONE.
+#define CHECK_WRITE(stream, bytes, count, result)                                                  \
+    CHECK(latchkey_http_stream_write(stream, bytes, count) == LATCHKEY_HTTP_WRITE_##result)
+#define CHECK_BLOCK(stream, block, result)                                                         \
+    CHECK(latchkey_http_stream_write_block(stream, block) == LATCHKEY_HTTP_WRITE_##result)
+
+// Whether the stream comes to be over, for this reason.
 bool is_gone(producer *p, latchkey_http_stream_reason reason);
 
 // Writes, and waits for room as often as it takes. False once the stream has gone.

@@ -5,27 +5,14 @@
 #include "steps.h"
 
 #include <pthread.h>
-#include <semaphore.h>
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "cases.h"
 
-enum { JOBS_MAX = 64, CROWD = 6, SHORT_MICROSECONDS = 1000, LONG_MICROSECONDS = 3000 };
+enum { CROWD = 6, SHORT_MICROSECONDS = 1000, LONG_MICROSECONDS = 3000 };
 
-// What the worker does: `run` with `context`, after a while.
-typedef struct job {
-    void (*run)(void *context);
-    void *context;
-    uint32_t milliseconds;
-} job;
-
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static job jobs[JOBS_MAX];
-static size_t first_job;
-static size_t job_end;
-static sem_t jobs_there;
 static atomic_uint late_milliseconds;  // the worker waits so long before each job
 static atomic_uint readers;
 static atomic_uint releases;
@@ -33,28 +20,8 @@ static atomic_uint streams;
 static atomic_uint gones;
 static uint32_t faults_before;
 
-static void *work(void *context) {
-    (void)context;
-    while (true) {
-        sem_wait(&jobs_there);
-        pthread_mutex_lock(&lock);
-        job next = jobs[first_job++ % JOBS_MAX];
-        pthread_mutex_unlock(&lock);
-        if (next.run == NULL) {
-            return NULL;
-        }
-        if (next.milliseconds > 0) {
-            pause_milliseconds(next.milliseconds);
-        }
-        next.run(next.context);
-    }
-}
-
 static void give_job(void (*run)(void *context), void *context) {
-    pthread_mutex_lock(&lock);
-    jobs[job_end++ % JOBS_MAX] = (job){run, context, atomic_load(&late_milliseconds)};
-    pthread_mutex_unlock(&lock);
-    sem_post(&jobs_there);
+    worker_give(run, context, atomic_load(&late_milliseconds));
 }
 
 static void answer(void *request) {
@@ -116,33 +83,21 @@ static void handle(void *context, latchkey_http_request *request) {
     latchkey_http_respond_stream(request, 200, response, stream);
 }
 
-static pthread_t workers[2];
-
 static void start_steps(latchkey_http_options options) {
     options.handler = handle;
     options.head = decide;
-    first_job = 0;
-    job_end = 0;
     readers = 0;
     releases = 0;
     streams = 0;
     gones = 0;
-    sem_init(&jobs_there, 0, 0);
-    for (int i = 0; i < 2; i++) {
-        pthread_create(&workers[i], NULL, work, NULL);
-    }
+    workers_start(2);
     subject_start(&s, options);
 }
 
 // Stops. Requests may be unanswered until behind that, as their owners are not to be waited for.
 static void stop_steps(uint32_t milliseconds) {
     subject_stop(&s, milliseconds);
-    for (int i = 0; i < 2; i++) {
-        give_job(NULL, NULL);
-    }
-    for (int i = 0; i < 2; i++) {
-        pthread_join(workers[i], NULL);
-    }
+    workers_end();
     CHECK(readers == releases && streams == gones && steps_faults() == faults_before);
 }
 

@@ -57,8 +57,7 @@ static void lets_requests_wait(void) {
     client_send(&c, GET("/held"));
     CHECK(client_read(&c, false)->status == 503);
     latchkey_http_respond(held_request(), 200, NULL, false);
-    client_close(&c);
-    CHECK(client_open(&c, s.port));
+    reopen();
     uint64_t begun = clock_milliseconds();
     client_send(&c, GET("/wait?500"));
     CHECK(client_read(&c, false)->status == 503 && clock_milliseconds() - begun >= 500);
@@ -100,7 +99,7 @@ static producer *end_a_large_stream(client *one, const char *request, uint32_t i
     client_send(one, request);
     CHECK(client_read(one, true)->status == 200);
     producer *p = producer_at(index);
-    CHECK(latchkey_http_stream_write(p->stream, body, LARGE_BYTES) == LATCHKEY_HTTP_WRITE_ACCEPTED);
+    CHECK_WRITE(p->stream, body, LARGE_BYTES, ACCEPTED);
     latchkey_http_stream_end(p->stream);
     // Until the kernel takes nothing more.
     pause_milliseconds(50);
@@ -156,10 +155,9 @@ static void drains_with(bool react) {
     atomic_store(&producers_react, react);
     CHECK(produce_piece(idle, "first", 5));
     uint64_t begun = clock_milliseconds();
-    latchkey_http_cut_off cut_off = stream_stop(30000);
-    uint64_t elapsed = clock_milliseconds() - begun;
+    latchkey_http_cut_off cut_off = stream_stop(10 * PATIENCE_MILLISECONDS);
+    CHECK(clock_milliseconds() - begun >= LATCHKEY_HTTP_STREAM_FLUSH_MILLISECONDS);
     CHECK(cut_off.requests == 0 && cut_off.answers == 1);
-    CHECK(elapsed >= LATCHKEY_HTTP_STREAM_FLUSH_MILLISECONDS && elapsed < 4000);
     CHECK(idle->draining_count == 1 && full->draining_count == 1);
     CHECK(is_gone(idle, react ? LATCHKEY_HTTP_STREAM_ENDED : LATCHKEY_HTTP_STREAM_STOPPED));
     CHECK(is_gone(full, LATCHKEY_HTTP_STREAM_STOPPED));
@@ -173,17 +171,15 @@ static void drains_streams(void) {
 
 static void ends_streams_in_order(void) {
     for (int react = 0; react <= 1; react++) {
-        for (uint32_t milliseconds = 0; milliseconds <= 10000; milliseconds += 10000) {
+        for (uint32_t waits = 0; waits <= 1; waits++) {
             stream_start(subject_options());
             static client one;
             CHECK(client_open(&one, s.port));
             producer *p = ask_for_stream(&one, 0);
             atomic_store(&producers_react, react);
             CHECK(produce_piece(p, "first ", 6));
-            uint64_t begun = clock_milliseconds();
-            latchkey_http_cut_off cut_off = stream_stop(milliseconds);
+            latchkey_http_cut_off cut_off = stream_stop(waits * 10 * PATIENCE_MILLISECONDS);
             CHECK(cut_off.requests == 0 && cut_off.answers == 0);
-            CHECK(clock_milliseconds() - begun < 1000);
             CHECK(ends_with(&one, react ? "first last" : "first "));
             client_close(&one);
         }

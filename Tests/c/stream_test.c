@@ -70,20 +70,18 @@ static void sends_pieces_in_order(void) {
 static void fill_to_the_bound(producer *p) {
     latchkey_http_stream *stream = p->stream;
     const char *bytes = repeated('f', STREAM_BOUND + 1);
-    CHECK(latchkey_http_stream_write(stream, bytes, 0) == LATCHKEY_HTTP_WRITE_ACCEPTED);
-    CHECK(latchkey_http_stream_write(stream, bytes, STREAM_BOUND - 1) ==
-          LATCHKEY_HTTP_WRITE_ACCEPTED);
-    CHECK(latchkey_http_stream_write(stream, bytes, 2) == LATCHKEY_HTTP_WRITE_FULL);
+    CHECK_WRITE(stream, bytes, 0, ACCEPTED);
+    CHECK_WRITE(stream, bytes, STREAM_BOUND - 1, ACCEPTED);
+    CHECK_WRITE(stream, bytes, 2, FULL);
     CHECK(latchkey_http_stream_unsent(stream) == STREAM_BOUND - 1);
-    CHECK(latchkey_http_stream_write(stream, bytes, 1) == LATCHKEY_HTTP_WRITE_ACCEPTED);
-    CHECK(latchkey_http_stream_write(stream, bytes, 1) == LATCHKEY_HTTP_WRITE_FULL);
+    CHECK_WRITE(stream, bytes, 1, ACCEPTED);
+    CHECK_WRITE(stream, bytes, 1, FULL);
 }
 
 static void fill_beyond_the_bound(producer *p) {
     const char *bytes = repeated('f', STREAM_BOUND + 1);
-    CHECK(latchkey_http_stream_write(p->stream, bytes, STREAM_BOUND + 1) ==
-          LATCHKEY_HTTP_WRITE_ACCEPTED);
-    CHECK(latchkey_http_stream_write(p->stream, bytes, 1) == LATCHKEY_HTTP_WRITE_FULL);
+    CHECK_WRITE(p->stream, bytes, STREAM_BOUND + 1, ACCEPTED);
+    CHECK_WRITE(p->stream, bytes, 1, FULL);
 }
 
 static void bounds_the_buffer(void) {
@@ -97,11 +95,11 @@ static void bounds_the_buffer(void) {
         CHECK(read_stream(&c, body, STREAM_BOUND + i, &ends) == STREAM_BOUND + i && !ends);
         pause_milliseconds(20);
         CHECK(p->room_count == 1);
-        CHECK(latchkey_http_stream_write(p->stream, "w", 1) == LATCHKEY_HTTP_WRITE_ACCEPTED);
+        CHECK_WRITE(p->stream, "w", 1, ACCEPTED);
         CHECK(read_stream(&c, body, 1, &ends) == 1 && p->room_count == 1);
-        CHECK(latchkey_http_stream_write(p->stream, "x", 1) == LATCHKEY_HTTP_WRITE_ACCEPTED);
+        CHECK_WRITE(p->stream, "x", 1, ACCEPTED);
         latchkey_http_stream_end(p->stream);
-        CHECK(latchkey_http_stream_write(p->stream, "y", 1) == LATCHKEY_HTTP_WRITE_GONE);
+        CHECK_WRITE(p->stream, "y", 1, GONE);
         CHECK(ends_with(&c, "x"));
     }
     stream_stop(1000);
@@ -143,9 +141,9 @@ static void refuse_a_long_piece(producer *p) {
     const char *bytes = repeated('l', LONG_BOUND);
     latchkey_http_stream *stream = p->stream;
     atomic_store(&p->bytes_in_room, LONG_PIECE);
-    CHECK(latchkey_http_stream_write(stream, bytes, LONG_BOUND) == LATCHKEY_HTTP_WRITE_ACCEPTED);
-    CHECK(latchkey_http_stream_write(stream, bytes, LONG_PIECE) == LATCHKEY_HTTP_WRITE_FULL);
-    CHECK(latchkey_http_stream_write(stream, bytes, 1) == LATCHKEY_HTTP_WRITE_FULL);
+    CHECK_WRITE(stream, bytes, LONG_BOUND, ACCEPTED);
+    CHECK_WRITE(stream, bytes, LONG_PIECE, FULL);
+    CHECK_WRITE(stream, bytes, 1, FULL);
 }
 
 // The library empties a buffer of this size in several steps. Nothing is taken during `has_room`,
@@ -184,7 +182,7 @@ static void notices_clients_that_go(void) {
             }
             ways[i](&one);
             CHECK(is_gone(p, LATCHKEY_HTTP_STREAM_CLIENT));
-            CHECK(latchkey_http_stream_write(p->stream, "x", 1) == LATCHKEY_HTTP_WRITE_GONE);
+            CHECK_WRITE(p->stream, "x", 1, GONE);
             client_close(&one);
             CHECK(subject_await_connections(&s, 1));
         }
@@ -276,8 +274,7 @@ static void answers_only_the_head(void) {
     CHECK(r->status == 200 && strstr(r->head, "Content-Type: text/plain") != NULL);
     CHECK(strstr(r->head, "Content-Length") == NULL && client_sees_end(&c));
     CHECK(is_gone(producer_at(0), LATCHKEY_HTTP_STREAM_ENDED));
-    client_close(&c);
-    CHECK(client_open(&c, s.port));
+    reopen();
     CHECK(client_ask(&c, GET("/none")) == 204 && client_sees_end(&c));
     stream_stop(1000);
 }
@@ -313,8 +310,7 @@ static void serves_http_1_0(void) {
         }
         // The server must not keep the connection, whatever the client does.
         CHECK(subject_await_connections(&s, 1));
-        client_close(&c);
-        CHECK(client_open(&c, s.port));
+        reopen();
     }
     client_close(&older);
     stream_stop(1000);

@@ -1,13 +1,14 @@
 #include "subject.h"
 
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-enum { WAITING_MAX = 256, BIG_BYTES = 8 << 20, PATIENCE_MILLISECONDS = 5000 };
+enum { WAITING_MAX = 256, BIG_BYTES = 8 << 20 };
 
 static atomic_uint created;
 static atomic_uint released;
@@ -238,17 +239,15 @@ bool subject_log_has(const char *text) {
     return has;
 }
 
+static bool are_held(uint32_t count) {
+    pthread_mutex_lock(&lock);
+    bool there = held_count >= count;
+    pthread_mutex_unlock(&lock);
+    return there;
+}
+
 bool subject_await_held(uint32_t count) {
-    for (uint32_t waited = 0; waited < PATIENCE_MILLISECONDS; waited++) {
-        pthread_mutex_lock(&lock);
-        bool there = held_count >= count;
-        pthread_mutex_unlock(&lock);
-        if (there) {
-            return true;
-        }
-        pause_milliseconds(1);
-    }
-    return false;
+    return COMES(are_held(count));
 }
 
 bool subject_let_go(uint32_t count) {
@@ -263,26 +262,72 @@ bool subject_let_go(uint32_t count) {
 }
 
 bool subject_await_connections(subject *s, uint32_t count) {
-    for (uint32_t waited = 0; waited < PATIENCE_MILLISECONDS; waited++) {
-        if (latchkey_http_measure(s->server).connections == count) {
-            return true;
-        }
-        pause_milliseconds(1);
-    }
-    return false;
+    return COMES(latchkey_http_measure(s->server).connections == count);
 }
 
 bool subject_await_suspended(subject *s, uint32_t count) {
-    for (uint32_t waited = 0; waited < PATIENCE_MILLISECONDS; waited++) {
-        if (latchkey_http_measure(s->server).suspended == count) {
-            return true;
-        }
-        pause_milliseconds(1);
-    }
-    return false;
+    return COMES(latchkey_http_measure(s->server).suspended == count);
 }
 
 bool path_is(const latchkey_http_request *request, const char *path) {
     return request->path.count == strlen(path) &&
            memcmp(request->path.bytes, path, request->path.count) == 0;
+}
+
+enum { JOBS_MAX = 4096, WORKERS_MAX = 2 };
+
+typedef struct job {
+    void (*run)(void *context);
+    void *context;
+    uint32_t milliseconds;
+} job;
+
+static job jobs[JOBS_MAX];  // (lock)
+static size_t first_job;
+static size_t job_end;
+static sem_t jobs_there;
+static pthread_t workers[WORKERS_MAX];
+static size_t worker_count;
+
+static void *work(void *context) {
+    (void)context;
+    while (true) {
+        sem_wait(&jobs_there);
+        pthread_mutex_lock(&lock);
+        job next = jobs[first_job++ % JOBS_MAX];
+        pthread_mutex_unlock(&lock);
+        if (next.run == NULL) {
+            return NULL;
+        }
+        if (next.milliseconds > 0) {
+            pause_milliseconds(next.milliseconds);
+        }
+        next.run(next.context);
+    }
+}
+
+void workers_start(size_t count) {
+    first_job = 0;
+    job_end = 0;
+    worker_count = count;
+    sem_init(&jobs_there, 0, 0);
+    for (size_t i = 0; i < count; i++) {
+        pthread_create(&workers[i], NULL, work, NULL);
+    }
+}
+
+void worker_give(void (*run)(void *context), void *context, uint32_t milliseconds) {
+    pthread_mutex_lock(&lock);
+    jobs[job_end++ % JOBS_MAX] = (job){run, context, milliseconds};
+    pthread_mutex_unlock(&lock);
+    sem_post(&jobs_there);
+}
+
+void workers_end(void) {
+    for (size_t i = 0; i < worker_count; i++) {
+        worker_give(NULL, NULL, 0);
+    }
+    for (size_t i = 0; i < worker_count; i++) {
+        pthread_join(workers[i], NULL);
+    }
 }

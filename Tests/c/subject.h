@@ -43,7 +43,7 @@ void subject_start(subject *s, latchkey_http_options options);
 // Stops and checks that every body that was handed over was released. Returns what stop returned.
 latchkey_http_cut_off subject_stop(subject *s, uint32_t milliseconds);
 
-// Answers the held requests, once there are `count`. False if that takes more than 5 seconds.
+// Answers the held requests, once there are `count`. False if that takes too long.
 bool subject_let_go(uint32_t count);
 
 // Waits until `count` requests are held; the same.
@@ -54,6 +54,21 @@ bool subject_await_connections(subject *s, uint32_t count);
 bool subject_await_suspended(subject *s, uint32_t count);
 
 void pause_milliseconds(uint32_t milliseconds);
+
+// Whether a condition comes to hold: what must come comes within this time, on any machine.
+enum { PATIENCE_MILLISECONDS = 120000 };
+#define COMES(condition)                                                                           \
+    ({                                                                                             \
+        for (uint32_t waited = 0; !(condition) && waited < PATIENCE_MILLISECONDS; waited++) {      \
+            pause_milliseconds(1);                                                                 \
+        }                                                                                          \
+        (condition);                                                                               \
+    })
+
+// Threads that do jobs, each a while after it was given. Ending them waits for all jobs.
+void workers_start(size_t count);
+void worker_give(void (*run)(void *context), void *context, uint32_t milliseconds);
+void workers_end(void);
 
 // How many lines were logged since the start, and whether one of them contained this.
 uint32_t subject_log_count(void);

@@ -2,23 +2,19 @@
 
 import contextlib
 import faulthandler
-import subprocess
 import threading
-import time
 
 from process import PATIENCE_SECONDS, Failure, await_true
 
-WAIT_SECONDS_MAX = PATIENCE_SECONDS
 CHECK_SECONDS_MAX = 5 * PATIENCE_SECONDS
 
 
 def timed(name, check, subject):
-    """Runs a check, and says how long it took. One that hangs ends the process and shows where."""
+    """Runs a check, and says so. One that hangs ends the process and shows where."""
+    print(f"   {name}", flush=True)
     faulthandler.dump_traceback_later(CHECK_SECONDS_MAX, exit=True)
-    start = time.monotonic()
     check(subject)
     faulthandler.cancel_dump_traceback_later()
-    print(f"   {name}: {time.monotonic() - start:.1f} s", flush=True)
 
 
 def expect(found, wanted):
@@ -35,9 +31,33 @@ def refused(kind, call, *arguments, **options):
     raise Failure(f"no {kind.__name__}, but {value!r}")
 
 
-def wait_until(what, condition):
-    """Waits until the condition is true, and returns its value."""
-    return await_true(what, condition)
+# Waits until a condition is true, and returns its value.
+wait_until = await_true
+
+
+class ManualClock:
+    """The time of a client, which stands still until it is told to go on."""
+
+    def __init__(self):
+        self.time, self.waiting, self.changed = 0.0, 0, threading.Condition()
+
+    def now(self):
+        return self.time
+
+    def wait(self, event, seconds):
+        with self.changed:
+            end = self.time + seconds
+            self.waiting += 1
+            self.changed.wait_for(lambda: self.time >= end or event.is_set())
+            self.waiting -= 1
+        return event.is_set()
+
+    def advance(self, seconds):
+        """Once somebody waits for it, whose wait may then be over."""
+        wait_until("a thread waits for the time", lambda: self.waiting)
+        with self.changed:
+            self.time += seconds
+            self.changed.notify_all()
 
 
 class Result:
@@ -61,19 +81,8 @@ def at_once(call):
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
     yield result
-    thread.join(WAIT_SECONDS_MAX)
+    thread.join(PATIENCE_SECONDS)
     if thread.is_alive():
         raise Failure("a thread did not end")
     if result.error is not None:
         raise result.error
-
-
-def self_signed(folder):
-    """Files with a certificate for localhost, and with its key."""
-    certificate, key = folder / "certificate.pem", folder / "key.pem"
-    subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
-         "-nodes", "-days", "2", "-subj", "/CN=localhost", "-addext",
-         "subjectAltName=DNS:localhost", "-keyout", key, "-out", certificate],
-        check=True, capture_output=True, timeout=WAIT_SECONDS_MAX)
-    return certificate, key

@@ -2,11 +2,11 @@
 
 import socket
 import threading
-import time
 
 import process
 from cutting import CuttingProxy
-from expecting import at_once, expect, refused
+from expecting import ManualClock, at_once, expect, refused, wait_until
+from process import PATIENCE_SECONDS
 import latchkey
 from latchkey import Latchkey
 
@@ -26,41 +26,52 @@ def locks_exclude(binary):
                     tokens.append(lease.token)
                     inside.remove(lease.token)
 
-        before = requests(service)
+        before = service.request_count()
         threads = [threading.Thread(target=work) for _ in range(THREADS)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
         expect((len(tokens), tokens), (THREADS * SECTIONS, sorted(set(tokens))))
-        count = requests(service) - before
+        count = service.request_count() - before
         print(f"   {THREADS * SECTIONS} sections of {THREADS} threads: {count:.0f} requests")
         # One to get it and one to give it back, and none to ask again.
         expect(count <= 2.5 * THREADS * SECTIONS, True)
 
 
-def requests(service):
-    return sum(value for name, value in service.metrics().items()
-               if name.startswith("latchkey_http_requests_total") and "/metrics" not in name)
+def clocked(url):
+    """A client whose clock is driven by hand."""
+    client = Latchkey(url)
+    client._clock = ManualClock()
+    return client
 
 
 def locks_are_renewed(binary):
-    with process.Latchkey(binary) as service, Latchkey(service.url) as client:
-        with client.lock("lock", ttl=2, value="me") as lease:
+    """After a third of its time, which counts from before the request on: nine tenths of it."""
+    with process.Latchkey(binary) as service, clocked(service.url) as client:
+        clock = client._clock
+        with client.lock("lock", ttl=60, value="me") as lease:
             expect(client.get("lock").value, "me")
-            refused(latchkey.NotAcquired, client.acquire, "lock", wait=3)
-            expect((lease.lost.is_set(), lease.remaining > 0), (False, True))
+            refused(latchkey.NotAcquired, client.acquire, "lock", wait=0)
+            for number in range(1, 5):
+                clock.advance(19)
+                expect((service.request_count("/touch"), lease.remaining), (number - 1, 35))
+                clock.advance(1)
+                wait_until("it is renewed", lambda: lease.remaining == 54)
+                expect(service.request_count("/touch"), number)
             lease.check()
             expect(client.transaction([], when=[lease.guard]).succeeded, True)
         expect(client.find("lock"), None)
 
 
 def locks_are_lost(binary):
-    with process.Latchkey(binary) as service, Latchkey(service.url) as client:
+    with process.Latchkey(binary) as service, clocked(service.url) as client:
         def lose():
-            with client.lock("lock", ttl=0.6) as lease:
+            with client.lock("lock", ttl=60) as lease:
                 client.delete("lock")
-                expect(lease.lost.wait(5), True)
+                expect((lease.lost.is_set(), lease.remaining), (False, 54))
+                client._clock.advance(20)
+                expect(lease.lost.wait(PATIENCE_SECONDS), True)
                 refused(latchkey.LeaseLost, lease.check)
 
         refused(latchkey.LeaseLost, lose)
@@ -82,19 +93,22 @@ def divide_while_locked(client):
 
 
 def locks_end_before_others_get_them(binary):
-    """A holder that is cut off knows in time."""
+    """A holder that is cut off knows it when nine tenths of its time are over."""
     with process.Latchkey(binary) as service, CuttingProxy(service.address) as proxy, \
-            Latchkey(proxy.url) as far, Latchkey(service.url) as near:
+            clocked(proxy.url) as far, Latchkey(service.url) as near, \
+            socket.socket() as nowhere:
         lease = far.acquire("lock", ttl=3)
-        with at_once(lambda: (near.acquire("lock", ttl=5), time.monotonic())) as other, \
-                socket.create_server(("127.0.0.1", 0)) as silent:
-            # Connections are accepted, and no answer comes.
-            proxy.target = silent.getsockname()
-            proxy.cut()
-            expect(lease.lost.wait(10), True)
-            lost = time.monotonic()
-        second, got = other.value
-        expect((lost < got, second.token > lease.token), (True, True))
+        # Not listening, and no other program gets its port.
+        nowhere.bind(("127.0.0.1", 0))
+        proxy.target = nowhere.getsockname()
+        proxy.cut()
+        while far._clock.now() < 2.6:
+            far._clock.advance(0.1)
+            expect(lease.lost.is_set(), False)
+        far._clock.advance(0.15)
+        expect(lease.lost.wait(PATIENCE_SECONDS), True)
+        second = near.acquire("lock", ttl=5)
+        expect(second.token > lease.token, True)
         second.release()
 
 

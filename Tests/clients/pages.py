@@ -10,7 +10,7 @@ import http.server
 import json
 import threading
 
-from process import Failure, Latchkey
+from process import PATIENCE_SECONDS, Failure, Latchkey
 
 # What the page finds out. Each is a string, so that two findings can be compared.
 TRY = """
@@ -84,7 +84,7 @@ class Watch:
     """A real watch with the name of an observer."""
 
     def __init__(self, service, observer):
-        self.connection = http.client.HTTPConnection(*service.address, timeout=20)
+        self.connection = http.client.HTTPConnection(*service.address, timeout=PATIENCE_SECONDS)
         self.connection.request("GET", f"/v1/watch?observer={observer}")
         self.answer = self.connection.getresponse()
 

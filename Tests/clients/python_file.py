@@ -19,8 +19,7 @@ sys.path[:0] = [str(TOP / "scripts"), str(FILE.parent)]
 
 import process  # noqa: E402
 from cutting import CuttingProxy  # noqa: E402
-from expecting import (  # noqa: E402
-    at_once, expect, refused, self_signed, timed, wait_until)
+from expecting import at_once, expect, refused, timed, wait_until  # noqa: E402
 import holding  # noqa: E402
 import latchkey  # noqa: E402
 from latchkey import Latchkey  # noqa: E402
@@ -186,7 +185,7 @@ def check_access(binary):
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         token = process.create_token(binary, folder / "lines", "ann", "read,write:a/")
-        certificate, key = self_signed(folder)
+        certificate, key = process.create_certificate(folder)
         with process.Latchkey(
                 binary, "--token-file", folder / "lines", "--tls-certificate", certificate,
                 "--tls-key", key) as service:

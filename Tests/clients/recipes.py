@@ -119,11 +119,6 @@ class Recipe:
                 if problem or status != promise["status"]:
                     raise Failure(f"{status}, {problem}: {command}")
 
-    def requests(self):
-        """How many requests the service has answered, but for those for metrics."""
-        return sum(value for name, value in self.service.metrics().items()
-                   if name.startswith("latchkey_http_requests_total") and "/metrics" not in name)
-
     def wait_for_records(self, count):
         wait_until(f"{count} records", lambda: len(self.recorded()) >= count)
 

@@ -4,12 +4,11 @@ import itertools
 import pathlib
 import re
 import socket
-import subprocess
 import tempfile
 
 from cutting import CuttingProxy
 import pages
-from process import Failure, Latchkey, create_token
+from process import Failure, Latchkey, create_token, expect, run
 
 HERE = pathlib.Path(__file__).resolve().parent
 FILE = HERE.parent.parent / "clients" / "typescript" / "latchkey.ts"
@@ -20,7 +19,6 @@ STRICT = ("--strict", "--noUncheckedIndexedAccess", "--exactOptionalPropertyType
 NOT_STRIPPED = re.compile(
     r"^\s*(export )?(const )?(enum|namespace) |constructor\([^)]*\b(private|protected|readonly) ",
     re.MULTILINE)
-COMMAND_SECONDS_MAX = 300
 
 # In a page of another origin.
 TRY = """
@@ -57,13 +55,6 @@ def compile_into(folder):
     return folder / "made"
 
 
-def run(*command):
-    done = subprocess.run([str(word) for word in command], timeout=COMMAND_SECONDS_MAX,
-                          stdin=subprocess.DEVNULL, check=False)
-    if done.returncode != 0:
-        raise Failure(f"{command[0]} ended with status {done.returncode}")
-
-
 def try_typescript(binary, browser, log):
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
@@ -78,7 +69,8 @@ def try_typescript(binary, browser, log):
             # Not listening, and no other program gets its port.
             nowhere.bind(("127.0.0.1", 0))
             run("node", made / "typescript_test.js", service.url, proxy.url, forgetful.url,
-                f"http://127.0.0.1:{nowhere.getsockname()[1]}", guarded.url, token)
+                f"http://127.0.0.1:{nowhere.getsockname()[1]}", guarded.url, token,
+                stdout=None, stderr=None)
             if proxy.cut_count < 10:
                 raise Failure("the connections were not cut")
         pages.Page.module = (made / "latchkey.js").read_text(encoding="utf-8")
@@ -86,5 +78,5 @@ def try_typescript(binary, browser, log):
                 Latchkey(binary, "--allow-origin", origin.cross_site, log=log) as service:
             browser.open(origin.cross_site)
             found = browser.here("POST", "/execute/async", {"script": TRY, "args": [service.url]})
-            if found != [True, True, "browser", "put", "ready", "put", True]:
-                raise Failure(f"in a browser it found {found}")
+            expect("what it found in a browser", found,
+                   [True, True, "browser", "put", "ready", "put", True])

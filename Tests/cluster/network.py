@@ -15,6 +15,8 @@ import subprocess
 import sys
 import threading
 
+from process import PATIENCE_SECONDS
+
 INSIDE = "LATCHKEY_CAMPAIGN_NETWORK"
 WAYS = (["unshare", "--user", "--map-root-user", "--net"], ["unshare", "--net"])
 # All that a network needs.
@@ -31,7 +33,7 @@ def enter():
     for way in WAYS:
         try:
             tried = subprocess.run([*way, "sh", "-c", PROBE], capture_output=True, text=True,
-                                   stdin=subprocess.DEVNULL, timeout=20, check=False)
+                                   stdin=subprocess.DEVNULL, timeout=PATIENCE_SECONDS, check=False)
         except (OSError, subprocess.TimeoutExpired) as error:
             reason = str(error)
             continue

@@ -7,12 +7,11 @@ import json
 import os
 import pathlib
 import shutil
-import subprocess
 import sys
 import threading
 import time
 
-from process import ETCD, Failure, Latchkey, Refused, await_true, free_port
+from process import Etcd, Failure, Latchkey, Refused, await_true, free_port
 
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(TOP / "Tests/durability"))
@@ -24,61 +23,31 @@ STRATEGIES = ("lock", "snapshot", "adaptive", "actor", "barrier-queue-async", "s
 SKEWS = (0, 30, -30)
 
 
-class Member:
+class Member(Etcd):
     """A member of etcd."""
 
     is_over = False
 
     def __init__(self, folder, number, network):
-        self.folder, self.number = folder, number
-        self.node, self.network = f"m{number}", network
-        self.host = network.host(self.node)
-        self.client, self.peer = free_port(), free_port()
-        self.process = None
-        # Who holds it may kill or stop the process.
-        self.lock = threading.Lock()
-
-    @property
-    def url(self):
-        return f"http://{self.host}:{self.client}"
-
-    @property
-    def peer_url(self):
-        return f"http://{self.host}:{self.peer}"
+        self.number, self.node = number, f"m{number}"
+        super().__init__(folder / self.node, None, self.node, network.host(self.node),
+                         network.inside(self.node))
 
     def start(self, members):
         if self.is_over:
             raise Failure("the campaign has ended")
-        peers = ",".join(f"{each.node}={each.peer_url}" for each in members)
-        with open(f"{self.folder}/m{self.number}.log", "ab") as log:
-            self.process = subprocess.Popen(
-                [*self.network.inside(self.node), ETCD, "--name", self.node, "--data-dir",
-                 f"{self.folder}/{self.node}", "--listen-client-urls", self.url,
-                 "--advertise-client-urls", self.url, "--listen-peer-urls", self.peer_url,
-                 "--initial-advertise-peer-urls", self.peer_url, "--initial-cluster", peers,
-                 "--snapshot-count", "10000", "--log-level", "error"],
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+        with open(f"{self.folder}.log", "ab") as self.log:
+            super().start(members)
 
     def ask(self, path, body=None, seconds=3):
         """The JSON gateway. Returns None if there is no answer."""
-        connection = http.client.HTTPConnection(self.host, self.client, timeout=seconds)
         try:
-            connection.request("POST" if body is not None else "GET", path,
-                               None if body is None else json.dumps(body))
-            answer = connection.getresponse()
-            return json.loads(answer.read()) if answer.status == 200 else None
-        except (OSError, http.client.HTTPException, ValueError):
+            return super().ask(path, body, seconds)
+        except (OSError, http.client.HTTPException, ValueError, Failure):
             return None
-        finally:
-            connection.close()
 
     def is_healthy(self):
         return (self.ask("/health") or {}).get("health") == "true"
-
-    def kill(self):
-        if self.process:
-            self.process.kill()
-            self.process.wait()
 
 
 class Replica(Latchkey):

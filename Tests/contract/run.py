@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 """Checks the running service against openapi.yaml, and its metrics with Prometheus' own tools.
 
-    Tests/contract/run.py --binary .build-release/bin/latchkey
+    Tests/contract/run.py --binary .build-release/bin/latchkey [--part NAME]
 
-Needs what `scripts/require test` installs. Everything is random with a fixed seed and bounded.
+Needs what `scripts/require test` installs. Everything is random with a fixed seed and bounded. The
+parts share nothing but the client that is made first, so some run at once: one more than there are
+processors, as each of them waits now and then. What a part prints is shown when it ends.
 """
 
 import argparse
+import concurrent.futures
 import contextlib
 import json
 import os
@@ -27,11 +30,11 @@ TOOLS = TOP / ".build-tools"
 sys.path += [str(TOP / "scripts"), str(TOP / "Tests" / "cluster")]
 
 from as_service import ClusterAsService  # noqa: E402
-from process import Failure, Latchkey, create_token  # noqa: E402
+import process  # noqa: E402
+from process import Failure, Latchkey, create_token, expect, step  # noqa: E402
 
 CONTRACT = TOP / "openapi.yaml"
 OPENMETRICS = "application/openmetrics-text; version=1.0.0"
-COMMAND_SECONDS_MAX = 600
 RIGHTS = ("read,write", "operations,fetch,compare,export,import,admin,backup")
 # A cluster has the routes of one service, so that what they refuse is the same. What it can have of
 # its own are the outcomes of changes, which few requests show.
@@ -43,65 +46,65 @@ def main():
     parser.add_argument("--binary", required=True, help="the latchkey to run")
     parser.add_argument("--examples", type=int, default=25, help="random ones for each operation")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--part", action="append", choices=PARTS, help="only this one")
+    parser.add_argument("--client", type=pathlib.Path, help="where one was generated")
     arguments = parser.parse_args()
     # Some commands run in another folder.
     arguments.binary = os.path.abspath(arguments.binary)
-
-    with tempfile.TemporaryFile("w+") as log, tempfile.TemporaryDirectory() as client:
-        client = pathlib.Path(client)
-        try:
-            step("openapi.yaml is valid YAML, and a valid description", validate)
-            with Latchkey(arguments.binary, log=log) as service:
-                step("docs/http-api.md is true: each command gets its status", run_page, service)
-                step("that check finds mistakes", run_broken_pages, service)
-                step("a client is generated from openapi.yaml, whole", generate_client, client)
-                step("that client calls it", call_generated, service, client)
-            step("Swift OpenAPI Generator can take openapi.yaml whole", check_swift_rules)
-            # All clients have one address.
-            with tempfile.TemporaryDirectory() as folder, \
-                    Latchkey(arguments.binary, "--client-share", "1/1",
-                             "--data", f"{folder}/data", "--audit-log", f"{folder}/audit",
-                             log=log) as service:
-                step("the README's tour comes out as printed", take_tour, service)
-                step("the service serves that description", serves_contract, service)
-                step("promtool accepts the metrics", check_with_promtool, service)
-                step("promtool accepts the configuration", check_configuration)
-                step("what the compose files start is bounded", check_compose)
-                step("the unit file and the manifests of deploy/ are right", check_deploy,
-                     arguments.binary)
-                step("the alerts fire when they should", test_alerts)
-                step("the dashboard is one by Grafana's schema", check_dashboard)
-                step("a Prometheus has data for each query", check_queries, service)
-                step("OpenMetrics and text parse, and agree", check_formats, service)
-                step("the service is still up", still_up, service)
-            step("the service keeps to it, tokens included", check_rules, arguments, log)
-            step("each route asks for its rights", check_access, arguments.binary, log)
-            for name, check in tls.CHECKS.items():
-                step(f"TLS: {name}", check_tls, check, arguments.binary)
-            for count in (1, 3):
-                check_cluster(arguments, count, client)
-            step("a profile of contention blames the planted holder",
-                 profiles.hot, arguments.binary, log, profiles.check_file)
-        except Failure as failure:
-            print(f"FAILED: {failure}\n\nThe end of the service's log:")
-            log.seek(0)
-            print("".join(log.readlines()[-20:]))
-            return 1
-    return 0
+    if arguments.client:
+        return process.status_of_steps(
+            lambda log: PARTS[arguments.part[0]](arguments, log))
+    with tempfile.TemporaryDirectory() as client:
+        step("openapi.yaml is valid YAML, and a valid description", validate)
+        step("a client is generated from openapi.yaml, whole", generate_client,
+             pathlib.Path(client))
+        command = [sys.executable, __file__, "--binary", arguments.binary, "--client", client,
+                   "--examples", str(arguments.examples), "--seed", str(arguments.seed), "--part"]
+        with concurrent.futures.ThreadPoolExecutor(1 + os.cpu_count()) as pool:
+            parts = [pool.submit(subprocess.run, [*command, name], stdout=subprocess.PIPE,
+                                 stderr=subprocess.STDOUT, text=True, check=False)
+                     for name in arguments.part or PARTS]
+            failed = 0
+            for part in concurrent.futures.as_completed(parts):
+                print(part.result().stdout, end="", flush=True)
+                failed += part.result().returncode != 0
+    return 1 if failed else 0
 
 
-def step(name, action, *arguments):
-    print(f"-- {name}", flush=True)
-    action(*arguments)
+def check_pages(arguments, log):
+    with Latchkey(arguments.binary, log=log) as service:
+        step("docs/http-api.md is true: each command gets its status", run_page, service)
+        step("that check finds mistakes", run_broken_pages, service)
+        step("the generated client calls it", call_generated, service, arguments.client)
+
+
+def check_files(arguments, _):
+    step("Swift OpenAPI Generator can take openapi.yaml whole", check_swift_rules)
+    step("promtool accepts the configuration", check_configuration)
+    step("what the compose files start is bounded", check_compose)
+    step("the unit file and the manifests of deploy/ are right", check_deploy, arguments.binary)
+    step("the alerts fire when they should", test_alerts)
+    step("the dashboard is one by Grafana's schema", check_dashboard)
+
+
+def check_service(arguments, log):
+    # All clients have one address.
+    with tempfile.TemporaryDirectory() as folder, \
+            Latchkey(arguments.binary, "--client-share", "1/1", "--data", f"{folder}/data",
+                     "--audit-log", f"{folder}/audit", log=log) as service:
+        step("the README's tour comes out as printed", take_tour, service)
+        step("the service serves that description", serves_contract, service)
+        step("promtool accepts the metrics", check_with_promtool, service)
+        step("a Prometheus has data for each query", check_queries, service)
+        step("OpenMetrics and text parse, and agree", check_formats, service)
+        step("the service is still up", still_up, service)
+    step("a profile of contention blames the planted holder",
+         profiles.hot, arguments.binary, log, profiles.check_file)
 
 
 def run(*command, **options):
     """Runs a command that must succeed and writes to the same output."""
-    status = subprocess.run(
-        [str(word) for word in command], timeout=COMMAND_SECONDS_MAX, check=False, **options
-    ).returncode
-    if status != 0:
-        raise Failure(f"{pathlib.Path(str(command[0])).name} ended with status {status}")
+    process.run(*command, stdout=None, stderr=None, **options)
 
 
 def tool(name):
@@ -142,9 +145,7 @@ def check_access(binary, log):
         folder = pathlib.Path(folder)
         lines = folder / "lines"
         tokens = {}
-        listed = subprocess.run([tool("python"), script, "--list"], capture_output=True, text=True,
-                                timeout=COMMAND_SECONDS_MAX, check=True).stdout.split()
-        for index, rights in enumerate(listed):
+        for index, rights in enumerate(process.run(tool("python"), script, "--list").split()):
             tokens[rights] = create_token(binary, lines, f"t{index}", rights)
         (folder / "tokens.json").write_text(json.dumps(tokens), encoding="utf-8")
         with Latchkey(binary, "--token-file", lines, "--profile", log=log) as service:
@@ -171,27 +172,37 @@ def run_broken_pages(service):
 
 def serves_contract(service):
     _, headers, body = service.ask("GET", "/openapi.yaml")
-    if body != CONTRACT.read_bytes():
-        raise Failure("/openapi.yaml is not the file openapi.yaml")
-    if headers.get_content_type() != "application/yaml":
-        raise Failure(f"/openapi.yaml has the type {headers.get_content_type()}")
+    expect("/openapi.yaml", body, CONTRACT.read_bytes())
+    expect("its type", headers.get_content_type(), "application/yaml")
 
 
-def check_tls(check, binary):
-    with tempfile.TemporaryDirectory() as folder:
-        check(binary, pathlib.Path(folder))
+def check_tls(arguments, _):
+    for name, check in tls.CHECKS.items():
+        with tempfile.TemporaryDirectory() as folder:
+            step(f"TLS: {name}", check, arguments.binary, pathlib.Path(folder))
 
 
 def check_rules(arguments, log):
+    step("the service keeps to it, tokens included", keep_rules, arguments, log)
+
+
+def check_rights(arguments, log):
+    step("each route asks for its rights", check_access, arguments.binary, log)
+
+
+def keep_rules(arguments, log):
     with tempfile.TemporaryDirectory() as folder:
         lines = pathlib.Path(folder) / "lines"
         token = create_token(arguments.binary, lines, "all", *RIGHTS)
         with Latchkey(arguments.binary, "--token-file", lines, "--client-share", "1/1",
                       log=log) as service:
             drive(service, token, arguments.seed, arguments.examples)
-            status, _, _ = service.ask("GET", "/healthz")
-            if status != 200:
-                raise Failure(f"/healthz answers {status}")
+            service.ask("GET", "/healthz", expect=(200,))
+
+
+def check_clusters(arguments, _):
+    for count in (1, 3):
+        check_cluster(arguments, count, arguments.client)
 
 
 def check_cluster(arguments, count, client):
@@ -268,7 +279,7 @@ def check_queries(service):
 
 
 def check_with_promtool(service):
-    run(tool("promtool"), "check", "metrics", input=service.ask("GET", "/metrics")[2])
+    run(tool("promtool"), "check", "metrics", input=service.ask("GET", "/metrics")[2].decode())
 
 
 def check_formats(service):
@@ -279,14 +290,9 @@ def check_formats(service):
     for module, accept, kind in (("parser", "text/plain", "text/plain"),
                                  ("openmetrics.parser", OPENMETRICS, OPENMETRICS.split(";")[0])):
         _, headers, body = service.ask("GET", "/metrics", headers={"Accept": accept})
-        if headers.get_content_type() != kind:
-            raise Failure(f"Accept: {accept} is answered with {headers['Content-Type']}")
-        parsed = subprocess.run(
-            [tool("python"), "-c", script.format(module)], input=body, capture_output=True,
-            timeout=COMMAND_SECONDS_MAX, check=False)
-        if parsed.returncode != 0:
-            raise Failure(f"{kind} does not parse: {parsed.stderr.decode().splitlines()[-1]}")
-        names[kind] = set(parsed.stdout.decode().split())
+        expect(f"the type for Accept: {accept}", headers.get_content_type(), kind)
+        names[kind] = set(process.run(tool("python"), "-c", script.format(module),
+                                      input=body.decode()).split())
     missing = set.symmetric_difference(*names.values())
     if missing or not any(name.startswith("latchkey_") for name in names["text/plain"]):
         raise Failure(f"the two formats do not have the same series: {sorted(missing)}")
@@ -295,6 +301,12 @@ def check_formats(service):
 def still_up(service):
     service.ask("GET", "/healthz")
     service.ask("GET", "/readyz?verbose")
+
+
+# The longest first.
+PARTS = {"rules": check_rules, "clusters": check_clusters, "TLS": check_tls,
+         "service": check_service, "rights": check_rights, "files": check_files,
+         "pages": check_pages}
 
 
 if __name__ == "__main__":

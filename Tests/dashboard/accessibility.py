@@ -124,12 +124,7 @@ def check_widths(service, browser):
         browser.look_like(width, 740)
         if width == 320:
             show(service, browser, part)
-        over = browser.run("return document.documentElement.scrollWidth - innerWidth")
-        if over > 0:
-            wide = browser.run("return [...document.querySelectorAll('body *')].filter(each => "
-                               "each.getBoundingClientRect().right > innerWidth && "
-                               "!each.closest('.wide')).map(each => each.outerHTML.slice(0, 80))")
-            raise Failure(f"{part} is {over} pixels too wide at {width}: {wide[:3]}")
+        browser.check_width(f"{part} at {width} pixels")
 
 
 def check_schemes(service, browser):

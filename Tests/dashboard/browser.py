@@ -4,15 +4,17 @@ import base64
 import json
 import os
 import re
-import time
 
-from process import PATIENCE_SECONDS, Failure, Server
+from process import Failure, Server, await_true
 
-WAIT_SECONDS_MAX = PATIENCE_SECONDS
 # The keys of WebDriver.
 TAB, ENTER, SHIFT, CONTROL = "\ue004", "\ue007", "\ue008", "\ue009"
 DELETE = "\ue017"
 ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
+WIDE = """
+  return [...document.querySelectorAll("body *")].filter(each =>
+      each.getBoundingClientRect().right > innerWidth + 1 && !each.closest(".wide"))
+    .map(each => each.outerHTML.slice(0, 80))"""
 
 
 class Browser(Server):
@@ -71,13 +73,12 @@ class Browser(Server):
 
     def wait_for(self, what, script, *arguments):
         """Runs `script` until it returns something true, and returns that."""
-        end = time.monotonic() + WAIT_SECONDS_MAX
-        while time.monotonic() < end:
-            value = self.run(script, *arguments)
-            if value:
-                return value
-            time.sleep(0.05)
-        raise Failure(f"the page did not come to this: {what}")
+        return await_true(f"on the page, {what}", lambda: self.run(script, *arguments))
+
+    def texts(self, selector):
+        """Of all elements that fit."""
+        return self.run("return [...document.querySelectorAll(arguments[0])]"
+                        ".map(each => each.textContent)", selector)
 
     def wait_for_text(self, selector, text):
         self.wait_for(f"{selector} says '{text}'", "return [...document.querySelectorAll("
@@ -113,6 +114,12 @@ class Browser(Server):
         self.developer("Emulation.setEmulatedMedia", media=media, features=[
             {"name": "prefers-color-scheme", "value": scheme},
             {"name": "prefers-reduced-motion", "value": "reduce"}])
+
+    def check_width(self, what):
+        """That nothing sticks out, and else what does and cannot be scrolled to."""
+        over = self.run("return document.documentElement.scrollWidth - innerWidth")
+        if over > 0:
+            raise Failure(f"{what} is {over} pixels too wide: {self.run(WIDE)[:3]}")
 
     def screenshot(self, path, width):
         """The whole page, however long it is."""

@@ -1,8 +1,6 @@
 """The part of the dashboard for replicas, of a leader and of a cluster."""
 
-from process import Etcd, Failure, Latchkey
-
-ROWS = "return [...document.querySelectorAll('#replicas tr')].map(row => row.textContent)"
+from process import Etcd, Failure, Latchkey, expect
 
 
 def is_shown(browser):
@@ -47,11 +45,10 @@ def check_cluster(binary, folder, browser, log, pictures):
                     return rows.length === 2 && rows.every(row =>
                       row.children[1].textContent === revision
                       && row.querySelector('.good')?.textContent === 'serving')""")
-                rows = sorted(browser.run(ROWS))
-                if [address in row for address, row in zip(addresses, rows)] != [True, True]:
-                    raise Failure(f"the replicas are {rows}")
-                if ["(this one)" in row for row in rows] != [True, False]:
-                    raise Failure(f"the replicas are {rows}")
+                rows = sorted(browser.texts("#replicas tr"))
+                expect(f"which replicas {rows} are", [
+                    (address in row, "(this one)" in row) for address, row in zip(addresses, rows)],
+                    [(True, True), (True, False)])
                 if pictures:
                     browser.screenshot(pictures / "cluster.png", 1280)
                     browser.look_like(360, 900)

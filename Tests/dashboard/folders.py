@@ -1,20 +1,18 @@
 """The part of the dashboard for properties: folders."""
 
 from browser import DELETE
-from process import Failure
+from process import Failure, expect
 from properties import path, put, search
 
 
 def names(browser):
     """What the rows say, of a folder with its slash."""
-    return browser.run("return [...document.querySelectorAll('#rows .name')]"
-                       ".map(each => each.textContent)")
+    return browser.texts("#rows .name")
 
 
 def path_of(browser):
     """The steps to the folder that is shown."""
-    return browser.run("return [...document.querySelectorAll('#path button')]"
-                       ".map(each => each.textContent)")
+    return browser.texts("#path button")
 
 
 def open_folder(browser, name):
@@ -34,16 +32,15 @@ def check_folders(service, browser):
         raise Failure(f"the root shows {names(browser)}")
     open_folder(browser, "tree/")
     browser.wait_for_text("#rows .expiry", "expires in")
-    if names(browser) != ["branch/", "trunk"] or path_of(browser) != ["All", "tree/"]:
-        raise Failure(f"the folder {path_of(browser)} shows {names(browser)}")
+    expect("the folder and what it shows", (path_of(browser), names(browser)),
+           (["All", "tree/"], ["branch/", "trunk"]))
     before = browser.run("return document.querySelector('#rows .expiry').textContent")
     browser.wait_for("the time to live counts down", "return document.querySelector("
                      "'#rows .expiry').textContent !== arguments[0]"
                      if "min" not in before else "return true", before)
     open_folder(browser, "branch/")
     browser.wait_for_text("#rows .name", "leaf")
-    if path_of(browser) != ["All", "tree/", "branch/"]:
-        raise Failure(f"the folder is {path_of(browser)}")
+    expect("the folder", path_of(browser), ["All", "tree/", "branch/"])
     browser.wait_for("the focus in the folder",
                      "return document.activeElement.closest('#rows li') !== null")
     browser.click("#rows button")
@@ -72,8 +69,7 @@ def check_live_folders(service, browser):
     browser.wait_for_text("#rows .folder .name", "two/")
     service.ask("DELETE", path("fresh/two/three"))
     browser.wait_for("one row", "return document.querySelectorAll('#rows li').length === 1")
-    if names(browser) != ["one"]:
-        raise Failure(f"the folder shows {names(browser)}")
+    expect("what the folder shows", names(browser), ["one"])
     service.ask("DELETE", path("fresh/one"))
     browser.wait_for("no row", "return !document.getElementById('no-rows').hidden")
     browser.click("#path button:first-child")

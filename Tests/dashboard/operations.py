@@ -2,23 +2,7 @@
 
 import json
 
-from process import Failure
-
-
-def checks(has_operations):
-    if not has_operations:
-        yield "a service without operations is told", check_missing
-        return
-    yield "an operation is started, shows its progress, and finishes", check_start
-    yield "an operation is cancelled", check_cancel
-    yield "steps with a mistake are not sent", check_mistake
-
-
-def check_missing(service, browser):
-    browser.click("a[href='#operations']")
-    browser.wait_for_text("#operations-state", "has no operations")
-    if browser.run("return document.getElementById('start').checkVisibility()"):
-        raise Failure("operations can be started on a service that has none")
+from process import Failure, expect
 
 
 def start(browser, name, steps):
@@ -43,8 +27,7 @@ def check_start(service, browser):
     browser.wait_for("progress between none and all", "const {value} = "
                      "document.querySelector('.operation progress'); return value > 0 && value < 1")
     state_of(browser, name, "finished")
-    if service.ask_json("/v1/properties/operated") != 2:
-        raise Failure("the operation did not do its steps")
+    expect("what its steps did", service.ask_json("/v1/properties/operated"), 2)
     if browser.run("return document.querySelector('#operations b') !== null"):
         raise Failure("the name of an operation became markup")
     if browser.run("return [...document.querySelectorAll('.operation button')]"
@@ -63,3 +46,10 @@ def check_mistake(service, browser):
     browser.type("#steps", "[1")
     browser.click("#start .main-button")
     browser.wait_for_text("#start-note", "The steps are not JSON")
+
+
+CHECKS = (
+    ("an operation is started, shows its progress, and finishes", check_start),
+    ("an operation is cancelled", check_cancel),
+    ("steps with a mistake are not sent", check_mistake),
+)

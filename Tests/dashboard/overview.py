@@ -2,7 +2,7 @@
 
 import re
 
-from process import Failure, Latchkey, await_true
+from process import Failure, Latchkey, await_true, expect
 
 CHARTS = ("requests", "errors", "contended", "watchers", "memory", "properties")
 # How far the first line of each chart goes back, as a share of the chart's width.
@@ -18,13 +18,12 @@ REACH = """
 
 def metric(service, name, labels=""):
     """The sum of the samples of a metric whose labels have this text."""
-    text = service.ask("GET", "/metrics")[2].decode()
-    found = re.findall(rf"^{name}(?:{{(.*)}})? (\S+)$", text, re.MULTILINE)
-    return sum(float(value) for label, value in found if labels in label)
+    return sum(value for series, value in service.metrics().items()
+               if series.partition("{")[0] == name and labels in series)
 
 
 def text(browser, selector):
-    return browser.run("return document.querySelector(arguments[0]).textContent", selector)
+    return browser.texts(selector)[0]
 
 
 def open_anew(service, browser):
@@ -57,12 +56,9 @@ def check_figures(service, browser):
                            ("#fact-revision", "latchkey_store_revision"),
                            ("#now-watchers", "latchkey_watchers"),
                            ("#now-properties", "latchkey_store_properties")):
-        if text(browser, selector).replace(",", "") != f"{metric(service, name):.0f}":
-            raise Failure(f"{selector} says {text(browser, selector)}")
-    shown = text(browser, "#fact-bytes")
+        expect(selector, text(browser, selector).replace(",", ""), f"{metric(service, name):.0f}")
     stored = metric(service, "latchkey_store_bytes")
-    if shown != f"{stored / 1e3:.0f} kB":
-        raise Failure(f"{stored} bytes are shown as {shown}")
+    expect("the bytes", text(browser, "#fact-bytes"), f"{stored / 1e3:.0f} kB")
     memory = metric(service, "process_resident_memory_bytes") / 1e6
     shown = float(text(browser, "#now-memory").removesuffix(" MB"))
     if abs(shown - memory) > memory / 4:
@@ -76,8 +72,7 @@ def check_charts(service, browser):
     for _ in range(300):
         service.ask("POST", "/v1/properties/load/increment")
     found = wait_for_points(service, len(before["points"]) + 3)
-    if found["requests"] != metric(service, "latchkey_http_requests_total") - 1:
-        raise Failure("the requests are not those of the metrics")
+    expect("the requests", found["requests"], metric(service, "latchkey_http_requests_total") - 1)
     made = sum(point["requestsPerSecond"] * point["seconds"] for point in found["points"])
     if not 300 <= round(made) <= found["requests"]:
         raise Failure(f"{made} requests are in the points")
@@ -109,10 +104,9 @@ def check_watches(service, browser):
         browser.wait_for_text("#watches th", "seen/… (eye)")
         cells = browser.run("return [...document.querySelectorAll('#watches td')]"
                             ".map(each => `${each.dataset.name} ${each.textContent}`)")
-        if cells[0] != "Token –" or cells[1] != "Address 127.0.0.1" or cells[-1] != "State live":
-            raise Failure(f"the watch is {cells}")
-        if cells[3] != f"Revision {metric(service, 'latchkey_store_revision'):.0f}":
-            raise Failure(f"the watch is {cells}")
+        expect("the watch", [*cells[:2], cells[3], cells[-1]], [
+            "Token –", "Address 127.0.0.1",
+            f"Revision {metric(service, 'latchkey_store_revision'):.0f}", "State live"])
         browser.wait_for_text("#now-watchers", "1")
     finally:
         connection.close()
@@ -126,9 +120,7 @@ def check_bounds(binary, browser, log):
         for name in ("a", "b", "c"):
             service.ask("PUT", f"/v1/properties/{name}", "1")
         browser.wait_for_text("#bounds-note", "the service refuses")
-        first = text(browser, "#bounds li")
-        if first != "max-properties3 of 4 · 75 %":
-            raise Failure(f"the nearest bound is {first}")
+        expect("the nearest bound", text(browser, "#bounds li"), "max-properties3 of 4 · 75 %")
         if browser.run("return document.querySelector('#bounds progress').value") != 0.75:
             raise Failure("the bar is not that of the bound")
 

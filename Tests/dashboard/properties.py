@@ -4,7 +4,7 @@ import json
 import urllib.parse
 
 from browser import DELETE, ENTER
-from process import Failure
+from process import Failure, await_true, expect
 
 HOSTILE = "<img src=x onerror=\"document.title='owned'\">"
 HOSTILE_VALUE = {"<script>document.title='owned'</script>": "</script><img src=x onerror=alert(1)>"}
@@ -40,22 +40,6 @@ def prepare(service):
         put(service, f"page/{index:03}", str(index))
 
 
-def checks(has_watch, has_expiry):
-    yield "names and values with markup are text", check_hostile
-    yield "search and pages", check_pages
-    yield "an edit is saved, and numbers keep their spelling", check_edit
-    yield "JSON with a mistake is not sent", check_mistake
-    yield "a change meanwhile is told, and either value can be kept", check_conflict
-    yield "what is open and untouched follows the service", check_follow
-    yield "create and delete", check_create
-    yield "names that a browser takes for folders", check_dots
-    yield "a large value is cut", check_large
-    yield ("live update by watch" if has_watch else "live update by asking again"), \
-        check_live if has_watch else check_asking
-    if has_expiry:
-        yield "expiry is set and shown", check_expiry
-
-
 def row(browser, name):
     """The text of a row in the list, or None."""
     return browser.run("""
@@ -86,12 +70,40 @@ def value(browser):
     return browser.run("return document.getElementById('value').value")
 
 
+def await_value(browser, text):
+    await_true(f"{text} in the editor", lambda: value(browser) == text)
+
+
+def save(browser, text=None):
+    """Saves what is in the editor, or another text."""
+    if text is not None:
+        browser.type("#value", text)
+    browser.click("#save")
+    browser.wait_for_text("#editor-note", "Saved as revision")
+
+
+def keep_mine(service, browser, name):
+    """A change is saved that came behind another one."""
+    browser.type("#value", '"mine"')
+    put(service, name, '"theirs"')
+    browser.click("#save")
+    wait_for_conflict(browser, "Changed meanwhile")
+    expect("what the user of the editor had not seen", get(service, name), '"theirs"')
+    browser.click("#keep-mine")
+    browser.wait_for_text("#editor-note", "Saved as revision")
+    expect("the value that was kept", get(service, name), '"mine"')
+
+
+def create(browser):
+    browser.click("#create")
+    browser.wait_for("an empty editor", "return !document.getElementById('name-field').hidden")
+
+
 def check_hostile(service, browser):
     browser.click("a[href='#properties']")
     browser.wait_for_text("#rows .name", HOSTILE)
     open_property(browser, HOSTILE)
-    if value(browser) != json.dumps(HOSTILE_VALUE):
-        raise Failure(f"the editor has {value(browser)}")
+    expect("what the editor has", value(browser), json.dumps(HOSTILE_VALUE))
     browser.click("#delete")
     browser.wait_for_text("#confirm-text", HOSTILE)
     browser.click("#confirm button[value=no]")
@@ -118,11 +130,9 @@ def check_pages(service, browser):
 def check_edit(service, browser):
     open_property(browser, "a/b c?%ü")
     browser.click("#format")
-    browser.click("#save")
-    browser.wait_for_text("#editor-note", "Saved as revision")
-    expected = '{\n  "b": 1.0,\n  "a": [\n    1,\n    {},\n    []\n  ],\n  "b": "twice, 1 : 2"\n}'
-    if get(service, "a/b c?%ü") != expected:
-        raise Failure(f"formatted and saved: {get(service, 'a/b c?%ü')}")
+    save(browser)
+    expect("what was formatted and saved", get(service, "a/b c?%ü"),
+           '{\n  "b": 1.0,\n  "a": [\n    1,\n    {},\n    []\n  ],\n  "b": "twice, 1 : 2"\n}')
     open_property(browser, "number")
     if LARGE not in row(browser, "number") or value(browser) != LARGE:
         raise Failure("a large number lost digits")
@@ -133,10 +143,8 @@ def check_mistake(service, browser):
     browser.type("#value", "{1")
     browser.click("#save")
     browser.wait_for_text("#editor-note", "This is not JSON")
-    if browser.run("return document.activeElement.id") != "value":
-        raise Failure("the focus is not on the field with the mistake")
-    if get(service, "number") != before:
-        raise Failure("JSON with a mistake was saved")
+    expect("the focus", browser.run("return document.activeElement.id"), "value")
+    expect("what is saved", get(service, "number"), before)
 
 
 def wait_for_conflict(browser, text):
@@ -149,24 +157,14 @@ def wait_for_conflict(browser, text):
 def check_conflict(service, browser):
     put(service, "shared", '"first"')
     open_property(browser, "shared")
-    browser.type("#value", '"mine"')
-    put(service, "shared", '"theirs"')
-    browser.click("#save")
-    wait_for_conflict(browser, "Changed meanwhile")
-    if get(service, "shared") != '"theirs"':
-        raise Failure("the editor overwrote a value that its user had not seen")
-    browser.click("#keep-mine")
-    browser.wait_for_text("#editor-note", "Saved as revision")
-    if get(service, "shared") != '"mine"':
-        raise Failure("the value was not kept")
+    keep_mine(service, browser, "shared")
 
     browser.type("#value", '"mine again"')
     put(service, "shared", '"theirs again"')
     browser.click("#save")
     wait_for_conflict(browser, "Changed meanwhile")
     browser.click("#take-theirs")
-    browser.wait_for("the other value",
-                     "return document.getElementById('value').value === '\"theirs again\"'")
+    await_value(browser, '"theirs again"')
 
     browser.type("#value", '"mine"')
     service.ask("DELETE", path("shared"))
@@ -174,15 +172,13 @@ def check_conflict(service, browser):
     wait_for_conflict(browser, "Deleted meanwhile")
     browser.click("#keep-mine")
     browser.wait_for_text("#editor-note", "Saved as revision")
-    if get(service, "shared") != '"mine"':
-        raise Failure("the value was not created again")
+    expect("the value that was created again", get(service, "shared"), '"mine"')
 
 
 def check_follow(service, browser):
     open_property(browser, "shared")
     put(service, "shared", '"followed"')
-    browser.wait_for("the new value in the editor",
-                     "return document.getElementById('value').value === '\"followed\"'")
+    await_value(browser, '"followed"')
 
 
 def check_create(service, browser):
@@ -190,8 +186,7 @@ def check_create(service, browser):
     browser.click("#create")
     browser.wait_for_text("#confirm-text", "not saved")
     browser.click("#confirm button[value=no]")
-    if value(browser) != "unsaved":
-        raise Failure("a change was discarded without consent")
+    expect("a change that was not discarded", value(browser), "unsaved")
     browser.click("#create")
     browser.click("#confirm-yes")
     browser.wait_for("an empty editor", "return !document.getElementById('name-field').hidden")
@@ -201,22 +196,18 @@ def check_create(service, browser):
     browser.wait_for_text("#conflict-text", "exists already")
     browser.click("#take-theirs")
     browser.wait_for_text("#editor-title", "shared")
-    browser.click("#create")
-    browser.wait_for("an empty editor", "return !document.getElementById('name-field').hidden")
+    create(browser)
     browser.type("#name", DELETE)
     browser.type("#value", "1")
     browser.click("#save")
     browser.wait_for_text("#editor-note", "Give the property a name")
     browser.type("#name", "sharedé/new")
-    browser.click("#save")
-    browser.wait_for_text("#editor-note", "Saved as revision")
+    save(browser)
     browser.wait_for_text("#rows .name", "sharedé/new")
-    if get(service, "sharedé/new") != "1":
-        raise Failure("the new property is not there")
+    expect("the new property", get(service, "sharedé/new"), "1")
     browser.click("#delete")
     browser.click("#confirm-yes")
-    browser.wait_for("the row is gone", "return ![...document.querySelectorAll('#rows .name')]"
-                     ".some(each => each.textContent === 'sharedé/new')")
+    await_true("the row is gone", lambda: "sharedé/new" not in browser.texts("#rows .name"))
     service.ask("GET", path("sharedé/new"), expect=(404,))
 
 
@@ -226,44 +217,28 @@ def check_dots(service, browser):
         # The spelling of numbers and the line feed are those that were written.
         text = '{"b": 1.0,\n "a": 9007199254740993, "value":"}]}"}'
         put(service, "..." if name == ".." else ".a", "0")
-        browser.click("#create")
-        browser.wait_for("an empty editor", "return !document.getElementById('name-field').hidden")
+        create(browser)
         browser.type("#name", name)
-        browser.type("#value", "1")
-        browser.click("#save")
-        browser.wait_for_text("#editor-note", "Saved as revision")
-        if get(service, name) != "1":
-            raise Failure(f"{name} was not created")
+        save(browser, "1")
+        expect(f"{name}, created", get(service, name), "1")
 
         put(service, name, text, "?ttl=1000")
         open_property(browser, name)
-        browser.wait_for("the value of another client",
-                         "return document.getElementById('value').value === arguments[0]", text)
+        await_value(browser, text)
         browser.wait_for_text("#ttl-note", "Expires in")
-        browser.type("#value", "[2]")
         browser.type("#ttl", "500")
-        browser.click("#save")
-        browser.wait_for_text("#editor-note", "Saved as revision")
+        save(browser, "[2]")
         headers = service.ask("GET", path(name))[1]
         if get(service, name) != "[2]" or not 400 < float(headers["Latchkey-TTL"]) <= 500:
             raise Failure(f"{name} was saved as {get(service, name)}, {headers['Latchkey-TTL']}")
 
-        browser.type("#value", '"mine"')
-        put(service, name, '"theirs"')
-        browser.click("#save")
-        wait_for_conflict(browser, "Changed meanwhile")
-        if get(service, name) != '"theirs"':
-            raise Failure("the editor overwrote a value that its user had not seen")
-        browser.click("#keep-mine")
-        browser.wait_for_text("#editor-note", "Saved as revision")
-        if get(service, name) != '"mine"':
-            raise Failure("the value was not kept")
+        keep_mine(service, browser, name)
         compare(browser, "none")
         browser.click("#earlier")
         browser.wait_for_text("#history-note", "did not exist before")
         # An export has spaces for line feeds.
-        if shown(browser) != ['"mine"', '"theirs"', "[2]", text.replace("\n", " "), "1"]:
-            raise Failure(f"the revisions are {shown(browser)}")
+        expect("the revisions", shown(browser),
+               ['"mine"', '"theirs"', "[2]", text.replace("\n", " "), "1"])
         compare(browser, "before")
 
         browser.click("#delete")
@@ -302,12 +277,6 @@ def check_live(service, browser):
         raise Failure("the list was read again although it is watched")
 
 
-def check_asking(service, browser):
-    search(browser, "live/")
-    browser.wait_for_text("#watch-state", "has no watch")
-    check_changes(service, browser)
-
-
 def check_changes(service, browser):
     put(service, "live/b", '"one"')
     browser.wait_for_text("#rows .value", '"one"')
@@ -315,11 +284,8 @@ def check_changes(service, browser):
     put(service, "live/b", '"two"')
     put(service, "dead/a", "1")
     browser.wait_for_text("#rows .value", '"two"')
-    names = browser.wait_for("both names", "const names = [...document.querySelectorAll("
-                             "'#rows .name')].map(each => each.textContent);"
-                             "return names.length === 2 && names")
-    if names != ["live/a", "live/b"]:
-        raise Failure(f"the names are {names}")
+    await_true("both names", lambda: len(browser.texts("#rows .name")) == 2)
+    expect("the names", browser.texts("#rows .name"), ["live/a", "live/b"])
     service.ask("DELETE", path("live/b"))
     browser.wait_for("one row", "return document.querySelectorAll('#rows li').length === 1")
 
@@ -327,8 +293,7 @@ def check_changes(service, browser):
 def check_expiry(service, browser):
     open_property(browser, "live/a")
     browser.type("#ttl", "1.5")
-    browser.click("#save")
-    browser.wait_for_text("#editor-note", "Saved as revision")
+    save(browser)
     browser.wait_for_text("#ttl-note", "Expires in")
     browser.wait_for_text("#rows .expiry", "expires in")
     browser.wait_for("it expires", "return document.querySelectorAll('#rows li').length === 0")
@@ -338,11 +303,25 @@ def check_expiry(service, browser):
 
 def shown(browser):
     """The texts of the revisions, the newest first."""
-    return browser.run("return [...document.querySelectorAll('#history pre')]"
-                       ".map(each => each.textContent)")
+    return browser.texts("#history pre")
 
 
 def compare(browser, way):
     browser.run("""
         document.getElementById("compared").value = arguments[0];
         document.getElementById("compared").dispatchEvent(new Event("change"))""", way)
+
+
+CHECKS = (
+    ("names and values with markup are text", check_hostile),
+    ("search and pages", check_pages),
+    ("an edit is saved, and numbers keep their spelling", check_edit),
+    ("JSON with a mistake is not sent", check_mistake),
+    ("a change meanwhile is told, and either value can be kept", check_conflict),
+    ("what is open and untouched follows the service", check_follow),
+    ("create and delete", check_create),
+    ("names that a browser takes for folders", check_dots),
+    ("a large value is cut", check_large),
+    ("live update by watch", check_live),
+    ("expiry is set and shown", check_expiry),
+)

@@ -14,12 +14,6 @@ PAPER = 964
 # The verdict's plot has to be seen without scrolling.
 FOLDS = ((1280, 800), (390, 800))
 PAGES_MAX = 2
-OVER = "return document.documentElement.scrollWidth - innerWidth"
-# What sticks out and cannot be scrolled to.
-WIDE = """
-  return [...document.querySelectorAll("body *")].filter(each =>
-      each.getBoundingClientRect().right > innerWidth + 1 && !each.closest(".wide"))
-    .map(each => each.outerHTML.slice(0, 80))"""
 
 
 def check(binary, folder, browser, screenshots=None):
@@ -48,9 +42,9 @@ def look(binary, folder, browser, screenshots, *words):
         raise Failure("the table of all figures is not folded")
     for width in NARROW:
         browser.look_like(width, 740)
-        fits(browser, f"{width} pixels")
+        browser.check_width(f"the report at {width} pixels")
         browser.run("for (const each of document.querySelectorAll('details')) each.open = true")
-        fits(browser, f"{width} pixels with all figures")
+        browser.check_width(f"the report at {width} pixels with all figures")
         browser.run("for (const each of document.querySelectorAll('details')) each.open = false")
         if screenshots:
             browser.screenshot(screenshots / f"report-{width}.png", width)
@@ -88,11 +82,5 @@ def check_paper(browser):
                         "each.getBoundingClientRect().right))")
     if right > PAPER:
         raise Failure(f"on paper a table ends at {right:.0f} of {PAPER} pixels")
-    fits(browser, "paper")
+    browser.check_width("the report on paper")
     browser.look_like(1280, 900)
-
-
-def fits(browser, place):
-    over = browser.run(OVER)
-    if over > 0:
-        raise Failure(f"the report is {over} pixels too wide for {place}: {browser.run(WIDE)[:3]}")

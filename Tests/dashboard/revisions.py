@@ -1,6 +1,6 @@
 """The part of the dashboard for properties: revisions and their differences."""
 
-from process import Failure
+from process import Failure, expect
 from properties import compare, get, open_property, put, shown
 
 
@@ -13,18 +13,12 @@ def check_history(service, browser):
     open_property(browser, "past")
     browser.click("#earlier")
     browser.wait_for_text("#history-note", "did not exist before")
-    items = browser.run("return [...document.querySelectorAll('#history li')]"
-                        ".map(each => each.textContent)")
+    items = browser.texts("#history li")
     if len(items) != 5 or "other white space" not in items[0]:
         raise Failure(f"the revisions are {items}")
-    latest = shown(browser)[0].split("\n")
-    if latest[:4] != ["  {", '−   "color": "dark blue",', '+   "color": "dark red",',
-                      '    "size": [']:
-        raise Failure(f"the difference is {latest}")
-    words = browser.run("return [...document.querySelectorAll('#history mark')].slice(0, 2)"
-                        ".map(each => each.textContent)")
-    if words != ["blue", "red"]:
-        raise Failure(f"the words that differ are {words}")
+    expect("the difference", shown(browser)[0].split("\n")[:4], [
+        "  {", '−   "color": "dark blue",', '+   "color": "dark red",', '    "size": ['])
+    expect("the words that differ", browser.texts("#history mark")[:2], ["blue", "red"])
     first = shown(browser)[-1]
     if any(line and line[0] != "+" for line in first.split("\n")):
         raise Failure(f"the first revision is {first}")
@@ -35,13 +29,11 @@ def check_history(service, browser):
     if '−   "color": "dark blue"' not in first or '+   "color": "dark red"' not in first:
         raise Failure(f"compared with the value of now: {shown(browser)}")
     compare(browser, "none")
-    if shown(browser) != values[::-1]:
-        raise Failure(f"the revisions are {shown(browser)}")
+    expect("the revisions", shown(browser), values[::-1])
     browser.click("#history li:last-child button")
     browser.click("#save")
     browser.wait_for_text("#editor-note", "Saved as revision")
-    if get(service, "past") != values[0]:
-        raise Failure("the earlier value was not put back")
+    expect("the value after the earlier one is put back", get(service, "past"), values[0])
     compare(browser, "before")
     browser.click("#close")
 

@@ -1,8 +1,6 @@
 """The dashboard of a service that asks for tokens."""
 
-import subprocess
-
-from process import Failure, Latchkey
+from process import Failure, Latchkey, create_token
 
 SECRET_START = "lk_"
 
@@ -10,10 +8,7 @@ SECRET_START = "lk_"
 def check(binary, folder, browser, log, pictures):
     """A wrong token is refused, a right one is asked for once, and streams work with its cookie."""
     lines = folder / "tokens"
-    token = subprocess.run(
-        [binary, "token", "create", "page", "--grant", "read,write", "--grant", "operations",
-         "--token-file", lines], capture_output=True, text=True, timeout=30, check=True
-    ).stdout.strip()
+    token = create_token(binary, lines, "page", "read,write", "operations")
     with Latchkey(binary, "--token-file", lines, log=log) as service:
         browser.open(service.url + "/")
         browser.wait_for("the question for a token", "return document.getElementById('token').open")

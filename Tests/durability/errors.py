@@ -131,20 +131,17 @@ class Campaign:
         self.fired[f"{call} {place} {action}"] += 1
         time.sleep(folder.choose.choice((0, 0.02, 0.3)))
         if fault[:3] == ("sync", "io-error", "log") and count == shim.ALWAYS:
-            self._wait("/readyz is 503 while syncs fail", lambda: not folder.service.is_ready())
+            await_true("/readyz is 503 while syncs fail", lambda: not folder.service.is_ready())
         # Half of the last ones end in the midst of it: kill -9.
         if is_last and folder.choose.random() < 0.5:
             return
         control.disarm()
         began, since = time.monotonic(), time.monotonic_ns()
-        self._wait("writes go on after a fault", lambda: any(
+        await_true("writes go on after a fault", lambda: any(
             each.fate == MADE and each.begin > since
             for client in running.clients for each in client.outcomes[-50:]))
-        self._wait("/readyz is 200 after a fault", folder.service.is_ready)
+        await_true("/readyz is 200 after a fault", folder.service.is_ready)
         self.recovery = max(self.recovery, time.monotonic() - began)
-
-    def _wait(self, what, condition):
-        await_true(what, condition)
 
     def _count(self, running):
         for each in list(running.outcomes):

@@ -6,13 +6,14 @@ import pathlib
 import random
 import shutil
 import struct
-import time
 
 import history
 import load
-from process import Failure, Refused
+from process import Failure, Refused, await_true
 from service import Service
 
+# What is in the database, and what is in the log behind that.
+WRITES = (2000, 300)
 KINDS = ("flip", "flip", "flip", "truncate", "zero", "cut-start", "garbage")
 
 
@@ -57,7 +58,8 @@ class Subject:
                 with load.Load(service, f"{arguments.seed}.{life}", tokens, clients=4,
                                kinds=("put", "small", "small", "transaction", "delete", "merge",
                                       "increment")) as running:
-                    time.sleep(1.5 if life == 0 else 0.3)
+                    await_true("the clients have written", lambda running=running: sum(
+                        each.fate == load.MADE for each in running.outcomes) >= WRITES[life])
                 self.history.extend(*service.changes(self.history.revision))
                 self.history.check(running.outcomes)
                 if life == 0 and service.end() != 0:

@@ -62,8 +62,6 @@ class Ask(threading.Thread):
         try:
             status, fields, self.text = self.service.ask(*self.request, expect=None)
             self.answer = (status, fields.get("ETag"))
-        except OSError as error:
-            self.error = error
         except Exception as error:  # noqa: BLE001
             self.error = error
 

@@ -296,7 +296,7 @@ def choose_points(entries, count, choose, first=0):
     return sorted(points)
 
 
-def each_image(entries, disk, points, folder, seed, torn):
+def each_image(entries, disk, points, folder, seed):
     """Makes image after image. Yields (number, path, time of the loss, how it was chosen)."""
     done = 0
     for number, point in enumerate(points):
@@ -305,7 +305,7 @@ def each_image(entries, disk, points, folder, seed, torn):
             done += 1
         choose = random.Random(f"{seed}.{number}")
         path = pathlib.Path(folder) / str(number)
-        is_torn = torn if torn is not None else number % 2 == 1
+        is_torn = number % 2 == 1
         pattern = disk.write_image(path, choose, is_torn)
         time = entries[point].time if point < len(entries) else 1 << 63
         yield number, path, time, f"{pattern}{', torn' if is_torn else ''} at entry {point}"

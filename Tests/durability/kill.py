@@ -131,7 +131,7 @@ class Folder:
             PLANTS[self.arguments.plant](self.path, outcomes)
         self.start(self.choose.choice(STRATEGIES))
         for watch in self.watches:
-            wait_until_ended(watch)
+            await_true("a watch notices that the service was killed", lambda: watch.ended)
             watch.follow(self.service)
         self._take_history(outcomes)
         self.repeat(outcomes)
@@ -205,7 +205,3 @@ def live(state, known):
     """What has expired is not in an export, before a commit removes it."""
     return {**{name: value for name, value in known.state.items() if name.startswith("t/")},
             **state}
-
-
-def wait_until_ended(watch):
-    await_true("a watch notices that the service was killed", lambda: watch.ended)

@@ -12,6 +12,8 @@ import random
 import threading
 import time
 
+from process import PATIENCE_SECONDS
+
 MADE, REFUSED, UNKNOWN, READ = "made", "refused", "unknown", "read"
 SIZES = (0, 10, 100, 100, 1000, 4000, 20000)
 TRIES_BETWEEN_SECONDS = 0.01
@@ -85,7 +87,8 @@ class Client(threading.Thread):
     def run(self):
         connection = None
         while not self.is_stopped.is_set():
-            connection = connection or http.client.HTTPConnection(*self.address, timeout=40)
+            connection = connection or http.client.HTTPConnection(
+                *self.address, timeout=PATIENCE_SECONDS)
             outcome = self.next_request()
             outcome.begin = time.monotonic_ns()
             self.outcomes.append(outcome)
@@ -208,7 +211,7 @@ class Load:
         for client in self.clients:
             client.is_stopped.set()
         for client in self.clients:
-            client.join(60)
+            client.join(PATIENCE_SECONDS)
 
     @property
     def outcomes(self):

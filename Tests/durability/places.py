@@ -14,7 +14,7 @@ import time
 import kill
 import load
 import shim
-from process import Failure, Refused, await_true
+from process import PATIENCE_SECONDS, Failure, Refused, await_true
 from service import STRATEGIES, Service
 
 DAY = 86400
@@ -85,9 +85,7 @@ def clock(arguments, folder):
     control.shift_clock(2 * DAY)
     with start() as service:
         expect(service, "a restart two days later", short=404, long=404, plain=200)
-        times = [each["time"] for each in service.changes(None)[0]]
-        if times != sorted(times):
-            raise Failure(f"the times of the history go back: {times}")
+        check_times(service)
         service.kill()
     control.shift_clock(0)
     with start() as service:
@@ -95,10 +93,14 @@ def clock(arguments, folder):
         service.ask("PUT", load.path("third") + "?ttl=1", "1")
         time.sleep(1.5)
         expect(service, "the clock is behind the last commit", third=404)
-        times = [each["time"] for each in service.changes(None)[0]]
-        if times != sorted(times):
-            raise Failure(f"the times of the history go back: {times}")
+        check_times(service)
     return "4 lives, jumps by a day back and two days on"
+
+
+def check_times(service):
+    times = [each["time"] for each in service.changes(None)[0]]
+    if times != sorted(times):
+        raise Failure(f"the times of the history go back: {times}")
 
 
 def read_only(arguments, folder):
@@ -121,7 +123,7 @@ def read_only(arguments, folder):
         command = [*other, str(arguments.binary), "serve", "--port", "0", "--data", str(data)]
         try:
             done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True,
-                                  timeout=20, text=True)
+                                  timeout=PATIENCE_SECONDS, text=True)
         except subprocess.TimeoutExpired:
             raise Failure(f"the service starts on {data}, which it cannot write to") from None
         last = (done.stderr.strip().splitlines() or [""])[-1]

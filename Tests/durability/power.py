@@ -154,7 +154,7 @@ class Recording:
 
         with concurrent.futures.ThreadPoolExecutor(self.arguments.jobs) as pool:
             made = images.each_image(self.entries, disk, points, self.folder / "images",
-                                     f"{self.arguments.seed}.{self.number}", None)
+                                     f"{self.arguments.seed}.{self.number}")
             for number, path, loss, how in made:
                 pending.append((number, how, path,
                                 pool.submit(self.check_image, number, path, loss)))

@@ -46,7 +46,7 @@ PLANTS = {"lost": lost, "changed": changed, "left-out": left_out}
 
 
 def run(arguments, scratch):
-    counts = {"kills": 0, "commits": 0, "shown": 0}
+    counts = {"kills": 0, "commits": 0} | {kind.__name__: 0 for kind in seeing.KINDS}
     strategies = itertools.cycle(STRATEGIES)
     choose = random.Random(arguments.seed)
     for number in range(-(-arguments.rounds // ROUNDS_PER_FOLDER)):
@@ -57,7 +57,10 @@ def run(arguments, scratch):
             life.round(next(strategies))
             counts["kills"] += 1
         shutil.rmtree(path)
-    return ", ".join(f"{value} {name}" for name, value in counts.items())
+    figures = ", ".join(f"{value} {name}" for name, value in counts.items())
+    if not all(counts.values()):
+        raise Failure(f"a kind of reader has seen nothing: {figures}")
+    return figures
 
 
 class Life:
@@ -94,7 +97,6 @@ class Life:
             raise Failure(f"folder {self.path}, {self.strategy}, round {self.counts['kills']}: "
                           f"{failure}") from None
         self.counts["commits"] += len(changes)
-        self.counts["shown"] += len(seen)
 
     def kill_under_load(self, service):
         readers = seeing.start(service, self.seeded, NAMES, "s/")
@@ -105,4 +107,7 @@ class Life:
             running.stop()
         if running.errors:
             raise Failure(running.errors[0])
-        return seeing.finish(readers), running.outcomes
+        seen = seeing.finish(readers)
+        for reader in readers:
+            self.counts[type(reader).__name__] += len(reader.seen)
+        return seen, running.outcomes

@@ -1,72 +1,53 @@
 """What a case does and sees beside an attack: clients that mean well, figures, what is held."""
 
+import collections
 import contextlib
 import http.client
 import os
-import re
-import subprocess
 import threading
 import time
 
-from process import PATIENCE_SECONDS, Failure, await_true
+from process import PATIENCE_SECONDS, Failure, await_true, create_token
 
-# A sample of the exposition without labels, or with them.
-SAMPLE = re.compile(r"^(latchkey_\w+)(\{[^}]*\})? (\d+)$", re.MULTILINE)
 # What the buffers of the allocator may keep, whatever the storm was.
 GROWTH_BYTES_MAX = 16 << 20
 
 
-def metrics(service, headers=None):
+def metrics(service):
     """The counts of the service. States of one metric are added."""
-    status, _, body = service.ask("GET", "/metrics", headers=headers)
-    if status != 200:
-        raise Failure(f"/metrics: {status}")
-    found = {}
-    for name, _, value in SAMPLE.findall(body.decode()):
-        found[name] = found.get(name, 0) + int(value)
+    found = collections.Counter()
+    for series, value in service.metrics().items():
+        found[series.partition("{")[0]] += value
     return found
-
-
-def resident_bytes(service):
-    with open(f"/proc/{service.process.pid}/status", encoding="ascii") as status:
-        return next(int(line.split()[1]) * 1024 for line in status if line.startswith("VmRSS:"))
 
 
 def descriptor_count(service):
     return len(os.listdir(f"/proc/{service.process.pid}/fd"))
 
 
-def awaited(ask, what="what is awaited"):
-    """Asks until there is an answer, which is returned."""
-    return await_true(what, ask)
-
-
 def token(binary, path, name, grant):
     """Makes a token. Returns the header that has it."""
-    made = subprocess.run(
-        [binary, "token", "create", name, "--grant", grant, "--token-file", path],
-        capture_output=True, text=True, timeout=30, check=True)
-    return {"Authorization": f"Bearer {made.stdout.strip()}"}
+    return {"Authorization": f"Bearer {create_token(binary, path, name, grant)}"}
 
 
 class Held:
     """What the service holds before a storm. Afterwards it must have given all of it back."""
 
-    def __init__(self, service, headers=None):
-        self.service, self.headers = service, headers
-        self.descriptors, self.bytes = descriptor_count(service), resident_bytes(service)
+    def __init__(self, service):
+        self.service = service
+        self.descriptors, self.bytes = descriptor_count(service), service.resident_bytes()
 
     def settle(self, growth_max=GROWTH_BYTES_MAX):
         """Waits until connections, handshakes and descriptors are those of before. Returns the
         bytes of memory that are held in addition."""
         await_true(lambda: f"less than {self.excess()}", lambda: not self.excess())
-        growth = resident_bytes(self.service) - self.bytes
+        growth = self.service.resident_bytes() - self.bytes
         if growth > growth_max:
             raise Failure(f"{growth >> 10} KiB more are resident")
         return growth
 
     def excess(self):
-        found = metrics(self.service, self.headers)
+        found = metrics(self.service)
         # The one that asks has a connection.
         if found["latchkey_http_connections"] > 1 or found["latchkey_tls_handshaking_connections"]:
             return (f"{found['latchkey_http_connections']} connections, "
@@ -111,7 +92,7 @@ class Honest:
         while not self.stops.is_set() and len(self.wrong) < 10:
             began = time.monotonic()
             try:
-                connection = connection or self.service.connection()
+                connection = connection or self.service.connect()
                 connection.request("GET", self.path, headers=self.headers)
                 answer = connection.getresponse()
                 body = answer.read()
@@ -161,5 +142,5 @@ def unless_crashed(service):
         yield
     except (Failure, OSError):
         if service.ended_within(1):
-            raise Failure(f"the service ended: {bytes(service.log.kept[-300:])!r}") from None
+            raise Failure(f"the service ended: {service.said()[-300:]}") from None
         raise

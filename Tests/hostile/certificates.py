@@ -6,6 +6,8 @@ import ssl
 import subprocess
 import tempfile
 
+from process import PATIENCE_SECONDS
+
 DAYS = 2
 KINDS = {"EC": ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"),
          "RSA": ("-newkey", "rsa:2048")}
@@ -48,4 +50,4 @@ class Certificate:
 
 def run(*words):
     subprocess.run(["openssl", *map(str, words)], stdin=subprocess.DEVNULL, capture_output=True,
-                   timeout=30, check=True)
+                   timeout=PATIENCE_SECONDS, check=True)

@@ -142,11 +142,34 @@ class Peer:
         """It is over: `closed`, `reset` or `refused`."""
 
 
+class Asker(Peer):
+    """Sends a text, and keeps what comes and how it ended."""
+
+    def __init__(self, loop, address, text):
+        super().__init__(loop, address)
+        self.text, self.data, self.end = text, bytearray(), None
+
+    def opened(self):
+        self.send(self.text)
+
+    def received(self, data):
+        self.data += data
+
+    def ended(self, why):
+        self.end = why
+
+
 class Loop:
     """The connections that are open, and a process whose end ends the loop."""
 
     def __init__(self):
         self.epoll, self.peers = select.epoll(), {}
+
+    def connect(self, peers):
+        peers = list(peers)
+        for peer in peers:
+            peer.connect()
+        return peers
 
     def watch(self, peer, events):
         self.peers[peer.socket.fileno()] = peer

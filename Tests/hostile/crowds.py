@@ -7,14 +7,17 @@ answered, honest clients that are there are never refused, new ones get a place,
 everything is given back.
 """
 
+import contextlib
+import subprocess
 import tempfile
 import time
 
 from answers import parse
-from beside import GROWTH_BYTES_MAX, Held, Honest, end, resident_bytes, token
+from beside import GROWTH_BYTES_MAX, Held, Honest, end, token
 from clients import Loop, Peer
 from newcomers import newcomer
-from service import MODES, TLS_MODES, Failure, Service
+from process import PATIENCE_SECONDS, Failure
+from service import MODES, TLS_MODES, Service
 from tls import HalfShaker, hello
 
 ADDRESSES = 1000
@@ -24,8 +27,7 @@ QUICK_SECONDS, SECONDS = 3, 20
 IDLE_SECONDS = 2
 WATCHERS_MAX = 100
 PROBES, PROBE_TRIES_MAX = 5, 5
-# Each place that a handshake has can be had after a second, with some luck.
-PROBE_SECONDS_OF_HANDSHAKES = 10
+PROBED = ("/healthz", "/readyz", "/metrics")
 # What a connection may hold: its pool and buffers, a session of TLS.
 CONNECTION_BYTES_MAX = 256 << 10
 
@@ -104,7 +106,7 @@ class Crowd:
         self.service, self.members, self.loop, self.bound = service, members, loop, bound
         self.shakes = isinstance(members[0], HalfShaker)
         self.seconds = QUICK_SECONDS if run.quick else SECONDS
-        self.before = self.bytes = resident_bytes(service)
+        self.before = self.bytes = service.resident_bytes()
         self.served = self.tries = 0
 
     def warm_up(self):
@@ -126,7 +128,7 @@ class Crowd:
             self.loop.run(self.seconds / PROBES)
             self.served = max(self.served, sum(getattr(member, "is_served", False)
                                                for member in self.members))
-            self.bytes = max(self.bytes, resident_bytes(self.service))
+            self.bytes = max(self.bytes, self.service.resident_bytes())
             self.tries = max(self.tries, probe(self.service, self.loop, self.shakes))
 
     def settle(self, held):
@@ -155,18 +157,25 @@ class Crowd:
 
 
 def probe(service, loop, waits):
-    """How often /healthz had to be asked. The crowd goes on meanwhile. With `waits`, there is a
-    time for it; else a number of tries."""
-    tries, until = 0, time.monotonic() + PROBE_SECONDS_OF_HANDSHAKES
+    """How often the probes had to be asked. The crowd goes on meanwhile. With `waits`, each place
+    that a handshake has can be had after a second, with some luck; else a few tries are enough."""
+    tries, until = 0, time.monotonic() + PATIENCE_SECONDS
     while time.monotonic() < until if waits else tries < PROBE_TRIES_MAX:
         tries += 1
         loop.run(0.01)
-        try:
-            if service.ask("GET", "/healthz")[0] == 200:
+        with contextlib.suppress(OSError):
+            if all(service.ask("GET", path)[0] == 200 for path in PROBED) and says_healthy(service):
                 return tries
-        except OSError:
-            continue
-    raise Failure(f"/healthz is not answered, {tries} times")
+    raise Failure(f"the probes are not answered, {tries} times")
+
+
+def says_healthy(service):
+    """`latchkey health`, which speaks plain HTTP only."""
+    # Before the program are the words that say what becomes of SIGHUP.
+    command = [service.command[2], "health", "--port", str(service.address[1])]
+    return service.context or subprocess.run(
+        command, stdin=subprocess.DEVNULL, capture_output=True, timeout=PATIENCE_SECONDS,
+        check=False).returncode == 0
 
 
 def storm(run, mode, kind, bound, statuses, served_max):
@@ -189,7 +198,7 @@ def storm(run, mode, kind, bound, statuses, served_max):
             growth, found = crowd.settle(held), crowd.statuses()
             each = (crowd.bytes - crowd.before) // (2 * bound)
             figures = (f"{ADDRESSES} addresses, bound {bound}: {crowd.served} served at once, "
-                       f"{found}; /healthz at try {crowd.tries}, a new one after {wait:.1f} s, "
+                       f"{found}; probes at try {crowd.tries}, a new one after {wait:.1f} s, "
                        f"kept: {kept.figures()}, slowest {max(kept.seconds):.2f} s; at most "
                        f"{crowd.bytes - crowd.before >> 20} MiB more, then {growth >> 10} KiB")
             if set(found) - statuses or crowd.served > served_max or each > CONNECTION_BYTES_MAX:

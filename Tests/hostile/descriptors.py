@@ -9,7 +9,7 @@ import collections
 import re
 
 from answers import parse
-from clients import Loop, Peer
+from clients import Asker, Loop
 from process import PATIENCE_SECONDS, Failure, Refused
 from service import MODES, Service, is_encrypted, say_status
 
@@ -24,18 +24,13 @@ SENTENCE_BYTES_MAX = 500
 HEALTH = b"GET /v1/strategies HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
 
 
-class Idler(Peer):
+class Idler(Asker):
     """Asks once and stays. When `storms` is set, it comes back whenever it is hung up on."""
 
+    storms = False
+
     def __init__(self, loop, address):
-        super().__init__(loop, address)
-        self.data, self.end, self.storms = bytearray(), None, False
-
-    def opened(self):
-        self.send(HEALTH)
-
-    def received(self, data):
-        self.data += data
+        super().__init__(loop, address, HEALTH)
 
     def ended(self, why):
         self.end = why
@@ -49,9 +44,9 @@ class Idler(Peer):
 
 def measure(service, loop, peers, seconds):
     """Lets the clients be idle. Returns the lines of log a second, and the share of a processor."""
-    lines, processor = service.log.lines, service.cpu_seconds()
+    lines, processor = service.lines(), service.cpu_seconds()
     loop.run(seconds)
-    return ((service.log.lines - lines) / seconds,
+    return ((service.lines() - lines) / seconds,
             (service.cpu_seconds() - processor) / seconds)
 
 
@@ -62,9 +57,7 @@ def crowd(run, mode, files, clients):
         service = Service(run.binary, "--max-connections", CONNECTIONS_MAX, "--drain-seconds",
                           DRAIN_SECONDS, *MODES[mode], files=files)
         with service, Loop() as loop:
-            peers = [Idler(loop, service.address) for _ in range(clients)]
-            for peer in peers:
-                peer.connect()
+            peers = loop.connect(Idler(loop, service.address) for _ in range(clients))
             loop.run(PATIENCE_SECONDS,
                      lambda: all(peer.status() or peer.end for peer in peers))
             lines, busy = measure(service, loop, peers, 1 if run.quick else 5)
@@ -78,7 +71,9 @@ def crowd(run, mode, files, clients):
             loop.run(0.2)
             service.terminate()
             loop.run(PATIENCE_SECONDS, lambda: service.ended_within(0))
-            status = service.wait(0)
+            status, crash = service.wait(0), service.crash()
+            # On a busy machine a drain can be over before all is answered, and then it says so.
+            ends_well = status == 0 or status == 1 and service.says_cut()
     except Refused as refusal:
         # A refusal is right only where the limit cannot be raised.
         right = (files[1] <= CONNECTIONS_MAX and refusal.status > 0
@@ -88,13 +83,11 @@ def crowd(run, mode, files, clients):
     # A handshake that takes a second on a busy machine can lose its place, before there is anybody
     # to be told so.
     others_max = max(0, clients - CONNECTIONS_MAX) if is_encrypted(mode) else 0
-    # On a busy machine a drain can be over before all is answered, and then it says so.
-    ends_well = status == 0 or status == 1 and service.says_cut()
     right = (served == min(clients, CONNECTIONS_MAX) and others <= others_max and ends_well
-             and lines < LINES_PER_SECOND_MAX and busy < BUSY_SHARE_MAX and not service.crash())
+             and lines < LINES_PER_SECOND_MAX and busy < BUSY_SHARE_MAX and not crash)
     return (f"{limits}: {served} served, {refused} refused with 503, {others} neither; idle: "
             f"{lines:.0f} lines/s, {100 * busy:.0f} % of a processor; {say_status(status)}"
-            + (f"; {service.crash()!r}" if service.crash() else "")), right
+            + (f"; {crash!r}" if crash else "")), right
 
 
 def descriptors(run, mode):
@@ -113,9 +106,7 @@ def descriptors(run, mode):
 class Churner(Idler):
     """Ends the connection as soon as it is answered, and comes back."""
 
-    def __init__(self, loop, address):
-        super().__init__(loop, address)
-        self.storms = True
+    storms = True
 
     def received(self, data):
         self.finish("closed")
@@ -130,8 +121,8 @@ def churn(run, mode):
         with Service(run.binary, "--max-connections", CONNECTIONS_MAX, "--drain-seconds", 1,
                      "--http-threads", 4, *MODES[mode], files=(64, 16384)) as service, \
                 Loop() as loop:
-            for kind in [Idler] * (30 + 3 * (i % 6)) + [Churner] * 25:
-                kind(loop, service.address).connect()
+            loop.connect(kind(loop, service.address)
+                         for kind in [Idler] * (30 + 3 * (i % 6)) + [Churner] * 25)
             loop.run(0.15 + 0.003 * (i % 40))
             service.terminate()
             loop.run(PATIENCE_SECONDS, lambda: service.ended_within(0))

@@ -8,7 +8,7 @@ import signal
 import time
 
 from answers import parse
-from clients import Loop, Peer
+from clients import Asker, Loop, Peer
 from process import PATIENCE_SECONDS, Failure
 from service import MODES, Service, say_status
 
@@ -17,6 +17,9 @@ DRAIN_SECONDS = 1
 LATE_SECONDS = 0.05
 INCREMENT = b"POST /v1/properties/n/increment HTTP/1.1\r\n" + HOST + b"\r\n"
 HEALTH = b"GET /healthz HTTP/1.1\r\n" + HOST + b"\r\n"
+LARGE = b"GET /v1/properties/large HTTP/1.1\r\n" + HOST + b"\r\n"
+# Holds the guard for long, so that writes pile up behind it.
+LIST = b"GET /v1/properties?limit=1000 HTTP/1.1\r\n" + HOST + b"\r\n"
 NO_COLON = b"GET /healthz HTTP/1.1\r\n" + HOST + b"no colon\r\n\r\n"
 
 LONG_NO_COLON = (b"GET /healthz HTTP/1.1\r\n" + HOST
@@ -86,9 +89,8 @@ def storm_once(run, mode, count, scripts, attack, repeat):
     """One storm. Returns how it ended, the seconds that took, and the connections made."""
     with Service(run.binary, "--drain-seconds", DRAIN_SECONDS, "--max-connections", 4 * count,
                  *MODES[mode]) as service, Loop() as loop:
-        peers = [Stormer(loop, service.address, *scripts[i % len(scripts)]) for i in range(count)]
-        for peer in peers:
-            peer.connect()
+        peers = loop.connect(Stormer(loop, service.address, *scripts[i % len(scripts)])
+                             for i in range(count))
         loop.run(PATIENCE_SECONDS, lambda: all(peer.rounds for peer in peers))
         start = time.monotonic()
         attack(service, loop, peers, repeat)
@@ -143,15 +145,6 @@ class Counter(Peer):
             self.more(min(arrived, self.depth))
 
 
-class Lister(Peer):
-    """Holds the guard for long, so that writes pile up behind it."""
-
-    ASK = b"GET /v1/properties?limit=1000 HTTP/1.1\r\n" + HOST + b"\r\n"
-
-    def opened(self):
-        self.send(self.ASK * 50)
-
-
 def judge(peers, strategy, tally):
     """What the answers of one drain say: adds to the tally."""
     values, unknown = [], 0
@@ -186,10 +179,8 @@ def count_once(run, mode, strategy, connections, tally):
     with Service(run.binary, "--strategy", strategy, "--stripes", 1, "--drain-seconds", 0,
                  "--http-threads", 4, *MODES[mode]) as service, Loop() as loop:
         fill(service)
-        peers = [Counter(loop, service.address, 1 + i % 8) for i in range(connections)]
-        listers = [Lister(loop, service.address) for _ in range(2)]
-        for peer in peers + listers:
-            peer.connect()
+        peers = loop.connect(Counter(loop, service.address, 1 + i % 8) for i in range(connections))
+        loop.connect(Asker(loop, service.address, LIST * 50) for _ in range(2))
         loop.run(PATIENCE_SECONDS, lambda: sum(peer.seen for peer in peers) > 3 * connections)
         service.terminate()
         loop.run(PATIENCE_SECONDS, lambda: service.ended_within(0))
@@ -224,26 +215,16 @@ def truth(run, mode):
     return figures
 
 
-class Reader(Peer):
+class Reader(Asker):
     """Asks for something large and reads nothing until it is told to."""
 
-    receive_bytes = 4096
-
-    def __init__(self, loop, address):
-        super().__init__(loop, address)
-        self.data, self.reads = bytearray(), False
-
-    def opened(self):
-        self.send(b"GET /v1/properties/large HTTP/1.1\r\n" + HOST + b"\r\n")
+    receive_bytes, reads = 4096, False
 
     def handle(self, events):
         if self.is_open and not self.reads:
             self.loop.change(self, 0)
         else:
             super().handle(events)
-
-    def received(self, data):
-        self.data += data
 
 
 def cut(run, mode):
@@ -252,9 +233,7 @@ def cut(run, mode):
                  *MODES[mode]) as service, Loop() as loop:
         # More than the buffers of both sides hold.
         service.ask("PUT", "/v1/properties/large", b'"' + b"x" * 12000000 + b'"')
-        peers = [Reader(loop, service.address) for _ in range(20)]
-        for peer in peers:
-            peer.connect()
+        peers = loop.connect(Reader(loop, service.address, LARGE) for _ in range(20))
         loop.run(PATIENCE_SECONDS, lambda: all(peer.is_open for peer in peers))
         loop.run(0.5)
         service.terminate()
@@ -309,9 +288,7 @@ def nohup(run, mode):
 
 def start_idle(service, loop):
     """Clients that have an answer and stay connected."""
-    peers = [Stormer(loop, service.address, HEALTH, b"") for _ in range(10)]
-    for peer in peers:
-        peer.connect()
+    peers = loop.connect(Stormer(loop, service.address, HEALTH, b"") for _ in range(10))
     loop.run(PATIENCE_SECONDS, lambda: all(peer.rounds for peer in peers))
 
 

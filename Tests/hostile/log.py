@@ -5,8 +5,9 @@ import os
 import time
 
 from answers import parse
-from clients import Loop, Peer
-from service import MODES, Failure, Service, is_encrypted, say_status
+from clients import Asker, Loop, Peer
+from process import PATIENCE_SECONDS, Failure
+from service import MODES, Service, say_status
 
 SECRET = b"customer-4711-secret"
 SECRETS = (b"/v1/properties/" + SECRET, b"/v1/properties?prefix=" + SECRET)
@@ -44,20 +45,19 @@ def secrets(run, mode):
     rounds = 20 if run.quick else 200
     with Service(run.binary, *MODES[mode]) as service, Loop() as loop:
         service.ask("PUT", f"/v1/properties/{SECRET.decode()}", b'"' + b"x" * 20000 + b'"')
-        peers = [Resetter(loop, service.address, i, rounds) for i in range(40)]
         start = time.monotonic()
-        for peer in peers:
-            peer.connect()
-        loop.run(60, lambda: all(peer.rounds <= 0 for peer in peers))
-        seconds = time.monotonic() - start
+        peers = loop.connect(Resetter(loop, service.address, i, rounds) for i in range(40))
+        loop.run(PATIENCE_SECONDS, lambda: all(peer.rounds <= 0 for peer in peers))
         service.terminate()
         status = service.wait()
-        named = service.log.kept.count(SECRET)
-        figures = (f"{40 * rounds} resets in {seconds:.1f} s, {service.log.lines} lines of log, "
+        # Until its last line.
+        seconds = time.monotonic() - start
+        named = service.said().count(SECRET.decode())
+        figures = (f"{40 * rounds} resets in {seconds:.1f} s, {service.lines()} lines of log, "
                    f"{named} with a name, {say_status(status)}")
-        excess = service.log.lines > LINES_PER_SECOND_MAX * (seconds + 1) + 10
+        excess = service.lines() > LINES_PER_SECOND_MAX * (seconds + 1) + 10
         if named or excess or status not in (0, 1):
-            raise Failure(f"{figures}; {bytes(service.log.kept[:300])!r}")
+            raise Failure(f"{figures}; {service.said()[:300]}")
         return figures
 
 
@@ -85,46 +85,25 @@ def unread(run, mode):
     try:
         with Service(run.binary, "--drain-seconds", 2, "--log-level", "debug", *MODES[mode],
                      log=write_end) as service, Loop() as loop:
-            resets = [Resetter(loop, service.address, i, rounds // 10) for i in range(20)]
-            shouts = [Shouter(loop, service.address, rounds) for _ in range(40)]
-            for peer in resets + shouts:
-                peer.connect()
-            seconds = (5 if run.quick else 20) * (4 if is_encrypted(mode) else 1)
-            loop.run(seconds, lambda: all(p.rounds <= 0 for p in resets + shouts))
+            resets = loop.connect(Resetter(loop, service.address, i, rounds // 10)
+                                  for i in range(20))
+            shouts = loop.connect(Shouter(loop, service.address, rounds) for _ in range(40))
+            loop.run(PATIENCE_SECONDS, lambda: all(p.rounds <= 0 for p in resets + shouts))
             done = sum(rounds - max(0, peer.rounds) for peer in shouts)
             try:
                 answer = service.ask("GET", "/healthz")[0]
             except OSError as error:
                 answer = repr(error)
             service.terminate()
-            start = time.monotonic()
             status = service.wait()
-            seconds = time.monotonic() - start
     finally:
         os.close(read_end)
         os.close(write_end)
     figures = (f"{done} of {40 * rounds} malformed heads, then /healthz {answer}, SIGTERM: "
-               f"{say_status(status)} after {seconds:.1f} s")
+               f"{say_status(status)}")
     if answer != 200 or status not in (0, 1) or done < 40 * rounds:
         raise Failure(figures)
     return figures
-
-
-class Listener(Peer):
-    """Sends a request, and keeps all that comes."""
-
-    def __init__(self, loop, address, text):
-        super().__init__(loop, address)
-        self.text, self.data, self.is_over = text, bytearray(), False
-
-    def opened(self):
-        self.send(self.text)
-
-    def received(self, data):
-        self.data += data
-
-    def ended(self, why):
-        self.is_over = True
 
 
 def closed_streams(run, mode):
@@ -135,22 +114,19 @@ def closed_streams(run, mode):
         with Service(run.binary, "--log-level", "debug", "--drain-seconds", 1, *MODES[mode],
                      closed=closed) as service, Loop() as loop:
             health = b"GET /healthz HTTP/1.1\r\n" + HOST + b"\r\n"
-            peers = [Listener(loop, service.address, health) for _ in range(4)]
-            for peer in peers:
-                peer.connect()
-            loop.run(3, lambda: all(peer.data or peer.is_over for peer in peers))
+            peers = loop.connect(Asker(loop, service.address, health) for _ in range(4))
+            loop.run(PATIENCE_SECONDS, lambda: all(peer.data or peer.end for peer in peers))
             for descriptor in closed:
                 place = os.readlink(f"/proc/{service.process.pid}/fd/{descriptor}")
                 if place != "/dev/null":
                     wrong.append(f"closed {closed}: {descriptor} is {place}")
             for _ in range(10):
-                resetter = Resetter(loop, service.address, 0, 2)
-                resetter.connect()
-                shouter = Shouter(loop, service.address, 2)
-                shouter.connect()
-                loop.run(1, lambda: resetter.rounds <= 0 and shouter.rounds <= 0)
+                resetter, shouter = loop.connect((Resetter(loop, service.address, 0, 2),
+                                                  Shouter(loop, service.address, 2)))
+                loop.run(PATIENCE_SECONDS,
+                         lambda: resetter.rounds <= 0 and shouter.rounds <= 0)
             service.terminate()
-            loop.run(3, lambda: all(peer.is_over for peer in peers))
+            loop.run(PATIENCE_SECONDS, lambda: all(peer.end for peer in peers))
             status = service.wait()
             for peer in peers:
                 found, rest = parse(peer.data)

@@ -4,21 +4,19 @@ import http.client
 import threading
 import time
 
-from service import Failure
-
-# It comes again when it is refused, as the others do, and so needs some luck.
-THROUGH_SECONDS_MAX = 30
+from process import PATIENCE_SECONDS, Failure
 
 
 def newcomer(service, loop, headers=None):
     """The seconds until a new client is served, while the clients of the loop go on.
 
-    It has a thread of its own: in the loop it would wait for each of its hostile neighbours.
+    It comes again when it is refused, as the others do, and so needs some luck. It has a thread of
+    its own: in the loop it would wait for each of its hostile neighbours.
     """
-    began, seconds = time.monotonic(), []
+    began, seconds, stops = time.monotonic(), [], threading.Event()
 
     def come():
-        while time.monotonic() - began < THROUGH_SECONDS_MAX:
+        while not stops.is_set():
             try:
                 if service.ask("GET", "/v1/strategies", headers=headers)[0] == 200:
                     seconds.append(time.monotonic() - began)
@@ -28,7 +26,8 @@ def newcomer(service, loop, headers=None):
 
     thread = threading.Thread(target=come, daemon=True)
     thread.start()
-    loop.run(2 * THROUGH_SECONDS_MAX, lambda: not thread.is_alive())
+    loop.run(PATIENCE_SECONDS, lambda: not thread.is_alive())
+    stops.set()
     if not seconds:
-        raise Failure(f"a new client was not served within {THROUGH_SECONDS_MAX} s")
+        raise Failure(f"a new client was not served within {PATIENCE_SECONDS} s")
     return seconds[0]

@@ -22,13 +22,12 @@ import descriptors  # noqa: E402
 import drain  # noqa: E402
 import heads  # noqa: E402
 import log  # noqa: E402
-import probes  # noqa: E402
 import slow  # noqa: E402
 import tls  # noqa: E402
 from process import Failure, Refused  # noqa: E402
 from service import MODES, is_encrypted  # noqa: E402
 
-SUBJECTS = (drain, descriptors, heads, slow, log, probes, tls, crowds)
+SUBJECTS = (drain, descriptors, heads, slow, log, tls, crowds)
 
 
 def main():

@@ -4,16 +4,13 @@ What the kernel holds for the service is read from /proc/net/tcp: the bytes in t
 the sockets that have the service's port.
 """
 
-import time
-
 from clients import LATER, Loop, Peer
-from service import MODES, Failure, Service
+from process import PATIENCE_SECONDS, Failure
+from service import MODES, Service
 
 ASK = b"GET /v1/properties/large HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
 VALUE = b'"' + b"x" * ((1 << 20) - 2) + b'"'
 IDLE_SECONDS = 2
-# From the end of the idle time on: ticks of the watchdog, and a busy machine.
-GRACE_SECONDS = 8
 QUEUE_BYTES_MAX = 1 << 20
 # Twice a second.
 SIP_BYTES = 128
@@ -61,25 +58,24 @@ def unread(run, mode):
     with Service(run.binary, "--idle-timeout-seconds", IDLE_SECONDS, "--max-connections", count + 8,
                  *MODES[mode]) as service, Loop() as loop:
         service.ask("PUT", "/v1/properties/large", VALUE)
-        peers = [Mute(loop, service.address) for _ in range(count)]
-        for peer in peers:
-            peer.connect()
-        total = longest = 0
-        start = time.monotonic()
-        while time.monotonic() - start < IDLE_SECONDS + GRACE_SECONDS:
-            loop.run(0.1)
-            lengths = queues(service.address[1])
-            total, longest = max(total, sum(lengths)), max(longest, *lengths, 0)
-            if sum(lengths) == 0 and time.monotonic() - start > IDLE_SECONDS:
-                break
-        seconds = time.monotonic() - start
+        loop.connect(Mute(loop, service.address) for _ in range(count))
+        seen = [queues(service.address[1])]
+
+        def is_over():
+            """Something was held, and is not any more."""
+            seen.append(queues(service.address[1]))
+            return any(map(sum, seen)) and sum(seen[-1]) == 0
+
+        loop.run(PATIENCE_SECONDS, is_over)
+        lengths, total = seen[-1], max(map(sum, seen))
+        longest = max(length for each in seen for length in each)
         try:
             alive = service.ask("GET", "/healthz")[0]
         except OSError as error:
             alive = repr(error)
         figures = (f"{count} clients: at most {longest >> 10} KiB for one, {total >> 20} MiB for "
-                   f"all; after {seconds:.0f} s {sum(lengths) >> 20} MiB in {len(lengths)} "
-                   f"sockets, /healthz {alive}")
+                   f"all; in the end {sum(lengths) >> 20} MiB in {len(lengths)} sockets, /healthz "
+                   f"{alive}")
         if longest >= QUEUE_BYTES_MAX or sum(lengths) > 0 or alive != 200:
             raise Failure(figures)
         return figures
@@ -88,21 +84,18 @@ def unread(run, mode):
 def trickle(run, mode):
     """An answer has a least rate."""
     count = 20 if run.quick else 100
-    seconds = 6 if run.quick else 30
     with Service(run.binary, "--idle-timeout-seconds", IDLE_SECONDS, "--max-connections", count + 8,
                  *MODES[mode]) as service, Loop() as loop:
         service.ask("PUT", "/v1/properties/large", VALUE)
-        peers = [Mute(loop, service.address) for _ in range(count)]
-        for peer in peers:
-            peer.connect()
-        start, there, taken = time.monotonic(), peers, 0
-        while there and time.monotonic() - start < seconds:
+        there, taken = loop.connect(Mute(loop, service.address) for _ in range(count)), 0
+        left = count
+        while left and taken < 2 * PATIENCE_SECONDS * SIP_BYTES:
             loop.run(0.5)
             there = [peer for peer in there if peer.socket and peer.sip(SIP_BYTES)]
             taken += SIP_BYTES
-        left = len(queues(service.address[1]))
+            left = len(queues(service.address[1]))
         figures = (f"{count} clients that take {2 * SIP_BYTES} bytes/s: {left} still there after "
-                   f"{time.monotonic() - start:.0f} s and {taken} bytes")
+                   f"{taken} bytes")
         if left > 0:
             raise Failure(figures)
         return figures

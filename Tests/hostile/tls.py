@@ -12,20 +12,16 @@ import select
 import socket
 import ssl
 import subprocess
-import time
 
-from beside import GROWTH_BYTES_MAX, Held, Honest, awaited, end, metrics, unless_crashed
+from beside import Held, Honest, end, metrics, unless_crashed
 from certificates import Certificate
-from clients import Loop, Peer
-from newcomers import newcomer
-from service import MODES, TLS_MODES, Failure, Service, client_context
+from clients import Asker, Loop, Peer
+from process import PATIENCE_SECONDS, Failure, await_true
+from service import MODES, TLS_MODES, Service, client_context
 
 SEED = 21
-# What a connection may take of memory while its handshake is not complete.
-SESSION_BYTES_MAX = 256 << 10
-# From the last byte of a client that closes its half until the service has closed.
-GARBAGE_SECONDS_MAX = 10
 ALERT, HANDSHAKE, DATA = RECORDS = 0x15, 0x16, 0x17
+ASK = b"GET /v1/strategies HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
 HTTP = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
 
 
@@ -106,13 +102,12 @@ def not_tls(run, mode):
         with Honest(service, 4) as honest:
             for i in range(0, len(rows), 100):
                 with Loop() as loop:
-                    peers = [Garbler(loop, service.address, *row) for row in rows[i:i + 100]]
-                    for peer in peers:
-                        peer.connect()
-                    loop.run(GARBAGE_SECONDS_MAX, lambda: all(peer.end for peer in peers))
+                    peers = loop.connect(Garbler(loop, service.address, *row)
+                                         for row in rows[i:i + 100])
+                    loop.run(PATIENCE_SECONDS, lambda: all(peer.end for peer in peers))
                 for peer in peers:
                     kinds[kind_of(peer)] = kinds.get(kind_of(peer), 0) + 1
-        failed = metrics(service)["latchkey_tls_failed_handshakes_total"]
+        failed = int(metrics(service)["latchkey_tls_failed_handshakes_total"])
         figures = f"{len(rows)} of garbage: {kinds}, {failed} failed handshakes, {honest.figures()}"
         if set(kinds) - {"closed", "TLS, closed"} or failed == 0:
             raise Failure(figures)
@@ -131,9 +126,9 @@ def kind_of(peer):
 class HalfShaker(Peer):
     """Begins a handshake and says no more, and comes again when it is hung up on."""
 
-    def __init__(self, loop, address, source, start):
+    def __init__(self, loop, address, source, start, returns=True):
         super().__init__(loop, address, source)
-        self.context, self.start, self.rounds, self.returns = None, start, 0, True
+        self.context, self.start, self.rounds, self.returns = None, start, 0, returns
 
     def opened(self):
         self.rounds += 1
@@ -144,89 +139,31 @@ class HalfShaker(Peer):
             self.connect()
 
 
-def half(run, mode):
-    """Half handshakes beyond the bound: who is there stays, and who is honest gets in."""
-    bound, times, tries = (64, 3, 5) if run.quick else (1024, 4, 40)
-    with Service(run.binary, "--max-connections", bound, *MODES[mode]) as service, \
-            unless_crashed(service):
-        # A first storm, after which the allocator keeps what it has once had.
-        held = Held(service)
-        with Loop() as loop:
-            half_shakers(service, loop, bound * times)
-        held.settle(2 * bound * SESSION_BYTES_MAX)
-        held = Held(service)
-        with Honest(service, 4) as kept, Loop() as loop:
-            peers = half_shakers(service, loop, bound * times)
-            shaking = shaking_count(service)
-            waits = [newcomer(service, loop) for _ in range(tries)]
-            for peer in peers:
-                peer.returns = False
-        # Thousands of sessions at once leave holes in the heap. One after the other they leave
-        # nothing, so a leak is found by the short form.
-        growth = held.settle(max(GROWTH_BYTES_MAX, bound * SESSION_BYTES_MAX // 4))
-        rounds = sum(peer.rounds for peer in peers)
-        check_bound(service, bound)
-        figures = (f"{rounds} half handshakes, {shaking} at once, bound {bound}; a new client "
-                   f"waits {max(waits):.1f} s at most, kept: {kept.figures()}, "
-                   f"{growth >> 10} KiB more")
-        if shaking < bound // 2:
-            raise Failure(figures)
-        return end(service, figures)
-
-
-def half_shakers(service, loop, count):
-    """So many clients from a few addresses, that are there."""
-    start = hello()
-    starts = (b"", start[:1], start[:5], start[:100], start)
-    peers = [HalfShaker(loop, service.address, f"127.0.0.{2 + i % 8}", starts[i % len(starts)])
-             for i in range(count)]
-    for peer in peers:
-        peer.connect()
-    loop.run(10, lambda: all(peer.rounds for peer in peers))
-    return peers
-
-
 def shaking_count(service):
     """Asks until there is an answer: in a storm also this handshake can have no place at first."""
     def ask():
         try:
-            return [metrics(service)["latchkey_tls_handshaking_connections"]]
+            return [int(metrics(service)["latchkey_tls_handshaking_connections"])]
         except (OSError, http.client.HTTPException):
             return None
 
-    return awaited(ask, "/metrics")[0]
-
-
-class Asker(Peer):
-    """Asks once, and stays."""
-
-    def __init__(self, loop, address):
-        super().__init__(loop, address)
-        self.data, self.is_over = bytearray(), False
-
-    def opened(self):
-        self.send(b"GET /v1/strategies HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
-
-    def received(self, data):
-        self.data += data
-
-    def ended(self, why):
-        self.is_over = True
+    return await_true("/metrics", ask)[0]
 
 
 def check_bound(service, bound):
     """All places are there, and not one more."""
-    awaited(lambda: served_count(service, bound) == bound, f"a place for each of {bound} clients")
+    await_true(f"a place for each of {bound} clients",
+               lambda: served_count(service, bound) == bound)
 
 
 def served_count(service, bound):
     with Loop() as loop:
-        peers = [Asker(loop, service.address) for _ in range(bound + 8)]
+        peers = []
         # Few at a time, so that no handshake takes so long that it loses its place.
-        for i in range(0, len(peers), 16):
-            for peer in peers[i:i + 16]:
-                peer.connect()
-            loop.run(10, lambda: all(one.is_over or one.data for one in peers[i:i + 16]))
+        while len(peers) < bound + 8:
+            peers += loop.connect(Asker(loop, service.address, ASK)
+                                  for _ in range(min(16, bound + 8 - len(peers))))
+            loop.run(PATIENCE_SECONDS, lambda: all(one.end or one.data for one in peers))
         served = sum(peer.data.startswith(b"HTTP/1.1 200 ") for peer in peers)
     # Fewer can be: connections that are over are closed a moment later.
     if served > bound:
@@ -238,11 +175,10 @@ def late(run, mode):
     """Half handshakes that were refused have no place that they could give to others."""
     bound = 16
     with Service(run.binary, "--max-connections", bound, *MODES[mode]) as service, Loop() as loop:
-        peers = [HalfShaker(loop, service.address, None, b"\x16") for _ in range(3 * bound)]
-        for peer in peers:
-            peer.returns = False
-            peer.connect()
-        awaited(lambda: loop.run(0.01) or shaking_count(service) >= 3 * bound)
+        peers = loop.connect(HalfShaker(loop, service.address, None, b"\x16", False)
+                             for _ in range(3 * bound))
+        await_true("all are shaking",
+                   lambda: loop.run(0.01) or shaking_count(service) >= 3 * bound)
         # All of them have had their second.
         loop.run(1.1)
         check_bound(service, bound)
@@ -274,7 +210,7 @@ def offering(version, ciphers="ALL"):
 
 def outcome(service, context):
     """The version that was agreed on, or how the service refused."""
-    with socket.create_connection(service.address, timeout=10) as plain:
+    with socket.create_connection(service.address, timeout=PATIENCE_SECONDS) as plain:
         try:
             with context.wrap_socket(plain) as session:
                 return session.version()
@@ -317,8 +253,8 @@ def renegotiate(run, mode):
     """A client of TLS 1.2 that asks for another handshake is hung up on, or gets none."""
     with Service(run.binary, *MODES[mode]) as service, Honest(service) as honest:
         # The honest client has its handshake.
-        awaited(lambda: honest.seconds)
-        before = metrics(service)["latchkey_tls_handshakes_total"]
+        await_true("it is answered", lambda: honest.seconds)
+        before = int(metrics(service)["latchkey_tls_handshakes_total"])
         client = subprocess.Popen(
             ["openssl", "s_client", "-tls1_2", "-connect", "{}:{}".format(*service.address)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
@@ -327,23 +263,23 @@ def renegotiate(run, mode):
             client.stdin.write(b"R\n")
             client.stdin.flush()
             seen += read_until(client, None)
-            client.wait(10)
+            client.wait(PATIENCE_SECONDS)
         finally:
             client.kill()
             client.wait()
         # Each look at the metrics is a handshake.
-        more = metrics(service)["latchkey_tls_handshakes_total"] - before
+        more = int(metrics(service)["latchkey_tls_handshakes_total"]) - before
     figures = f"{more - 1} handshakes, then closed, {honest.figures()}"
     if b"RENEGOTIATING" not in seen or more != 2:
         raise Failure(f"{figures}; {seen[-300:]!r}")
     return figures
 
 
-def read_until(client, word, seconds=10):
+def read_until(client, word):
     """What a program writes until it has written a word, or until it ends."""
-    seen, until = b"", time.monotonic() + seconds
+    seen = b""
     while word is None or word not in seen:
-        ready = select.select([client.stdout], [], [], max(0, until - time.monotonic()))[0]
+        ready = select.select([client.stdout], [], [], PATIENCE_SECONDS)[0]
         if not ready:
             raise Failure(f"openssl says no more after {seen[-200:]!r}")
         data = os.read(client.stdout.fileno(), 1 << 16)
@@ -353,6 +289,6 @@ def read_until(client, word, seconds=10):
     return seen
 
 
-CASES = {"tls-garbage": not_tls, "tls-half": half, "tls-late": late, "tls-weak": weak,
+CASES = {"tls-garbage": not_tls, "tls-late": late, "tls-weak": weak,
          "tls-renegotiation": renegotiate}
 MODES_OF_CASES = dict.fromkeys(CASES, TLS_MODES)

@@ -12,26 +12,19 @@ import shutil
 import signal
 import subprocess
 import time
-import urllib.error
-import urllib.request
 
 from pages import output
-from process import PATIENCE_SECONDS, Failure, Server
+import process
+from process import Failure, Server
 
-COMMAND_SECONDS_MAX = 300
 # Any number that is no user of Debian: the unit's user has a number only while it runs.
 USER = 61_999
 UNIT = "lib/systemd/system/latchkey.service"
 
 
 def run(*command, **options):
-    """Runs a command that must succeed, and returns what it prints."""
-    done = subprocess.run([str(word) for word in command], stdout=subprocess.PIPE,
-                          stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL, text=True,
-                          check=False, timeout=COMMAND_SECONDS_MAX, **options)
-    if done.returncode != 0:
-        raise Failure(f"{' '.join(map(str, command))}: {done.stdout.strip()[-1500:]}")
-    return done.stdout
+    """Runs a command that must succeed, and returns what it prints, also to standard error."""
+    return process.run(*command, stderr=subprocess.STDOUT, **options)
 
 
 class Root:
@@ -104,14 +97,8 @@ class Service(Server):
 
     def put(self, token=None):
         """The status of a write."""
-        request = urllib.request.Request(
-            self.url + "/v1/properties/first", b"1", method="PUT",
-            headers={"Content-Type": "application/json",
-                     **({"Authorization": f"Bearer {token}"} if token else {})})
-        try:
-            return urllib.request.urlopen(request, timeout=PATIENCE_SECONDS).status
-        except urllib.error.HTTPError as error:
-            return error.code
+        headers = {"Authorization": f"Bearer {token}"} if token else {}
+        return self.ask("PUT", "/v1/properties/first", "1", headers, expect=None)[0]
 
 
 def settings_of_unit(root):

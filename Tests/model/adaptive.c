@@ -132,22 +132,16 @@ static void none_holds(void) {
 
 enum { TWICE, AT_ONCE, ONE_TRIES, AFTER_A_LOOK, ASKING, ONE_ASKS };
 
+#define MODEL(title, threads, program)                                                             \
+    { title, threads, program, none_holds, PLACES, {0}, NULL, 0, false, false }
+
 static const struct model models[] = {
-    {"adaptive, two sections each", 2, twice, none_holds, PLACES, {0}, NULL, 0, false, false},
-    {"adaptive, sleeping at once", 3, once_at_once, none_holds, PLACES, {0}, NULL, 0, false, false},
-    {"adaptive, one tries", 3, tries, none_holds, PLACES, {0}, NULL, 0, false, false},
-    {"adaptive, sleeping after one look",
-     3,
-     once_after_a_look,
-     none_holds,
-     PLACES,
-     {0},
-     NULL,
-     0,
-     false,
-     false},
-    {"adaptive, asking once", 3, once_asking, none_holds, PLACES, {0}, NULL, 0, false, false},
-    {"adaptive, one asks twice", 3, one_asks_twice, none_holds, PLACES, {0}, NULL, 0, false, false},
+    MODEL("adaptive, two sections each", 2, twice),
+    MODEL("adaptive, sleeping at once", 3, once_at_once),
+    MODEL("adaptive, one tries", 3, tries),
+    MODEL("adaptive, sleeping after one look", 3, once_after_a_look),
+    MODEL("adaptive, asking once", 3, once_asking),
+    MODEL("adaptive, one asks twice", 3, one_asks_twice),
 };
 
 static const struct fault faults[] = {
@@ -164,6 +158,5 @@ static const struct fault faults[] = {
 };
 
 int check_adaptive(void) {
-    return check_models(models, (int)(sizeof models / sizeof *models), faults,
-                        (int)(sizeof faults / sizeof *faults));
+    return CHECK_MODELS();
 }

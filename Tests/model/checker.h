@@ -121,6 +121,11 @@ bool is_faulty(int site);
 int check_models(const struct model *models, int models_count, const struct fault *faults,
                  int faults_count);
 
+// The same, of the arrays `models` and `faults` of a file.
+#define CHECK_MODELS()                                                                             \
+    check_models(models, (int)(sizeof models / sizeof *models), faults,                            \
+                 (int)(sizeof faults / sizeof *faults))
+
 // What a model must or must not find: for the tests of the checker itself.
 const char *explore(const struct model *model, const struct fault *fault);
 

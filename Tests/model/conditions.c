@@ -285,6 +285,5 @@ static const struct fault faults[] = {
 };
 
 int check_conditions(void) {
-    return check_models(models, (int)(sizeof models / sizeof *models), faults,
-                        (int)(sizeof faults / sizeof *faults));
+    return CHECK_MODELS();
 }

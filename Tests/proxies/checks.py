@@ -4,10 +4,9 @@ import contextlib
 import http.client
 import json
 import socket
-import subprocess
 import urllib.parse
 
-from process import PATIENCE_SECONDS, Failure, Latchkey, await_true
+from process import PATIENCE_SECONDS, Failure, Latchkey, await_true, create_token
 from proxy import HOST
 
 ANSWER_SECONDS_MAX = PATIENCE_SECONDS
@@ -117,7 +116,7 @@ def watches(service, proxy):
             except TimeoutError as error:
                 raise Failure(f"event {number} is held back after {text!r}") from error
         same(watchers(service), 1, "watches while the client is there")
-    wait_for(lambda: watchers(service) == 0, "the watch does not end")
+    await_true("the watch ends", lambda: watchers(service) == 0)
 
 
 def watchers(service):
@@ -131,7 +130,7 @@ def polls(service, proxy):
     target = "/v1/properties/p?after=" + etag.strip('"')
     ask(proxy, "GET", f"{target}&wait=0.5", expect=304)
     with request_sent(proxy, f"{target}&wait=20") as connection:
-        wait_for(lambda: watchers(service) == 1, "no poll waits")
+        await_true("a poll waits", lambda: watchers(service) == 1)
         service.ask("PUT", "/v1/properties/p", "2")
         answer = connection.getresponse()
         same((answer.status, answer.read()), (200, b"2"), "a long poll")
@@ -146,10 +145,6 @@ def request_sent(proxy, target):
         yield connection
     finally:
         connection.close()
-
-
-def wait_for(holds, complaint):
-    await_true(complaint, holds)
 
 
 def transfers(service, proxy):
@@ -170,17 +165,15 @@ def fill(proxy):
 
 
 def token_options(binary, folder):
-    made = subprocess.run(
-        [binary, "token", "create", "ci", "--grant", "read,write", "--token-file",
-         folder / "tokens"], capture_output=True, text=True, timeout=ANSWER_SECONDS_MAX, check=True)
-    (folder / "token").write_text(made.stdout, encoding="ascii")
+    token = create_token(binary, folder / "tokens", "ci", "read,write")
+    (folder / "token").write_text(token, encoding="ascii")
     return "--token-file", folder / "tokens"
 
 
 @asked_with(token_options)
 def tokens(service, proxy):
     """A token goes on, with requests and streams; without one there is a 401 that says so."""
-    token = (service.folder / "token").read_text(encoding="ascii").strip()
+    token = (service.folder / "token").read_text(encoding="ascii")
     right = {"Authorization": f"Bearer {token}"}
     answer = ask(proxy, "GET", "/v1/properties/a", expect=401)
     same(answer[1]["WWW-Authenticate"], 'Bearer realm="latchkey"', "what is asked for")

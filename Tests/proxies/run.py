@@ -8,7 +8,6 @@ Needs what `scripts/require proxies` puts into .build-tools. Standard library on
 
 import argparse
 import pathlib
-import subprocess
 import sys
 import tempfile
 
@@ -17,7 +16,7 @@ sys.path += [str(TOP / "scripts"), str(TOP / "Tests" / "cluster")]
 
 import balancer  # noqa: E402
 import checks  # noqa: E402
-from process import Failure, Latchkey  # noqa: E402
+from process import Failure, Latchkey, create_certificate  # noqa: E402
 from proxy import HOST, Caddy, Nginx  # noqa: E402
 
 
@@ -41,16 +40,6 @@ PLANTED = (
 # What is asked through TLS to the service; the service is not asked besides.
 ENCRYPTED = tuple((kind, check) for kind in (Nginx, Caddy)
                   for check in (checks.host, checks.tags))
-
-
-def certificate(folder):
-    """The options for a certificate for the name of the examples."""
-    subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
-         "-nodes", "-days", "2", "-subj", f"/CN={HOST}", "-addext", f"subjectAltName=DNS:{HOST}",
-         "-keyout", folder / "key.pem", "-out", folder / "certificate.pem"],
-        capture_output=True, timeout=30, check=True)
-    return ["--tls-certificate", folder / "certificate.pem", "--tls-key", folder / "key.pem"]
 
 
 def main():
@@ -101,7 +90,8 @@ def attempt(arguments, kind, check, mistake=None, is_encrypted=False):
             options = list(check.options(arguments.binary, folder)
                            if hasattr(check, "options") else ())
             if is_encrypted:
-                options += certificate(folder)
+                certificate, key = create_certificate(folder, HOST)
+                options += ["--tls-certificate", certificate, "--tls-key", key]
             with Latchkey(arguments.binary, "--allowed-host", HOST, *options) as service:
                 service.folder = folder
                 with kind(arguments.tools / kind.name, service, mistake, is_encrypted) as proxy:

@@ -23,8 +23,8 @@ import time
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(TOP / "scripts"))
 
-from process import (PATIENCE_SECONDS, Failure, Latchkey, await_true, create_token,  # noqa: E402
-                     events)
+from process import (PATIENCE_SECONDS, Failure, Latchkey, await_true,  # noqa: E402
+                     create_certificate, create_token, events, expect)
 
 
 class Service(Latchkey):
@@ -61,11 +61,6 @@ class Case:
         if done.returncode != status:
             raise Failure(f"{words[1:]}: status {done.returncode}, not {status}: {done.stderr}")
         return done.stdout if status == 0 else done.stderr
-
-
-def expect(what, found, wanted):
-    if found != wanted:
-        raise Failure(f"{what}: {found!r}, not {wanted!r}")
 
 
 def one_of_each(service):
@@ -145,16 +140,16 @@ def on_disk(case):
 def encrypted(case):
     """TLS and tokens, and both files read again at SIGHUP."""
     folder, tokens = case.folder, case.folder / "tokens"
-    make_certificate(folder)
+    certificate, key = create_certificate(folder)
     ann = create_token(case.binary, tokens, "ann", "read,write")
-    flags = ("--tls-certificate", folder / "certificate.pem", "--tls-key", folder / "key.pem")
+    flags = ("--tls-certificate", certificate, "--tls-key", key)
     with Service(case, *flags, "--token-file", tokens) as service:
         headers = {"Authorization": f"Bearer {ann}"}
         service.send(401, "PUT", "/v1/properties/a", "1")
         service.send(201, "PUT", "/v1/properties/a", "1", headers)
         bob = create_token(case.binary, tokens, "bob", "read")
         former = ssl.get_server_certificate(service.address)
-        make_certificate(folder)
+        create_certificate(folder)
         service.process.send_signal(signal.SIGHUP)
         headers = {"Authorization": f"Bearer {bob}"}
         await_true("a new token counts", lambda: service.ask(
@@ -164,16 +159,6 @@ def encrypted(case):
                    lambda: ssl.get_server_certificate(service.address) != former)
         case.run("health", "--port", service.address[1], *flags[:2])
         service.ends_well()
-
-
-def make_certificate(folder):
-    subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
-         "-nodes", "-days", "2", "-subj", "/CN=localhost", "-addext",
-         "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout", folder / "new-key.pem", "-out",
-         folder / "new.pem"], capture_output=True, timeout=PATIENCE_SECONDS, check=True)
-    os.replace(folder / "new-key.pem", folder / "key.pem")
-    os.replace(folder / "new.pem", folder / "certificate.pem")
 
 
 def followed(case):

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Makes the files of a version, with the program of that version.
 
-    Tests/upgrade/record.py --binary .build-release/bin/latchkey --reports FOLDER Tests/upgrade/0.1
+    Tests/upgrade/record.py --binary .build-release/bin/latchkey --reports FOLDER \\
+        --settings FOLDER Tests/upgrade/0.1
 
 README.md says what is in each file. Those of 0.1 were made once, before 0.2, and stay as they are.
 """
@@ -13,7 +14,6 @@ import json
 import pathlib
 import shutil
 import sqlite3
-import subprocess
 import sys
 import tarfile
 import tempfile
@@ -22,11 +22,10 @@ TOP = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(TOP / "scripts"))
 
 import etcd  # noqa: E402
-from process import Failure, Latchkey, await_true, create_token  # noqa: E402
+from process import Latchkey, await_true, create_token, run  # noqa: E402
 from changes import Talker, path, send_all, state  # noqa: E402
 
 ALL = ("read,write", "operations,export,import,admin,backup")
-COMMAND_SECONDS_MAX = 300
 # Kinds of reports that no recorded one has: over HTTP, in an open loop, and of a trace.
 RUNS = {
     "http": ("--transport", "http", "--threads", "2", "--strategies", "lock,actor"),
@@ -34,94 +33,6 @@ RUNS = {
     "small": ("--threads", "1,2", "--strategies", "lock,mutex,snapshot", "--read-ratio", "0,0.9"),
 }
 PLACE = "/var/lib/latchkey"
-SETTINGS = {"default.all": """\
-# One of each that a single service can have.
-LATCHKEY_DATA=/var/lib/latchkey
-LATCHKEY_TOKEN_FILE=/var/lib/latchkey/tokens
-LATCHKEY_FIRST_TOKEN=/var/lib/latchkey/token
-LATCHKEY_AUDIT_LOG=/var/lib/latchkey/audit
-LATCHKEY_RECORD=/var/lib/latchkey/live.trace
-LATCHKEY_RECORD_SAMPLE=1/8
-LATCHKEY_RECORD_BYTES=1MiB
-LATCHKEY_STRATEGY=snapshot
-LATCHKEY_STRIPES=64
-LATCHKEY_BACKLOG=2048
-LATCHKEY_METERING=full
-LATCHKEY_PROFILE=true
-LATCHKEY_SHADOW=spin,mutex
-LATCHKEY_SHADOW_SAMPLE=1/32
-LATCHKEY_DURABILITY=interval
-LATCHKEY_SYNC_INTERVAL=2
-LATCHKEY_MAX_WAL_BYTES=512MiB
-LATCHKEY_COMPACT_AFTER=50000
-LATCHKEY_MAX_PROPERTIES=1000
-LATCHKEY_MAX_BYTES=64MiB
-LATCHKEY_EVICTION=lru
-LATCHKEY_QUOTA=app/=8MiB
-LATCHKEY_MAX_TRANSACTION_BYTES=1MiB
-LATCHKEY_MAX_JSON_DEPTH=32
-LATCHKEY_HISTORY=500
-LATCHKEY_HISTORY_BYTES=1MiB
-LATCHKEY_MAX_OPERATIONS=10
-LATCHKEY_OPERATION_HISTORY=10
-LATCHKEY_MAX_OPERATION_BYTES=1MiB
-LATCHKEY_OPERATION_THREADS=1
-LATCHKEY_ALLOW_FETCH=example.org
-LATCHKEY_FETCH_TIMEOUT_SECONDS=5
-LATCHKEY_FETCH_MAX_BYTES=1KiB
-LATCHKEY_IDEMPOTENCY_SECONDS=1h
-LATCHKEY_MAX_IDEMPOTENCY_KEYS=100
-LATCHKEY_IDEMPOTENCY_BYTES=1MiB
-LATCHKEY_MAX_WATCHERS=50
-LATCHKEY_WATCH_BUFFER_BYTES=4KiB
-LATCHKEY_KEEP_ALIVE_SECONDS=5
-LATCHKEY_OPEN=metrics,readyz
-LATCHKEY_SESSION_SECONDS=10m
-LATCHKEY_RATE=1000
-LATCHKEY_RATE_BURST=2000
-LATCHKEY_RATE_MODE=count
-LATCHKEY_HOST=127.0.0.2
-LATCHKEY_PORT=0
-LATCHKEY_HTTP_THREADS=3
-LATCHKEY_THREAD_PER_CONNECTION=true
-LATCHKEY_MAX_CONNECTIONS=64
-LATCHKEY_CLIENT_SHARE=1/2
-LATCHKEY_MAX_CONNECTIONS_PER_ADDRESS=10
-LATCHKEY_TRUSTED_PROXY=10.0.0.0/8
-LATCHKEY_MAX_TARGET_BYTES=2KiB
-LATCHKEY_MAX_HEADER_BYTES=4KiB
-LATCHKEY_MAX_BODY_BYTES=64KiB
-LATCHKEY_REQUEST_TIMEOUT_SECONDS=10
-LATCHKEY_ANSWER_TIMEOUT_SECONDS=20
-LATCHKEY_IDLE_TIMEOUT_SECONDS=30
-LATCHKEY_ADMIN_PORT=0
-LATCHKEY_MAX_EXPORTS=2
-LATCHKEY_ANSWER_BYTES=16MiB
-LATCHKEY_ALLOWED_HOST=state.example
-LATCHKEY_ALLOW_ORIGIN=https://app.example
-LATCHKEY_SHUTDOWN_DELAY=1
-LATCHKEY_DRAIN_SECONDS=5
-LATCHKEY_SERVER_TIMING=true
-LATCHKEY_LOG_FORMAT=json
-LATCHKEY_LOG_LEVEL=warning
-""", "default.follower": """\
-LATCHKEY_PORT=0
-LATCHKEY_FOLLOW=https://leader.example:8080
-LATCHKEY_FOLLOW_TOKEN_FROM=/var/lib/latchkey/token
-LATCHKEY_FOLLOW_CA=/var/lib/latchkey/ca
-LATCHKEY_FORWARD=true
-""", "default.replica": """\
-LATCHKEY_PORT=0
-LATCHKEY_DATA=/var/lib/latchkey
-LATCHKEY_CLUSTER=https://e1:2379,https://e2:2379,https://e3:2379
-LATCHKEY_CLUSTER_NAME=orders
-LATCHKEY_CLUSTER_CA=/var/lib/latchkey/etcd-ca
-LATCHKEY_CLUSTER_CERTIFICATE=/var/lib/latchkey/etcd-certificate
-LATCHKEY_CLUSTER_KEY=/var/lib/latchkey/etcd-key
-LATCHKEY_CLUSTER_URL=https://r1.example:8080
-LATCHKEY_CLUSTER_TOKEN_FROM=/var/lib/latchkey/token
-LATCHKEY_CLUSTER_PEER_CA=/var/lib/latchkey/ca
-"""}
 
 
 class Service(Latchkey):
@@ -129,14 +40,6 @@ class Service(Latchkey):
 
     def __enter__(self):
         return super().__enter__().await_ready()
-
-
-def run(*words):
-    done = subprocess.run([str(word) for word in words], capture_output=True, text=True,
-                          timeout=COMMAND_SECONDS_MAX, check=False)
-    if done.returncode != 0:
-        raise Failure(f"{words}: {done.stderr}")
-    return done.stdout
 
 
 def write_json(place, value):
@@ -247,8 +150,8 @@ def reports(arguments, out):
 def settings(arguments, out, scratch):
     """Files of variables, and what the program says of them."""
     shutil.copyfile(TOP / "deploy/debian/default", out / "default")
-    for name, text in SETTINGS.items():
-        (out / name).write_text(text, encoding="utf-8")
+    for place in pathlib.Path(arguments.settings).glob("default.*"):
+        shutil.copyfile(place, out / place.name)
     for place in sorted(out.glob("default*")):
         words = [line.replace(PLACE, str(scratch))
                  for line in place.read_text(encoding="utf-8").splitlines()
@@ -261,6 +164,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--binary", required=True, type=lambda place: pathlib.Path(place).resolve())
     parser.add_argument("--reports", required=True, help="a folder with NAME.json.gz")
+    parser.add_argument("--settings", required=True, help="a folder with files default.NAME")
     parser.add_argument("out", type=pathlib.Path)
     arguments = parser.parse_args()
     out = arguments.out.resolve()

@@ -32,7 +32,7 @@ sys.path += [str(TOP / "scripts"), str(TOP / "Tests/durability")]
 import etcd  # noqa: E402
 import shim  # noqa: E402
 from changes import LATER_SECONDS, Talker, path  # noqa: E402
-from process import Failure, events  # noqa: E402
+from process import Failure, events, expect, run  # noqa: E402
 from record import Service  # noqa: E402
 
 COMMAND_SECONDS_MAX = 300
@@ -77,19 +77,8 @@ class Case:
                                          control=control.path)
         return Service(self.binary, *options, log=self.log, variables=variables)
 
-    def run(self, *words, statuses=(0,)):
-        done = subprocess.run(
-            [str(word) for word in (self.binary, *words)], capture_output=True, text=True,
-            timeout=COMMAND_SECONDS_MAX, check=False)
-        if done.returncode not in statuses:
-            raise Failure(f"{' '.join(map(str, words))}: status {done.returncode}: "
-                          f"{done.stderr[-600:]}")
-        return done.stdout
-
-
-def expect(what, found, wanted):
-    if found != wanted:
-        raise Failure(f"{what}: {str(found)[:400]}, not {str(wanted)[:400]}")
+    def run(self, *words, **options):
+        return run(self.binary, *words, **options)
 
 
 def expect_rows(what, found, wanted):

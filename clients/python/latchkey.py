@@ -220,6 +220,18 @@ _EVENT_FIELDS = {field.name for field in fields(Event)}
 _RESULT_FIELDS = {field.name for field in fields(Result)}
 
 
+class _Clock:
+    """The time, and waits for it."""
+
+    def now(self) -> float:
+        """Seconds of a clock that is never set back."""
+        return time.monotonic()
+
+    def wait(self, event: threading.Event, seconds: float) -> bool:
+        """Waits until the event is set, or the time is over. Returns whether it is set."""
+        return event.wait(seconds)
+
+
 class Latchkey:
     """A client of one service. Close it, or use it in `with`.
 
@@ -241,6 +253,8 @@ class Latchkey:
         self._patience = patience
         self._keys = keys
         self._keyless_until = 0.0
+        # Tests put one here that they drive by hand.
+        self._clock = _Clock()
         self._owns_http = http is None
         self._http = http or httpx.Client(
             verify=ssl.create_default_context(cafile=ca),
@@ -449,15 +463,15 @@ class Latchkey:
 
     def _pop(self, step: Step, wait: float | None) -> tuple[Property, int, float] | None:
         """The property, the revision of the transaction, and when the request was sent."""
-        end = None if wait is None else time.monotonic() + wait
+        end = None if wait is None else self._clock.now() + wait
         while True:
-            sent = time.monotonic()
+            sent = self._clock.now()
             left = WAIT_SECONDS_MAX if end is None else end - sent
             outcome = self.transaction([step], wait=max(0, min(left, WAIT_SECONDS_MAX)))
             found = _popped(outcome.results[0])
             if found:
                 return found, outcome.revision, sent
-            if end is not None and time.monotonic() >= end:
+            if end is not None and self._clock.now() >= end:
                 return None
 
     # Locks
@@ -466,9 +480,9 @@ class Latchkey:
         self, name: str, *, ttl: float = 10, wait: float | None = None, value: Json = None,
     ) -> Lease:
         """As `lock`, without `with`: call `release` of the lease."""
-        end = None if wait is None else time.monotonic() + wait
+        end = None if wait is None else self._clock.now() + wait
         while True:
-            sent = time.monotonic()
+            sent = self._clock.now()
             left = WAIT_SECONDS_MAX if end is None else end - sent
             outcome = self.transaction(
                 [{"put": name, "value": value, "ttl": ttl}], when=[{"name": name, "absent": True}],
@@ -477,7 +491,7 @@ class Latchkey:
                 lease = Lease(self, name, outcome.revision, ttl, sent)
                 if lease._start():
                     return lease
-            elif end is not None and time.monotonic() >= end:
+            elif end is not None and self._clock.now() >= end:
                 raise NotAcquired(name)
 
     @contextmanager
@@ -543,17 +557,17 @@ class Latchkey:
         sent = {**self._headers, **(headers or {})}
         if has_body:
             sent.setdefault("Content-Type", "application/json")
-        if self._keys and not safe and time.monotonic() >= self._keyless_until:
+        if self._keys and not safe and self._clock.now() >= self._keyless_until:
             sent["Idempotency-Key"] = uuid.uuid4().hex
         timeout = httpx.Timeout(self._timeout, read=self._timeout + wait)
-        end = time.monotonic() + (self._patience + wait if limit is None else limit)
+        end = self._clock.now() + (self._patience + wait if limit is None else limit)
         pause, in_doubt = 0.05, False
         while True:
             failure: LatchkeyError
             delay = pause * random.uniform(0.5, 1)
             if limit is not None:
                 # It holds for each part of an attempt: to connect, to send, to read.
-                timeout = httpx.Timeout(max(0.001, min(self._timeout, end - time.monotonic()) / 3))
+                timeout = httpx.Timeout(max(0.001, min(self._timeout, end - self._clock.now()) / 3))
             try:
                 answer = self._http.request(
                     method, self._url + path, params=_query(params or {}), headers=sent,
@@ -569,7 +583,7 @@ class Latchkey:
                 problem = _problem(answer)
                 if problem.type in _NO_KEY_LEFT and "Idempotency-Key" in sent and not in_doubt:
                     del sent["Idempotency-Key"]
-                    self._keyless_until = time.monotonic() + KEYLESS_SECONDS
+                    self._keyless_until = self._clock.now() + KEYLESS_SECONDS
                     continue
                 if problem.type == "outcome-unknown":
                     in_doubt = not safe
@@ -580,11 +594,11 @@ class Latchkey:
                 failure = problem
                 delay = max(delay, problem.retry_after)
             may_repeat = not in_doubt or "Idempotency-Key" in sent
-            if not may_repeat or time.monotonic() + delay > end:
+            if not may_repeat or self._clock.now() + delay > end:
                 if in_doubt:
                     raise OutcomeUnknown(str(failure)) from failure
                 raise failure
-            time.sleep(delay)
+            self._clock.wait(threading.Event(), delay)
             pause = min(pause * 2, 2)
 
 
@@ -614,7 +628,7 @@ class Lease:
     @property
     def remaining(self) -> float:
         """Seconds for which the lease is surely held; 0 if it is lost."""
-        return 0.0 if self.lost.is_set() else max(0.0, self._end - time.monotonic())
+        return 0.0 if self.lost.is_set() else max(0.0, self._end - self._client._clock.now())
 
     def check(self) -> None:
         """Raises `LeaseLost` if the lease is lost."""
@@ -634,7 +648,7 @@ class Lease:
 
     def _start(self) -> bool:
         """Begins to renew. False if it was lost while the answer was under way."""
-        if self._end - time.monotonic() < self._ttl * 2 / 3:
+        if self._end - self._client._clock.now() < self._ttl * 2 / 3:
             self._renew()
         is_held = self.remaining > 0
         if is_held:
@@ -644,7 +658,7 @@ class Lease:
         return is_held
 
     def _keep(self) -> None:
-        while not self._released.wait(self._pause):
+        while not self._client._clock.wait(self._released, self._pause):
             self._renew()
             if self.remaining == 0:
                 if not self._released.is_set():
@@ -656,7 +670,7 @@ class Lease:
         return self._ttl / 3 if self.remaining > self._ttl / 2 else min(0.1, self.remaining)
 
     def _renew(self) -> None:
-        sent = time.monotonic()
+        sent = self._client._clock.now()
         try:
             self._client._ask(
                 "POST", _path(self.name) + "/touch", {"ttl": self._ttl}, safe=True,
@@ -690,7 +704,7 @@ class Claim(Lease):
 
     def finish_and_claim(self, *steps: Step) -> Claim | None:
         """As `finish`, and takes the next job in the same transaction; None if there is none."""
-        sent = time.monotonic()
+        sent = self._client._clock.now()
         outcome = self._finish([*steps, self._step])
         job = _popped(outcome.results[-1])
         if job is None:
@@ -786,7 +800,7 @@ class Watch(Iterator[Event]):
                 pass
             except Busy as busy:
                 delay = max(delay, busy.retry_after)
-            self._closed.wait(delay)
+            self._client._clock.wait(self._closed, delay)
             pause = min(pause * 2, 5)
 
     def _connect(self) -> Iterator[Event]:

@@ -181,6 +181,16 @@ export interface Options {
    * from the environment: `NODE_EXTRA_CA_CERTS=ca.pem`.
    */
   fetch?: typeof fetch;
+  /** For tests: a clock that they drive by hand. */
+  clock?: Clock;
+}
+
+/** The time, and what happens later. */
+export interface Clock {
+  /** Seconds of a clock that is never set back. */
+  now(): number;
+  /** Calls a function so many seconds later. Returns a function that takes that back. */
+  later(seconds: number, call: () => void): () => void;
 }
 
 export interface PutOptions {
@@ -254,12 +264,15 @@ type PopStep = { pop: string; claim: string; ttl: number; value?: unknown };
 /** A client of one service. */
 export class Latchkey {
   private readonly url: string;
+  /** Used by leases; not for applications. */
+  readonly clock: Clock;
   private readonly options: Options;
   private keylessUntil = 0;
 
   constructor(url = "http://127.0.0.1:8080", options: Options = {}) {
     this.url = url.replace(/\/+$/, "");
     this.options = options;
+    this.clock = options.clock ?? machineClock;
   }
 
   // One property
@@ -462,13 +475,13 @@ export class Latchkey {
   private async popped(
     step: Step, wait: number,
   ): Promise<{ job: Property; revision: number; sent: number } | undefined> {
-    const end = now() + wait;
+    const end = this.clock.now() + wait;
     for (;;) {
-      const sent = now();
+      const sent = this.clock.now();
       const outcome = await this.transaction({ then: [step] }, pieceOf(end - sent));
       const job = found(outcome.results[0]);
       if (job) return { job, revision: outcome.revision, sent };
-      if (now() >= end) return undefined;
+      if (this.clock.now() >= end) return undefined;
     }
   }
 
@@ -477,16 +490,16 @@ export class Latchkey {
   /** As `lock`, without a function to call: call `release` of the lease. */
   async acquire(name: string, options: LockOptions = {}): Promise<Lease> {
     const { ttl = 10, wait = Infinity, value = null } = options;
-    const end = now() + wait;
+    const end = this.clock.now() + wait;
     for (;;) {
-      const sent = now();
+      const sent = this.clock.now();
       const outcome = await this.transaction(
         { if: [{ name, absent: true }], then: [{ put: name, value, ttl }] },
         pieceOf(end - sent));
       if (outcome.succeeded) {
         const lease = new Lease(this, name, outcome.revision, ttl, sent);
         if (await lease.start()) return lease;
-      } else if (now() >= end) {
+      } else if (this.clock.now() >= end) {
         throw new NotAcquired(name);
       }
     }
@@ -550,7 +563,7 @@ export class Latchkey {
         if (error instanceof Busy) delay = Math.max(delay, error.retryAfter);
         else if (error instanceof LatchkeyError) throw error;
       }
-      await sleep(delay, options.signal);
+      await sleep(this.clock, delay, options.signal);
       pause = Math.min(pause * 2, 5);
     }
   }
@@ -582,7 +595,7 @@ export class Latchkey {
     const abort = new AbortController();
     const end = () => abort.abort();
     options.signal?.addEventListener("abort", end);
-    let timer = setTimeout(end, 1000 * (this.options.timeout ?? 10));
+    let cancel = this.clock.later(this.options.timeout ?? 10, end);
     try {
       const headers = this.headers({ Accept: "text/event-stream" });
       if (cursor.id !== undefined) headers["Last-Event-ID"] = cursor.id;
@@ -597,14 +610,14 @@ export class Latchkey {
       if (!reader) return;
       const parser = new EventParser(cursor);
       for (;;) {
-        clearTimeout(timer);
-        timer = setTimeout(end, 1000 * (options.silence ?? 60));
+        cancel();
+        cancel = this.clock.later(options.silence ?? 60, end);
         const { done, value } = await reader.read();
         if (done) return;
         yield* parser.events(value);
       }
     } finally {
-      clearTimeout(timer);
+      cancel();
       options.signal?.removeEventListener("abort", end);
       abort.abort();
     }
@@ -634,23 +647,26 @@ export class Latchkey {
     const safe = request.safe || method === "GET";
     const headers = this.headers(request.headers);
     if (body !== undefined) headers["Content-Type"] ??= "application/json";
-    if (keys && !safe && now() >= this.keylessUntil) headers["Idempotency-Key"] = randomKey();
+    if (keys && !safe && this.clock.now() >= this.keylessUntil) {
+      headers["Idempotency-Key"] = randomKey();
+    }
     const init: RequestInit = { method, headers };
     if (body !== undefined) init.body = JSON.stringify(body);
-    const end = now() + (limit ?? patience + wait);
+    const end = this.clock.now() + (limit ?? patience + wait);
     let pause = 0.05;
     let inDoubt = false;
     for (;;) {
       let failure: LatchkeyError;
       let delay = pause * (0.5 + Math.random() / 2);
-      const seconds = limit === undefined ? timeout + wait : Math.min(timeout, end - now());
+      const left = end - this.clock.now();
+      const seconds = limit === undefined ? timeout + wait : Math.min(timeout, left);
       try {
         const answer = await this.attempt(target + query(request.params ?? {}), init, seconds);
         if (answer.status < 400) return answer;
         const refused = problem(answer, answer.text);
         if (noKeyLeft.includes(refused.type) && headers["Idempotency-Key"] && !inDoubt) {
           delete headers["Idempotency-Key"];
-          this.keylessUntil = now() + keylessSeconds;
+          this.keylessUntil = this.clock.now() + keylessSeconds;
           continue;
         }
         if (refused.type === "answer-not-kept") throw new OutcomeUnknown(refused.message);
@@ -664,22 +680,22 @@ export class Latchkey {
         failure = new Unreachable(`${this.url}: ${error}`);
       }
       const mayRepeat = !inDoubt || headers["Idempotency-Key"] !== undefined;
-      if (!mayRepeat || now() + delay > end) {
+      if (!mayRepeat || this.clock.now() + delay > end) {
         throw inDoubt ? new OutcomeUnknown(failure.message) : failure;
       }
-      await sleep(delay);
+      await sleep(this.clock, delay);
       pause = Math.min(pause * 2, 2);
     }
   }
 
   private async attempt(target: string, init: RequestInit, seconds: number): Promise<Answer> {
     const abort = new AbortController();
-    const timer = setTimeout(() => abort.abort(), 1000 * seconds);
+    const cancel = this.clock.later(seconds, () => abort.abort());
     try {
       const answer = await this.fetch(target, { ...init, signal: abort.signal });
       return { status: answer.status, headers: answer.headers, text: await answer.text() };
     } finally {
-      clearTimeout(timer);
+      cancel();
     }
   }
 }
@@ -698,7 +714,7 @@ export class Lease {
   protected readonly client: Latchkey;
   private readonly ttl: number;
   private readonly abort = new AbortController();
-  private timer: ReturnType<typeof setTimeout> | undefined;
+  private cancel = (): void => {};
   private end: number;
   private isReleased = false;
 
@@ -718,7 +734,7 @@ export class Lease {
 
   /** Seconds for which the lease is surely held; 0 if it is lost. */
   get remaining(): number {
-    return this.signal.aborted ? 0 : Math.max(0, this.end - now());
+    return this.signal.aborted ? 0 : Math.max(0, this.end - this.client.clock.now());
   }
 
   /** Throws `LeaseLost` if the lease is lost. */
@@ -741,14 +757,14 @@ export class Lease {
 
   /** Begins to renew. False if it was lost while the answer was under way. For this file. */
   async start(): Promise<boolean> {
-    if (this.end - now() < this.ttl * 2 / 3) await this.renew();
+    if (this.end - this.client.clock.now() < this.ttl * 2 / 3) await this.renew();
     this.keep();
     return this.remaining > 0;
   }
 
   protected stop(): void {
     this.isReleased = true;
-    clearTimeout(this.timer);
+    this.cancel();
   }
 
   protected lose(): void {
@@ -763,11 +779,12 @@ export class Lease {
     }
     const { remaining, ttl } = this;
     const pause = remaining > ttl / 2 ? ttl / 3 : Math.min(0.1, remaining);
-    this.timer = setTimeout(() => void this.renew().then(() => this.keep()), 1000 * pause);
+    this.cancel = this.client.clock.later(
+      pause, () => void this.renew().then(() => this.keep()));
   }
 
   private async renew(): Promise<void> {
-    const sent = now();
+    const sent = this.client.clock.now();
     try {
       await this.client.ask("POST", path(this.name) + "/touch", {
         params: { ttl: this.ttl }, headers: conditions(this.token), safe: true,
@@ -806,7 +823,7 @@ export class Claim extends Lease {
 
   /** As `finish`, and takes the next job in the same transaction; undefined if there is none. */
   async finishAndClaim(...steps: Step[]): Promise<Claim | undefined> {
-    const sent = now();
+    const sent = this.client.clock.now();
     const outcome = await this.finishWith([...steps, this.step]);
     const job = found(outcome.results[outcome.results.length - 1]);
     if (!job) return undefined;
@@ -947,19 +964,22 @@ function randomKey(): string {
   return part() + part() + part();
 }
 
-/** Seconds of a clock that is never set back. */
-function now(): number {
-  return performance.now() / 1000;
-}
+const machineClock: Clock = {
+  now: () => performance.now() / 1000,
+  later: (seconds, call) => {
+    const timer = setTimeout(call, 1000 * seconds);
+    return () => clearTimeout(timer);
+  },
+};
 
-function sleep(seconds: number, signal?: AbortSignal): Promise<void> {
+function sleep(clock: Clock, seconds: number, signal?: AbortSignal): Promise<void> {
   return new Promise(resolve => {
     const end = () => {
-      clearTimeout(timer);
+      cancel();
       signal?.removeEventListener("abort", end);
       resolve();
     };
-    const timer = setTimeout(end, signal?.aborted ? 0 : 1000 * seconds);
+    const cancel = clock.later(signal?.aborted ? 0 : seconds, end);
     signal?.addEventListener("abort", end);
   });
 }
