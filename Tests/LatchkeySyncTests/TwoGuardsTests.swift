@@ -29,14 +29,11 @@ struct TwoGuardsTests {
     }
 
     @Test func `a value entered with itself stops with a sentence`() async {
-        let result = await #expect(
-            processExitsWith: .failure,
-            observing: [\.standardErrorContent]
-        ) {
+        let exit = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             let value = Guarded<Int>(0)
             value.write(with: value) { $0 += $1 }
         }
-        let said = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+        let said = String(decoding: exit?.standardErrorContent ?? [], as: UTF8.self)
         #expect(said.contains("Two values are entered together"))
     }
 
