@@ -92,9 +92,7 @@ struct QueueTests {
 
     @Test func `a delay begins with the request`() async throws {
         let bench = Bench()
-        let id = try bench.submit(
-            OperationPlan(delay: .seconds(10), steps: [.put("a", "1")])
-        )
+        let id = try bench.submit(OperationPlan(delay: .seconds(10), steps: [.put("a", "1")]))
         let other = try bench.submit(
             OperationPlan(delay: .seconds(10), steps: [.put("a", "1")])
         )

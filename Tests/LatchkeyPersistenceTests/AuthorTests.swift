@@ -59,8 +59,7 @@ struct AuthorTests {
         let opened = try Opened(folder.data, .standard, Self.compacting)
         var source = CommitSource(seed: 2, after: model.revision)
         while opened.persistence.status.storedRevision <= model.revision {
-            opened.persistence.append(try source.put("e", "2"), note: nil)
-            opened.waitUntilReleased(source.model.revision)
+            opened.commit(try source.put("e", "2"))
         }
         #expect(opened.persistence.finish())
         let stored = try select(folder.data, "name, author", "stored where name < 'e'")

@@ -146,8 +146,7 @@ struct DamageTests {
         let opened = try Opened(folder.data, .standard, disk.tuning)
         // Transactions of one frame, which has nothing of its own transaction behind it.
         for index in 0..<12 {
-            opened.persistence.append(try source.put("name/\(index)", "1"), note: nil)
-            opened.waitUntilReleased(source.model.revision)
+            opened.commit(try source.put("name/\(index)", "1"))
         }
         let file = try disk.copy(folder, opened) + "/latchkey.db-wal"
         #expect(opened.persistence.finish())
@@ -282,8 +281,7 @@ struct BackupTests {
         #expect(backup.damages.isEmpty && backup.lastRevision == source.model.revision)
         // It does not count as a foreign writer.
         let before = source.model
-        opened.persistence.append(try source.next(), note: nil)
-        opened.waitUntilReleased(source.model.revision)
+        opened.commit(try source.next())
         #expect(throws: PersistenceFailure.self) {
             try Persistence.backup(of: folder.data, into: file)
         }

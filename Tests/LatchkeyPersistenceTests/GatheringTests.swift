@@ -44,8 +44,7 @@ struct GatheringTests {
         }
         try write(1)
         #expect(opened.persistence.statistics.syncs.value == before + 1)
-        #expect(opened.persistence.finish())
-        #expect(try Opened.read(folder.data) == source.model)
+        try opened.expectEnd(source.model)
     }
 
     @Test mutating func `few clients are never kept waiting`() throws {
@@ -58,7 +57,6 @@ struct GatheringTests {
     @Test mutating func `the end does not wait for more`() throws {
         try write(64)
         try append(1)
-        #expect(opened.persistence.finish())
-        #expect(try Opened.read(folder.data) == source.model)
+        try opened.expectEnd(source.model)
     }
 }

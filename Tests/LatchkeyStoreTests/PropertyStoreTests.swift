@@ -4,23 +4,23 @@ import LatchkeyTestSupport
 import Testing
 
 /// The store under every strategy, from several threads at once.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(5)), .offPool)
 struct PropertyStoreTests {
     @Test(arguments: Depth.kinds)
     func `no increment is lost, and every commit has its own revision`(
         kind: StrategyKind
-    ) async throws {
-        try await offPool { try kind.accept(CountingConcurrently()) }
+    ) throws {
+        try kind.accept(CountingConcurrently())
     }
 
     @Test(arguments: Depth.kinds)
-    func `a page shows one moment`(kind: StrategyKind) async throws {
-        try await offPool { try kind.accept(ListingWhileWriting()) }
+    func `a page shows one moment`(kind: StrategyKind) throws {
+        try kind.accept(ListingWhileWriting())
     }
 
     @Test(arguments: Depth.kinds)
-    func `pages follow each other without a gap`(kind: StrategyKind) async throws {
-        try await offPool { try kind.accept(Paging()) }
+    func `pages follow each other without a gap`(kind: StrategyKind) throws {
+        try kind.accept(Paging())
     }
 }
 
