@@ -332,9 +332,7 @@ struct SliceTests {
 
     @Test func `few values have no quantile of one in a thousand`() throws {
         let times = ResponseTimes()
-        for value in 1...999 as ClosedRange<UInt64> {
-            times.record(value)
-        }
+        for value in 1...999 as ClosedRange<UInt64> { times.record(value) }
         #expect(try #require(times.durations()).p999Nanoseconds == nil)
     }
 }

@@ -13,9 +13,7 @@ import Testing
 struct ReplayTests {
     private static func trace(_ records: [TraceRecord]) throws -> Trace {
         var bytes = TraceHeader(sampleInterval: 16, startedMilliseconds: 0).bytes
-        for record in records {
-            record.append(to: &bytes)
-        }
+        for record in records { record.append(to: &bytes) }
         return try Trace(bytes)
     }
 

@@ -146,9 +146,7 @@ struct RoundTests {
         let orders = (0..<(2 * count)).map { ComparisonRun.order(ofRound: $0, cases) }
         for order in orders { #expect(order.sorted() == cases) }
         for place in 0..<count {
-            for index in cases {
-                #expect(orders.count { $0[place] == index } == 2)
-            }
+            for index in cases { #expect(orders.count { $0[place] == index } == 2) }
         }
     }
 

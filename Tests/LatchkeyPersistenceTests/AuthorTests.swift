@@ -98,9 +98,7 @@ struct AuthorTests {
         let folder = try TemporaryFolder()
         var source = CommitSource(seed: 4, after: Opened.startRevision, touches: false)
         let opened = try Opened(folder.data, .standard, Self.compacting)
-        for _ in 0..<200 {
-            opened.persistence.append(try source.next(), note: [1])
-        }
+        for _ in 0..<200 { opened.persistence.append(try source.next(), note: [1]) }
         opened.waitUntilReleased(source.model.revision)
         #expect(opened.persistence.finish())
         let path = folder.data + "/latchkey.db"

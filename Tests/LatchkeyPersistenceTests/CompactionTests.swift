@@ -185,9 +185,7 @@ struct CompactionTests {
         let opened = try Opened(folder.data, .standard, tuning)
         // Of the batches, too: a slow machine removes rows before the last batch is written.
         let before = opened.persistence.statistics.syncs.value
-        for _ in 0..<600 {
-            opened.persistence.append(try source.next(), note: nil)
-        }
+        for _ in 0..<600 { opened.persistence.append(try source.next(), note: nil) }
         opened.waitUntilReleased(source.model.revision)
         waitUntil {
             opened.persistence.status.compactionProgress == nil
@@ -204,9 +202,7 @@ struct CompactionTests {
         let folder = try TemporaryFolder()
         var source = CommitSource(seed: 10, after: Opened.startRevision)
         let first = try Opened(folder.data)
-        for _ in 0..<10 {
-            first.persistence.append(try source.next(), note: nil)
-        }
+        for _ in 0..<10 { first.persistence.append(try source.next(), note: nil) }
         #expect(first.persistence.finish())
         let persistence = try Persistence(opening: folder.data, startRevision: 0)
         #expect(
@@ -235,9 +231,7 @@ struct CompactionTests {
         settings.logByteCountMax = 1 << 20
         var source = CommitSource(seed: 6, after: Opened.startRevision)
         let opened = try Opened(folder.data, settings, tuning)
-        for _ in 0..<2000 {
-            opened.commit(try source.next())
-        }
+        for _ in 0..<2000 { opened.commit(try source.next()) }
         #expect(opened.persistence.status.logByteCount < 1 << 20)
         let reader = try Connection(folder.data + "/latchkey.db")
         try reader.execute("begin")

@@ -28,9 +28,7 @@ struct FailureTests {
         disk.hold(true)
         opened.persistence.append(try source.next(), note: nil)
         disk.await()
-        for _ in 0..<100 {
-            opened.persistence.append(try source.next(), note: nil)
-        }
+        for _ in 0..<100 { opened.persistence.append(try source.next(), note: nil) }
         #expect(opened.calls.read { $0.released } == 0)
         disk.hold(false)
         opened.waitUntilReleased(source.model.revision)
@@ -196,9 +194,7 @@ struct FailureTests {
         let disk = FaultyDisk()
         var source = CommitSource(seed: 4, after: Opened.startRevision)
         let opened = try Opened(folder.data, .standard, disk.tuning)
-        for _ in 0..<20 {
-            opened.persistence.append(try source.next(), note: nil)
-        }
+        for _ in 0..<20 { opened.persistence.append(try source.next(), note: nil) }
         opened.waitUntilReleased(source.model.revision)
         let before = source
         disk.hold(true)
@@ -289,9 +285,7 @@ struct FailureTests {
         var source = CommitSource(seed: 6, after: Opened.startRevision)
         let opened = try Opened(folder.data, settings, disk.tuning)
         disk.fail(syncs, failedSync, EIO)
-        for _ in 0..<10 {
-            opened.persistence.append(try source.next(), note: nil)
-        }
+        for _ in 0..<10 { opened.persistence.append(try source.next(), note: nil) }
         #expect(opened.calls.read { $0.released } == source.model.revision)
         waitUntil { !opened.persistence.acceptsWrites }
         disk.stop()

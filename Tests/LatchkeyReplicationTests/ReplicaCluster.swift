@@ -142,9 +142,7 @@ final class ReplicaCluster: Sendable {
     func settle(but stopped: Set<Int> = []) {
         let replicas = self.replicas.enumerated().filter { !stopped.contains($0.offset) }
             .map(\.element)
-        for replica in replicas {
-            wait { replica.phase == .serving }
-        }
+        for replica in replicas { wait { replica.phase == .serving } }
         log.settle()
         for replica in replicas {
             wait { awaited { replica.whenLevel($0) } == true }

@@ -143,7 +143,7 @@ struct ReplicaTests {
         #expect(states.allSatisfy { $0.revision == 100 })
     }
 
-    @Test func `an entry that makes the log full is not refused`() {
+    @Test func `an entry that makes the log full is not refused`() throws {
         let log = MemoryLog(seed: 1)
         let states: [any ReplicatedState] = [StoreState(LockStrategy.self, stripeCount: 1)]
         let cluster = ReplicaCluster(log, states) {
@@ -168,15 +168,10 @@ struct ReplicaTests {
         #expect(isDone.wait(timeout: .now()) == .timedOut)
         log.hold(false)
         #expect(writer.join())
-        guard case .success = decision.read({ $0 }) else {
-            Issue.record("it is in the log, and was answered otherwise")
-            return
-        }
+        _ = try #require(decision.read { $0 }, "it is in the log").get()
         log.setFull(true)
-        guard case .failure(.withdrawn(.full)) = cluster.change(0, Self.put("2")) else {
-            Issue.record("what is not in the log is refused")
-            return
-        }
+        let refused = cluster.change(0, Self.put("2"))
+        #expect(throws: Refusal.withdrawn(.full)) { try refused.get() }
         #expect(states[0].revision == 1)
     }
 }

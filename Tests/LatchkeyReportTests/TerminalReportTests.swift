@@ -324,9 +324,7 @@ struct ProgressLineTests {
     @Test func `a log gets a line for each tenth`() {
         var lines: [String] = []
         var line = ProgressLine(isTerminal: false, width: 80) { lines.append($0) }
-        for finished in 0...200 {
-            line.show(progress(finished, Double(finished)))
-        }
+        for finished in 0...200 { line.show(progress(finished, Double(finished))) }
         line.finish()
         #expect(lines.count == 11)
         #expect(lines[0] == "latchkey: 0 % done, 1 min 30 s left, now spin, 4 threads\n")

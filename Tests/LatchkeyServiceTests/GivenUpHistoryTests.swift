@@ -71,9 +71,7 @@ struct GivenUpHistoryTests {
                 }
             }
             let all = commits.read { $0 }
-            for commit in all.dropLast() {
-                journal.append(commit)
-            }
+            for commit in all.dropLast() { journal.append(commit) }
             return try #require(all.last)
         }
 

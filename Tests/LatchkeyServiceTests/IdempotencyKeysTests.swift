@@ -168,9 +168,7 @@ struct IdempotencyKeysTests {
             $0.byteCountMax = bound
             $0.time = .seconds(10)
         }
-        for number in 0..<30 {
-            #expect(keys.take("\(number)", waiting: 0) == .run)
-        }
+        for number in 0..<30 { #expect(keys.take("\(number)", waiting: 0) == .run) }
         let answer = String(repeating: "x", count: 100_000)
         for number in 0..<30 {
             #expect(keys.finish("\(number)", answer) == .answered([]))

@@ -61,9 +61,7 @@ struct PastValueTests {
     /// A scan is short, so several are tried.
     @Test func `a scan of the history leaves the thread that serves, issue 17`() throws {
         let bench = try PastBench()
-        for _ in 0..<5000 {
-            try bench.commit(.increment(.named("n"), by: 1))
-        }
+        for _ in 0..<5000 { try bench.commit(.increment(.named("n"), by: 1)) }
         for target in ["/v1/changes?prefix=zzz", "/v1/properties/none?revision=1"] {
             let isFree = (0..<50).contains { _ in
                 let isOver = Synchronized<Bool, LockStrategy>(false)

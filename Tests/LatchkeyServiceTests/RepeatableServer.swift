@@ -84,9 +84,7 @@ final class RepeatableServer: Sendable {
             script.statuses.removeFirst(count)
             return ready
         }
-        for (request, status) in ready {
-            Self.answer(request, status)
-        }
+        for (request, status) in ready { Self.answer(request, status) }
     }
 
     private static func answer(_ request: ServiceRequest, _ status: Int) {

@@ -309,9 +309,7 @@ extension BlockingStore {
                 after: 0,
                 hook: nil,
                 betweenSteps: {
-                    for _ in 0..<turns {
-                        Yield.now()
-                    }
+                    for _ in 0..<turns { Yield.now() }
                 }
             )
         )

@@ -114,9 +114,7 @@ private struct ReleasingSeveral: StrategyVisitor {
 
         answers.commit("2", Change([.delete("p2"), .put("p0", "2"), .delete("p1")]))
         #expect(commits.wait(for: 2))
-        for name in ["p0", "p1", "p2", "q"] {
-            answers.look(name)
-        }
+        for name in ["p0", "p1", "p2", "q"] { answers.look(name) }
         answers.list()
         let isThere = Conditions(ifMatch: .any)
         let refusal = Refusal.step(1, .then, .preconditionFailed)

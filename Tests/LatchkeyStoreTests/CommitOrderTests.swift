@@ -120,9 +120,7 @@ private struct ReadingAcross: StrategyVisitor {
     func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) {
         let store = BlockingStore(stripeCount: 8) {
             Paused(ChosenStrategy()) {
-                for _ in 0..<10 {
-                    Yield.now()
-                }
+                for _ in 0..<10 { Yield.now() }
             }
         }
         let commits = Synchronized<[[Revision]], LockStrategy>(Array(repeating: [], count: 8))

@@ -24,9 +24,7 @@ struct DeterminismTests {
     @Test func `the hash tells stores apart`() {
         func digest(_ changes: [Change]) -> UInt64 {
             let store = BlockingStore<PropertyStore<LockStrategy>>(stripeCount: 4)
-            for change in changes {
-                _ = store.commit(change)
-            }
+            for change in changes { _ = store.commit(change) }
             return store.digest()
         }
         let changes: [[Change]] = [

@@ -19,9 +19,7 @@ struct EvictorTests {
 
     @Test func `what can never fit removes nothing`() {
         let bench = JournaledBench<LockStrategy>(limits: .evicting(properties: 6, bytes: 100))
-        for name in ["a", "b", "c", "d", "e"] {
-            bench.put(name, "123456789")
-        }
+        for name in ["a", "b", "c", "d", "e"] { bench.put(name, "123456789") }
         let large = bench.put("a", String(repeating: "1", count: 100))
         #expect(Outcome(large) == .refused(.full(.bytes(shortage: nil))))
         let many = bench.store.commit((0..<7).map { .put("n\($0)", "1") })
@@ -64,9 +62,7 @@ struct EvictorTests {
         let count = 20_000
         let limits = StoreLimits.evicting(properties: count, bytes: 6 * count)
         let bench = JournaledBench<LockStrategy>(limits: limits)
-        for index in 10_000..<10_000 + count {
-            bench.put("\(index)", "1")
-        }
+        for index in 10_000..<10_000 + count { bench.put("\(index)", "1") }
         #expect(bench.base.usage.byteCount == 6 * count)
         let value = "\"" + String(repeating: "1", count: 6 * count - 10) + "\""
         #expect(Outcome(bench.put("large", value)) == .created(Revision(2 * count + 1)))
@@ -77,9 +73,7 @@ struct EvictorTests {
 private struct UsingInOrder: StrategyVisitor {
     func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) {
         let bench = JournaledBench<ChosenStrategy>(limits: .evicting(properties: 4))
-        for name in ["a", "b", "c", "d"] {
-            bench.put(name)
-        }
+        for name in ["a", "b", "c", "d"] { bench.put(name) }
         _ = bench.store.property("a")
         bench.put("e")
         #expect(bench.story(after: 4) == ["5 evicted b", "6 put e 1"])
@@ -137,12 +131,8 @@ private struct WritingAtTheBound: StrategyVisitor {
 extension JournaledBench {
     /// Adds up what the commits of the journal do.
     fileprivate func expectBoundsInEachCommit(_ limits: StoreLimits) {
-        guard case .commits(let commits) = journal.commits(after: 0, countMax: .max) else {
-            Issue.record("nothing is dropped")
-            return
-        }
         var used = StoreSize()
-        for effect in commits.flatMap(\.effects) {
+        for effect in journal.all().flatMap(\.effects) {
             used.propertyCount += StoreSize(effect.property).propertyCount
             used.propertyCount -= StoreSize(effect.former).propertyCount
             used.byteCount += StoreSize(effect.property).byteCount

@@ -33,9 +33,7 @@ indirect enum JSONModel: Hashable, Decodable {
 
     /// The algorithm of RFC 7396, section 2, as it stands there.
     func merged(with patch: JSONModel) -> JSONModel {
-        guard case .object(let changes) = patch else {
-            return patch
-        }
+        guard case .object(let changes) = patch else { return patch }
         var members: [String: JSONModel] = [:]
         if case .object(let own) = self {
             members = own

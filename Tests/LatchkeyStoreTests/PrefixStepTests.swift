@@ -46,9 +46,7 @@ struct PrefixStepTests {
                 return "none"
             case .deletePrefix(let prefix, let countMax):
                 let names = names(prefix).prefix(countMax)
-                for name in names {
-                    entries[name] = nil
-                }
+                for name in names { entries[name] = nil }
                 return "\(names.count)"
             case .count(let prefix): return "\(names(prefix).count)"
             }
@@ -188,9 +186,7 @@ struct PrefixStepTests {
 
     @Test func `more than a step may delete is refused as a whole`() throws {
         let store = BlockingStore<PropertyStore<LockStrategy>>(stripeCount: 4)
-        for number in 0..<5 {
-            _ = store.commit(Change(.put("a/\(number)", "1")))
-        }
+        for number in 0..<5 { _ = store.commit(Change(.put("a/\(number)", "1"))) }
         let whole: [Change.Step] = [.put("b", "1"), .deletePrefix("a/", countMax: 4)]
         #expect(store.commit(whole).refusal == .step(1, .then, .transactionTooLarge))
         #expect(store.value("b") == nil)

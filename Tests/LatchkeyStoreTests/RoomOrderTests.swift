@@ -11,23 +11,6 @@ struct RoomOrderTests {
     func `no revision has more than the bounds allow, issue 17`(kind: StrategyKind) {
         kind.accept(ChangingAtTheBound())
     }
-
-    @Test func `applied commits take and give back room`() {
-        let first = BlockingStore<PropertyStore<LockStrategy>>(stripeCount: 4)
-        let second = BlockingStore<PropertyStore<LockStrategy>>(stripeCount: 2)
-        let steps: [[Change.Step]] = [
-            [.put("a", "123")], [.put("b", "12345"), .put("c", "1")], [.put("b", "1")],
-            [.delete("a"), .put("d", "12")], [.delete("c")],
-        ]
-        for step in steps {
-            guard case .success(let commit) = first.commit(step) else {
-                Issue.record("\(step) is made")
-                return
-            }
-            second.apply(commit)
-            #expect(second.base.usage == first.base.usage)
-        }
-    }
 }
 
 /// Threads make, replace and remove properties of a store with room for three, and wait between a

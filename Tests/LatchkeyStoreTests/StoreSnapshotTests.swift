@@ -18,9 +18,7 @@ struct StoreSnapshotTests {
     /// names held the stripes while it was made.
     @Test func `a long page holds the stripes no longer than a short one, issue 17`() {
         let store = BlockingStore<PropertyStore<LockStrategy>>(stripeCount: 8)
-        for number in 0..<4000 {
-            store.increment("n\(number)")
-        }
+        for number in 0..<4000 { store.increment("n\(number)") }
         func hold(_ limit: Int) -> UInt64 {
             let request = PageRequest(prefix: OwnedBytes([]), after: nil, limit: limit)
             return (0..<20).map { _ in
@@ -81,9 +79,7 @@ private struct WritingAfterwards: StrategyVisitor {
         let bench = JournaledBench<ChosenStrategy>()
         // More than the 512 references that a write copies.
         let names = (1000..<1700).map { "n\($0)" }
-        for name in names {
-            bench.put(name)
-        }
+        for name in names { bench.put(name) }
         bench.put("mortal", ttl: 5)
         let snapshot = bench.store.snapshot()
         let before = bench.store.texts(snapshot)

@@ -127,7 +127,7 @@ struct TransactionTests {
     }
 
     /// The store alone, so that no commit removes the expired property first.
-    @Test func `an expired property counts as missing`() {
+    @Test func `an expired property counts as missing`() throws {
         let clock = ManualClock()
         let base = PropertyStore(
             limits: StoreLimits(propertyCountMax: 2),
@@ -142,10 +142,8 @@ struct TransactionTests {
         let revision = Transaction.Condition(.owning("b"), .revision(0))
         let steps: [Change.Step] = [.delete("b"), .increment("a"), .get("b")]
         let decision = store.commit(.transaction(Transaction(if: [exists, revision], steps)))
-        guard case .success(let commit) = decision, let outcome = commit.outcome else {
-            Issue.record("\(decision)")
-            return
-        }
+        let commit = try decision.get()
+        let outcome = try #require(commit.outcome)
         #expect(outcome.succeeded)
         #expect(outcome.results.map(\.revision) == [0, 2, 0])
         #expect(outcome.results.map(\.created)[1] == 2, "it came into being anew")

@@ -48,9 +48,7 @@ struct SeveralStripesTests {
         let values = Striped<[Int], LockStrategy>(count: 2) { Array(repeating: $0, count: 100) }
         let before = (0..<2).map { values.read($0, Self.address) }
         values.write(several: [0, 1]) { lists in
-            for index in lists.indices {
-                lists[index][0] = 7
-            }
+            for index in lists.indices { lists[index][0] = 7 }
         }
         #expect((0..<2).map { values.read($0, Self.address) } == before)
     }
@@ -126,9 +124,7 @@ private struct FewAndMany: StrategyVisitor {
             several: Array((8 - count)..<8),
             observer: observer,
             { inside in
-                for index in inside.indices {
-                    inside[index] += 10
-                }
+                for index in inside.indices { inside[index] += 10 }
             },
             completion: { completed.open() }
         )

@@ -96,9 +96,7 @@ private struct Transfers: StrategyVisitor {
                 }
             }
         }
-        guard ended else {
-            return ["threads wait for each other in a circle"]
-        }
+        guard ended else { return ["threads wait for each other in a circle"] }
         let sum = first.write(with: second) { $0 + $1 }
         return sum == 800 ? [] : ["the values have \(sum)"]
     }
