@@ -7,6 +7,7 @@ import Testing
 @testable import LatchkeyComparison
 
 /// Two modes of the processors, in planted series of readings.
+@Suite(.offPool)
 struct CacheLineModesTests {
     /// Readings about a time, as far apart as readings of one mode were seen to be.
     private static func readings(
@@ -147,7 +148,7 @@ struct CacheLineModesTests {
         settings.repeats = 6
         let probe = CacheLineProbe(processors: processors, trips: trips)
         let run = try ComparisonRun(settings, version: "test", probe: probe)
-        return try await TestThread.result { Result { try run.run() } }.get().report
+        return try run.run().report
     }
 
     @Test(.timeLimit(.minutes(5)))

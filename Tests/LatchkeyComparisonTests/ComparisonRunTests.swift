@@ -10,7 +10,7 @@ import Testing
 @testable import LatchkeyComparison
 @testable import LatchkeyReport
 
-@Suite(.timeLimit(.minutes(5)), .serialized)
+@Suite(.timeLimit(.minutes(5)), .serialized, .offPool)
 struct ComparisonRunTests {
     private func settings(
         _ change: (inout ComparisonSettings) -> Void = { _ in }
@@ -30,9 +30,7 @@ struct ComparisonRunTests {
     ) async throws -> ComparisonReport {
         let run = try ComparisonRun(settings, version: "test")
         let seen = SeenProgress()
-        return try await TestThread.result {
-            Result { try run.run(isInterrupted: { seen.isMany(count) }, progress: seen.add) }
-        }.get().report
+        return try run.run(isInterrupted: { seen.isMany(count) }, progress: seen.add).report
     }
 
     @Test func `both baselines are in every report`() async throws {
@@ -116,7 +114,7 @@ struct ComparisonRunTests {
     @Test func `progress starts at nothing, never goes back and ends with all`() async throws {
         let run = try ComparisonRun(settings(), version: "test")
         let seen = SeenProgress()
-        _ = try await TestThread.result { Result { try run.run(progress: seen.add) } }.get()
+        _ = try run.run(progress: seen.add)
         let all = seen.all
         #expect(all.first?.finishedCount == 0)
         #expect(all.first?.remainingSeconds != nil)
@@ -132,7 +130,7 @@ struct ComparisonRunTests {
         }
         let run = try ComparisonRun(settings, version: "test")
         let seen = SeenProgress()
-        _ = try await TestThread.result { Result { try run.run(progress: seen.add) } }.get()
+        _ = try run.run(progress: seen.add)
         let schedule = Schedule(settings)
         let planned = (0..<schedule.repeats).flatMap { schedule.order(ofRepeat: $0) }
             .map { schedule.cases[$0].label }
@@ -192,14 +190,9 @@ struct ComparisonRunTests {
             #expect(Set(before).count > 1)
         }
     }
-
-    @Test func `there is a baseline for every workload and number of threads`() {
-        let baselines = schedule.cases.filter { $0.subject == .baseline(.bareMutex) }
-        #expect(baselines.map(\.threads) == [1, 2, 4, 8])
-    }
 }
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(5)), .offPool)
 struct SliceTests {
     private func slice(
         threads: Int,
@@ -239,9 +232,7 @@ struct SliceTests {
     @Test func `a guarded value comes out as the writes to it say`() async throws {
         let workload = workload(readRatio: 0.5, keys: 10, stripes: 4)
         let slice = slice(threads: 3, workload, isMetered: true)
-        let output = try await TestThread.result {
-            Result { try OwnWorkload.builtIn.slice(.lock, slice) }
-        }.get()
+        let output = try OwnWorkload.builtIn.slice(.lock, slice)
         #expect(output.wrongCount == 0)
         #expect(output.operations > 0)
         let row = try #require(output.contention)
@@ -252,11 +243,7 @@ struct SliceTests {
         for keys in [1, 10] {
             let workload = workload(readRatio: 0.5, keys: keys, stripes: 4)
             let (alone, together) = (slice(threads: 1, workload), slice(threads: 3, workload))
-            let outputs = try await TestThread.result {
-                Result {
-                    [try OwnWorkload.builtIn.unsynchronized(alone), try together.bareMutex()]
-                }
-            }.get()
+            let outputs = [try OwnWorkload.builtIn.unsynchronized(alone), try together.bareMutex()]
             #expect(outputs.map(\.wrongCount) == [0, 0])
             // Who did one operation less than the values say has them wrong.
             var result = outputs[0]
@@ -345,9 +332,7 @@ struct SliceTests {
 
     @Test func `few values have no quantile of one in a thousand`() throws {
         let times = ResponseTimes()
-        for value in 1...999 as ClosedRange<UInt64> {
-            times.record(value)
-        }
+        for value in 1...999 as ClosedRange<UInt64> { times.record(value) }
         #expect(try #require(times.durations()).p999Nanoseconds == nil)
     }
 }

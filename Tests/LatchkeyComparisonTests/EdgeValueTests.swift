@@ -6,7 +6,7 @@ import Testing
 @testable import LatchkeyReport
 
 /// Runs with the least and the greatest that settings accept.
-@Suite(.timeLimit(.minutes(5)), .serialized)
+@Suite(.timeLimit(.minutes(5)), .serialized, .offPool)
 struct EdgeValueTests {
     private func cases(
         _ change: (inout ComparisonSettings) -> Void
@@ -18,7 +18,7 @@ struct EdgeValueTests {
         settings.repeats = 1
         change(&settings)
         let run = try ComparisonRun(settings, version: "test")
-        let report = try await TestThread.result { Result { try run.run() } }.get().report
+        let report = try run.run().report
         #expect(!report.isInterrupted)
         #expect(report.verdicts.allSatisfy { $0.outcome == .passed }, "\(report.verdicts)")
         #expect(!report.conditions.findings.contains { $0.contains("lost updates") })

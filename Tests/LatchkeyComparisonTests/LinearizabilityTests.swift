@@ -33,12 +33,7 @@ struct LinearizabilityTests {
     @Test func `a read during a write may find either value`() {
         for found in [0, 1] as [UInt64] {
             #expect(
-                isLinearizable(
-                    history(
-                        (0, 1...10, .write(1)),
-                        (1, 2...3, .read(found: found))
-                    )
-                )
+                isLinearizable(history((0, 1...10, .write(1)), (1, 2...3, .read(found: found))))
             )
         }
     }

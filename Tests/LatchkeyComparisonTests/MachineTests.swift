@@ -67,10 +67,7 @@ struct MutexObservationTests {
 @Suite struct ConditionsTests {
     private typealias Conditions = ComparisonReport.Conditions
 
-    private func fingerprint(
-        isDebug: Bool,
-        processors: Int
-    ) -> ComparisonReport.Fingerprint {
+    private func fingerprint(isDebug: Bool, processors: Int) -> ComparisonReport.Fingerprint {
         var fingerprint = ComparisonReport.Fingerprint(
             version: "test",
             mutex: ComparisonReport.MutexObservation(kind: .unknown, evidence: "")

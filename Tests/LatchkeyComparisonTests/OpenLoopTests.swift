@@ -6,7 +6,7 @@ import Testing
 @testable import LatchkeyComparison
 
 /// Operations that are due at a constant rate, and a guard that stalls at the edges of the slice.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(5)), .offPool)
 struct OpenLoopTests {
     private static let interval = 1e6
     private static let measuredNanoseconds: UInt64 = 50_000_000
@@ -24,11 +24,7 @@ struct OpenLoopTests {
             measuredNanoseconds: Self.measuredNanoseconds,
             pace: .constant(interval: Self.interval)
         )
-        let result = try await TestThread.result {
-            Result {
-                try slice.run { _, clock in AnyOperator(StallingOperator { stall(clock) }) }
-            }
-        }.get()
+        let result = try slice.run { _, clock in AnyOperator(StallingOperator { stall(clock) }) }
         return (
             result.responses?.fromIntended.durations(),
             ComparisonReport.Repeat(result, index: 0, isPaced: true).responseFromIntendedStart

@@ -9,13 +9,11 @@ import Testing
 @testable import LatchkeyComparison
 
 /// The replay of a trace: which operations, when, and what is late.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(5)), .offPool)
 struct ReplayTests {
     private static func trace(_ records: [TraceRecord]) throws -> Trace {
         var bytes = TraceHeader(sampleInterval: 16, startedMilliseconds: 0).bytes
-        for record in records {
-            record.append(to: &bytes)
-        }
+        for record in records { record.append(to: &bytes) }
         return try Trace(bytes)
     }
 
@@ -158,13 +156,9 @@ struct ReplayTests {
         let replayed = ReplayedTrace(bursts, file: "a", speed: 1)
         let noted = Collected<[ResponseTiming]>([])
         let warmUp = Collected(0)
-        let result = try await TestThread.result {
-            Result {
-                try Self.slice(replayed).run { _, _ in
-                    AnyOperator(NotingOperator(noted: noted, warmUp: warmUp))
-                }
-            }
-        }.get()
+        let result = try Self.slice(replayed).run { _, _ in
+            AnyOperator(NotingOperator(noted: noted, warmUp: warmUp))
+        }
         let timings = noted.with { $0 }
         #expect(timings.allSatisfy { $0.startedAt >= $0.intendedAt })
         let gaps = zip(timings, timings.dropFirst()).map { $1.intendedAt - $0.intendedAt }
@@ -178,19 +172,15 @@ struct ReplayTests {
     @Test func `what was due during a stall counts with the time that it waited`() async throws {
         let replayed = ReplayedTrace(try Self.steady(milliseconds: 200), file: "a", speed: 1)
         let warmUp = Collected(0)
-        let result = try await TestThread.result {
-            Result {
-                try Self.slice(replayed).run { _, clock in
-                    AnyOperator(
-                        NotingOperator(noted: Collected([]), warmUp: warmUp) {
-                            while clock.isStill(.measuring) {
-                                sched_yield()
-                            }
-                        }
-                    )
+        let result = try Self.slice(replayed).run { _, clock in
+            AnyOperator(
+                NotingOperator(noted: Collected([]), warmUp: warmUp) {
+                    while clock.isStill(.measuring) {
+                        sched_yield()
+                    }
                 }
-            }
-        }.get()
+            )
+        }
         #expect(result.operations <= 1)
         // Due within 80 ms, less those of a warm-up that a busy machine made longer than 20 ms.
         let due = 80 - warmUp.with { $0 }
@@ -212,7 +202,7 @@ struct ReplayTests {
         settings.repeats = 1
         replayed.apply(to: &settings)
         let run = try ComparisonRun(settings, version: "test", trace: replayed)
-        let report = try await TestThread.result { Result { try run.run().report } }.get()
+        let report = try run.run().report
         #expect(report.cases.map(\.strategy) == ["lock", "serial-queue-async"])
         for found in report.cases {
             let measured = found.repeats[0]

@@ -159,9 +159,7 @@ import Testing
                     Double.random(in: 1...100, using: &random)
                 }.sorted()
                 let faster = slower.map { $0 * Double.random(in: 1...1.01, using: &random) }
-                    .shuffled(
-                        using: &random
-                    )
+                    .shuffled(using: &random)
                 let (one, two) = (
                     Bootstrap.medianInterval(slower),
                     Bootstrap.medianInterval(faster)

@@ -4,7 +4,7 @@ import Testing
 @testable import LatchkeyComparison
 
 /// What a report makes of several repeats.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(5)), .offPool)
 struct SummaryTests {
     @Test func `repeats of two modes are marked and summed up as such`() {
         let repeats = [100, 102, 400, 101, 410].enumerated().map { index, operations in
@@ -22,12 +22,10 @@ struct SummaryTests {
     }
 
     @Test func `what metering adds is found from the ratio of the two slices`() async {
-        let cost = await TestThread.result {
-            ComparisonReport.InstrumentCost.measure(
-                metered: [(100, [0.5, 0.8, 0.9]), (200, [0.8]), (300, [0.9])],
-                systemCallsMissing: "because"
-            )
-        }
+        let cost = ComparisonReport.InstrumentCost.measure(
+            metered: [(100, [0.5, 0.8, 0.9]), (200, [0.8]), (300, [0.9])],
+            systemCallsMissing: "because"
+        )
         // 25, 50 and 33.3.
         #expect(abs(cost.meteringNanosecondsPerOperation - 100.0 / 3) < 1e-6)
         #expect(cost.clockNanoseconds > 0)
@@ -36,12 +34,10 @@ struct SummaryTests {
     }
 
     @Test func `a meter that seems to speed things up costs nothing`() async {
-        let cost = await TestThread.result {
-            ComparisonReport.InstrumentCost.measure(
-                metered: [(100, [1.1])],
-                systemCallsMissing: nil
-            )
-        }
+        let cost = ComparisonReport.InstrumentCost.measure(
+            metered: [(100, [1.1])],
+            systemCallsMissing: nil
+        )
         #expect(cost.meteringNanosecondsPerOperation == 0)
     }
 }

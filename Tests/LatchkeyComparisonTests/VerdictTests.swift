@@ -54,11 +54,7 @@ struct VerdictTests {
             let verdicts = await TestThread.result {
                 let bound = BoundedWait(seconds: 0.1)
                 return isBlocking
-                    ? StrategyVerdicts.check(
-                        blocking: HangingStrategy(),
-                        seed: 1,
-                        bound: bound
-                    )
+                    ? StrategyVerdicts.check(blocking: HangingStrategy(), seed: 1, bound: bound)
                     : StrategyVerdicts.check(
                         submitting: HangingStrategy(),
                         seed: 1,

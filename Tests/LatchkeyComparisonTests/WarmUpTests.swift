@@ -8,7 +8,7 @@ import Testing
 
 @testable import LatchkeyComparison
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(5)), .offPool)
 struct WarmUpTests {
     @Test func `neither operations nor waits of the warm-up are in the figures`() async throws {
         let workload = workload(readRatio: 0)
@@ -27,12 +27,8 @@ struct WarmUpTests {
                 return false
             }
         )
-        let output = try await TestThread.result {
-            Result {
-                try SectionSlice(slice, SyntheticSection<OneValue>(slice))
-                    .visitBlocking(QuickAtFirstStrategy.self)
-            }
-        }.get()
+        let output = try SectionSlice(slice, SyntheticSection<OneValue>(slice))
+            .visitBlocking(QuickAtFirstStrategy.self)
         let tally = output.tallies[0]
         #expect(tally.operationsInAll >= QuickAtFirstLock.quickCount)
         #expect(tally.operations <= tally.operationsInAll - QuickAtFirstLock.quickCount)

@@ -133,9 +133,7 @@ import Testing
     private func draw(_ keys: KeyDistribution, count: Int, times: Int) -> [Int] {
         var random = SeededRandom(seed: 42)
         var counts = [Int](repeating: 0, count: count)
-        for _ in 0..<times {
-            counts[keys.draw(&random)] += 1
-        }
+        for _ in 0..<times { counts[keys.draw(&random)] += 1 }
         return counts
     }
 }

@@ -6,7 +6,7 @@ import Testing
 @testable import LatchkeyContention
 
 /// What a probe knows of who is inside.
-@Suite(.timeLimit(.minutes(5))) struct Holders {
+@Suite(.timeLimit(.minutes(5)), .offPool) struct Holders {
     @Test func `that change are hand-offs`() {
         let meter = ContentionMeter(LockStrategy.self, level: .counts)
         let synchronized = Synchronized(0, strategy: meter.metered(LockStrategy()))
@@ -40,10 +40,7 @@ import Testing
 
     // The strategies' own check is in `Synchronized`, in checked builds: this goes past it.
     @Test func `that enter again stop with a sentence`() async throws {
-        let result = await #expect(
-            processExitsWith: .failure,
-            observing: [\.standardErrorContent]
-        ) {
+        let exit = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             let meter = ContentionMeter(SpinStrategy.self, level: .sampled)
             let metered = meter.metered(SpinStrategy())
             let cell = GuardedValue(0)
@@ -51,7 +48,7 @@ import Testing
                 metered.write(cell) { $0 += 1 }
             }
         }
-        let said = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+        let said = String(decoding: exit?.standardErrorContent ?? [], as: UTF8.self)
         #expect(said.contains("guarded by 'spin' entered the same lock again"))
     }
 
@@ -72,8 +69,8 @@ import Testing
     }
 
     @Test(arguments: [StrategyKind.serialQueueAsync, .barrierQueueAsync, .actor])
-    func `may submit what runs later`(kind: StrategyKind) async {
-        #expect(await offPool { kind.accept(SubmitsFromInside()) })
+    func `may submit what runs later`(kind: StrategyKind) {
+        #expect(kind.accept(SubmitsFromInside()))
     }
 
     @Test func `may enter a recursive lock again to read`() {

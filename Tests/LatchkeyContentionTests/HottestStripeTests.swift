@@ -60,10 +60,7 @@ struct HottestStripeTests {
             row.waitTotalNanoseconds = UInt64(index)
             return row
         }
-        let report = ContentionReport(
-            generatedAt: .distantPast,
-            rows: rows
-        )
+        let report = ContentionReport(generatedAt: .distantPast, rows: rows)
         #expect(report.rows.map(\.strategy) == ["ticket", "spin", "lock"])
     }
 }

@@ -1,29 +1,26 @@
 import CLatchkeySystem
-import Foundation
 import LatchkeyStrategies
 import LatchkeyTestSupport
-import Synchronization
 import Testing
 
 @testable import LatchkeyContention
 
 /// What every strategy's profile promises, with threads that contend.
-@Suite(.timeLimit(.minutes(5)), .serialized) struct ProfileLaws {
+@Suite(.timeLimit(.minutes(5)), .serialized, .offPool) struct ProfileLaws {
     private static let exact = StrategyKind.allCases.filter { $0 != .mutex && $0 != .actor }
 
     @Test(arguments: exact)
-    func `each contended access is recorded or lost`(kind: StrategyKind) async throws {
-        let found = await offPool { kind.accept(Contends()) }
+    func `each contended access is recorded or lost`(kind: StrategyKind) {
+        let found = kind.accept(Contends())
         #expect(found.recorded + found.lost == found.contended)
         #expect(found.recorded > 0 || found.contended == found.lost)
     }
 
-    // Not those whose waiters spin: beside other programs they wait for a processor most of all.
     @Test(arguments: [StrategyKind.lock, .adaptive, .serialQueue, .readWriteLock, .mutex])
     func `the slow holder is blamed, and not those that wait with others for it`(
         kind: StrategyKind
-    ) async throws {
-        let sites = await offPool { kind.accept(OneIsSlow()) }
+    ) {
+        let sites = kind.accept(OneIsSlow())
         let all = sites.reduce(Duration.zero) { $0 + $1.delay }
         let slow = sites.filter { $0.holder == OneIsSlow.slowSite }
             .reduce(Duration.zero) { $0 + $1.delay }
@@ -63,9 +60,9 @@ private struct Contends: StrategyVisitor {
     }
 }
 
-/// One thread holds the lock for a long time again and again; three others hold it shortly.
+/// One thread holds the lock for long, again and again, while three others wait to hold it shortly.
 ///
-/// They sleep, so that the processors are free: a holder that lost its processor is to blame, too.
+/// What is long and short is said by a clock that only the holders move.
 private struct OneIsSlow: StrategyVisitor {
     static let slowSite = "Shop/Slow.swift:1"
 
@@ -78,34 +75,25 @@ private struct OneIsSlow: StrategyVisitor {
     func visitBlocking<ChosenStrategy: MakeableStrategy & BlockingStrategy>(
         _ strategy: ChosenStrategy.Type
     ) -> [ContentionSite] {
-        let profile = ContentionProfile(oneIn: 1)
+        let time = Guarded<UInt64>(1)
+        let profile = ContentionProfile(oneIn: 1) { time.value }
         let meter = ContentionMeter(strategy, level: .full, profile: profile)
         let value = Synchronized(0, strategy: meter.metered(ChosenStrategy()))
-        let ending = Ending()
-        let hasEnded = TestThread.run(4) { index in
-            if index == 0 {
-                for _ in 0..<60 {
-                    value.write(fileID: "Shop/Slow.swift", line: 1) { _ in
-                        // Sleeps because it holds the lock for long without a processor.
-                        Thread.sleep(forTimeInterval: 2e-3)
+        for _ in 0..<10 {
+            let waiters = value.write(fileID: "Shop/Slow.swift", line: 1) { _ in
+                let waiters = (1...3).map { index in
+                    TestThread {
+                        value.write(fileID: "Shop/Fast.swift", line: UInt(index)) { _ in
+                            time.write { $0 += 1 }
+                        }
                     }
-                    // Sleeps because others get the lock then.
-                    Thread.sleep(forTimeInterval: 1e-4)
                 }
-                ending.isReached.store(true, ordering: .relaxed)
+                precondition(eventually { meter.reading.waiters == 3 }, "The threads wait.")
+                time.write { $0 += 1_000 }
+                return waiters
             }
-            while !ending.isReached.load(ordering: .relaxed) {
-                value.write(fileID: "Shop/Fast.swift", line: UInt(index)) { $0 += 1 }
-                // Sleeps because it has nothing to do without the lock.
-                Thread.sleep(forTimeInterval: 2e-5)
-            }
+            precondition(waiters.allSatisfy { $0.join() }, "The threads end.")
         }
-        precondition(hasEnded, "The threads end.")
         return profile.sites
     }
-}
-
-/// Whether the slow thread has ended.
-private final class Ending: Sendable {
-    let isReached = Atomic(false)
 }

@@ -107,7 +107,7 @@ import Testing
     }
 
     @Test func `that is full counts what it loses`() {
-        let profile = ContentionProfile(oneIn: 1, capacity: 4)
+        let profile = ContentionProfile(oneIn: 1, capacity: 4) { 0 }
         let probe = Self.probe(profile)
         // The second time there is still room for the pairs that it has.
         for time in 1...2 as ClosedRange<UInt64> {

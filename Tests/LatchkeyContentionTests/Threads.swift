@@ -14,13 +14,3 @@ func smallThread(_ body: @escaping @Sendable () -> Void) -> Gate {
     thread.start()
     return ended
 }
-
-/// Runs `body` on a thread of its own.
-///
-/// Tests run on the cooperative pool, which has a thread per processor: if tests that block took
-/// them all, an actor would never run.
-func offPool<Result: Sendable>(_ body: @escaping @Sendable () -> Result) async -> Result {
-    await withCheckedContinuation { continuation in
-        Thread.detachNewThread { continuation.resume(returning: body()) }
-    }
-}

@@ -6,7 +6,7 @@ import Testing
 @testable import LatchkeyContention
 
 /// One thread is inside and another has to wait.
-@Suite(.timeLimit(.minutes(5))) struct Waiting {
+@Suite(.timeLimit(.minutes(5)), .offPool) struct Waiting {
     static let levels: [MeteringLevel] = [.counts, .sampled, .full]
 
     //   holder                 waiter
@@ -15,9 +15,8 @@ import Testing
     //   leaves
     //                          enters, and its wait is recorded
     @Test(arguments: Depth.kinds.filter { $0 != .actor }, levels)
-    func `is counted and timed`(kind: StrategyKind, level: MeteringLevel) async throws {
-        let waits = await offPool { kind.accept(OneWaits(level: level)) }
-        let found = try #require(waits)
+    func `is counted and timed`(kind: StrategyKind, level: MeteringLevel) throws {
+        let found = try #require(kind.accept(OneWaits(level: level)))
         #expect(found.waitersMeanwhile == 1)
         #expect(found.reading.waiters == 0)
         #expect(found.reading.write.acquisitions == 2)
@@ -33,18 +32,9 @@ import Testing
         }
     }
 
-    @Test func `for the actor is counted and timed too`() async throws {
+    @Test func `for the actor is counted and timed too`() throws {
         let meter = ContentionMeter(ActorStrategy.self, level: .full)
         let synchronized = Synchronized(0, strategy: meter.metered(ActorStrategy()))
-        try await offPool { Swift.Result { try oneWaits(meter, synchronized) } }.get()
-        #expect(meter.reading.waiters == 0)
-        #expect(meter.reading.write.wait.timed == 2)
-    }
-
-    private func oneWaits(
-        _ meter: ContentionMeter,
-        _ synchronized: Synchronized<Int, Metered<ActorStrategy>>
-    ) throws {
         let inside = Gate()
         let leave = Gate()
         let done = Gate()
@@ -61,6 +51,8 @@ import Testing
         leave.open()
         leave.open()
         #expect(done.pass() && done.pass() && holder.join())
+        #expect(meter.reading.waiters == 0)
+        #expect(meter.reading.write.wait.timed == 2)
     }
 
     @Test func `of a refused write is nothing`() throws {

@@ -39,29 +39,6 @@ struct HottestLockTests {
         #expect(!"\(locks.report)".contains("Hottest"))
     }
 
-    /// Many more waits than are timed one by one: the samples are scaled up.
-    @Test func `the total is that of all waits, whatever is sampled`() {
-        let locks = LockMeters(level: .sampled)
-        let value = locks.metered("a", 0, strategy: TicketStrategy())
-        let threads = (0..<2).map { _ in
-            TestThread {
-                for _ in 0..<20_000 {
-                    value.write { value in
-                        let end = ContinuousClock.now + .microseconds(1)
-                        while ContinuousClock.now < end {}
-                        value += 1
-                    }
-                }
-            }
-        }
-        for thread in threads { #expect(thread.join()) }
-        let row = locks.report.rows[0]
-        guard row.contendedCount > 10_000 else { return }
-        // Each of them has waited for what was left of a section of a microsecond.
-        let mean = row.waitTotal / Int(row.contendedCount)
-        #expect(mean > .nanoseconds(200), "\(row)")
-    }
-
     @Test func `of any table the first row waits longest, and the sentence is true`() throws {
         var random = SystemRandomNumberGenerator()
         for _ in 0..<2_000 {

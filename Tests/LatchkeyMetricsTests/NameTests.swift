@@ -15,63 +15,37 @@ import Testing
         #expect(MetricFamily.isValidName(name))
     }
 
-    @Test func `of a metric that would forge a line stop the program`() async {
+    @Test func `of a metric that would forge a line, or that its kind does not allow, stop`() async
+    {
         await #expect(processExitsWith: .failure) {
             _ = MetricFamily("open 1\nforged", .gauge, help: "")
         }
-    }
-
-    @Test func `of a counter without _total stop the program`() async {
         await #expect(processExitsWith: .failure) {
             _ = MetricFamily("requests", .counter, help: "")
         }
-    }
-
-    @Test func `of a gauge with _total stop the program`() async {
         await #expect(processExitsWith: .failure) {
             _ = MetricFamily("requests_total", .gauge, help: "")
         }
-    }
-
-    @Test func `with a unit that is not their suffix stop the program`() async {
         await #expect(processExitsWith: .failure) {
             _ = MetricFamily("wait_seconds", .gauge, help: "", unit: "bytes")
         }
-    }
-
-    @Test func `like a part of a histogram stop the program`() async {
         await #expect(processExitsWith: .failure) {
             _ = MetricFamily("wait_seconds_bucket", .gauge, help: "")
         }
     }
 
-    @Test func `of a label that would forge another stop the program`() async {
-        await #expect(processExitsWith: .failure) {
-            _ = Labels([("a=\"1\",b", "2")])
-        }
+    @Test func `of a label that would forge another, come twice or are a histogram's stop`() async {
+        await #expect(processExitsWith: .failure) { _ = Labels([("a=\"1\",b", "2")]) }
+        await #expect(processExitsWith: .failure) { _ = Labels([("a", "1"), ("a", "2")]) }
+        await #expect(processExitsWith: .failure) { _ = Labels([("le", "1")]) }
     }
 
-    @Test func `of a label that come twice stop the program`() async {
-        await #expect(processExitsWith: .failure) {
-            _ = Labels([("a", "1"), ("a", "2")])
-        }
-    }
-
-    @Test func `of a label that histograms need stop the program`() async {
-        await #expect(processExitsWith: .failure) {
-            _ = Labels([("le", "1")])
-        }
-    }
-
-    @Test func `that two families claim stop the program`() async {
+    @Test func `that two families claim, and labels that two series have, stop`() async {
         await #expect(processExitsWith: .failure) {
             let registry = MetricRegistry()
             _ = registry.gauge(MetricFamily("wait", .gauge, help: ""))
             registry.collect([MetricFamily("wait_total", .counter, help: "")]) { _ in }
         }
-    }
-
-    @Test func `and labels that two series have stop the program`() async {
         await #expect(processExitsWith: .failure) {
             let registry = MetricRegistry()
             let family = MetricFamily("wait", .gauge, help: "")

@@ -13,9 +13,7 @@ import Testing
 
     @Test func `counts of a thread that has ended stay`() {
         let counter = Counter()
-        for _ in 0..<100 {
-            onThreads(1) { counter.add(2) }
-        }
+        for _ in 0..<100 { onThreads(1) { counter.add(2) } }
         #expect(counter.value == 200)
     }
 

@@ -87,6 +87,11 @@ final class Bench: Sendable {
     }
 }
 
+extension OperationSnapshot {
+    /// The failure as text; "-" without one.
+    var failureText: String { failure.map { "\($0)" } ?? "-" }
+}
+
 struct Missing: Error {}
 struct TooLate: Error {}
 

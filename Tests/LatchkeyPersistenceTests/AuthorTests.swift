@@ -59,8 +59,7 @@ struct AuthorTests {
         let opened = try Opened(folder.data, .standard, Self.compacting)
         var source = CommitSource(seed: 2, after: model.revision)
         while opened.persistence.status.storedRevision <= model.revision {
-            opened.persistence.append(try source.put("e", "2"), note: nil)
-            opened.waitUntilReleased(source.model.revision)
+            opened.commit(try source.put("e", "2"))
         }
         #expect(opened.persistence.finish())
         let stored = try select(folder.data, "name, author", "stored where name < 'e'")
@@ -99,9 +98,7 @@ struct AuthorTests {
         let folder = try TemporaryFolder()
         var source = CommitSource(seed: 4, after: Opened.startRevision, touches: false)
         let opened = try Opened(folder.data, .standard, Self.compacting)
-        for _ in 0..<200 {
-            opened.persistence.append(try source.next(), note: [1])
-        }
+        for _ in 0..<200 { opened.persistence.append(try source.next(), note: [1]) }
         opened.waitUntilReleased(source.model.revision)
         #expect(opened.persistence.finish())
         let path = folder.data + "/latchkey.db"

@@ -27,8 +27,7 @@ struct CompactionTests {
         let opened = try Opened(folder.data, .standard, tuning)
         var partialCount = 0
         for index in 0..<1500 {
-            opened.persistence.append(try source.next(), note: nil)
-            opened.waitUntilReleased(source.model.revision)
+            opened.commit(try source.next())
             if index % 10 == 0 {
                 let copy = try disk.copy(folder, opened)
                 let again = try Persistence(opening: copy, startRevision: 0)
@@ -41,8 +40,7 @@ struct CompactionTests {
         #expect(opened.persistence.statistics.compactionRounds.value > 3)
         #expect(opened.persistence.statistics.compactedRows.value > 3)
         #expect(partialCount > 0)
-        #expect(opened.persistence.finish())
-        #expect(try Opened.read(folder.data) == source.model)
+        try opened.expectEnd(source.model)
     }
 
     @Test
@@ -68,8 +66,7 @@ struct CompactionTests {
             return status.storedRevision >= again.persistence.historyRevision
                 && status.compactionProgress == nil
         }
-        #expect(again.persistence.finish())
-        #expect(try Opened.read(path) == again.model)
+        try again.expectEnd(again.model)
         #expect(opened.persistence.finish())
     }
 
@@ -141,8 +138,7 @@ struct CompactionTests {
             opened.waitUntilReleased(source.model.revision)
         }
         waitUntil { opened.persistence.statistics.compactionRounds.value > 0 }
-        #expect(opened.persistence.finish())
-        #expect(try Opened.read(folder.data) == source.model)
+        try opened.expectEnd(source.model)
     }
 
     @Test
@@ -150,19 +146,16 @@ struct CompactionTests {
         let folder = try TemporaryFolder()
         var source = CommitSource(seed: 9, after: Opened.startRevision)
         let killed = try Opened(folder.data, .standard, disk.tuning)
-        killed.persistence.append(try source.next(), note: nil)
-        killed.waitUntilReleased(source.model.revision)
+        killed.commit(try source.next())
         let copy = try disk.copy(folder, killed)
         #expect(killed.persistence.finish())
         let opened = try Opened(copy)
         let reader = try Connection(copy + "/latchkey.db")
         try reader.execute("begin")
         _ = try reader.integer("select count(*) from changes")
-        opened.persistence.append(try source.next(), note: nil)
-        opened.waitUntilReleased(source.model.revision)
+        opened.commit(try source.next())
         try reader.execute("commit")
-        #expect(opened.persistence.finish())
-        #expect(try Opened.read(copy) == source.model)
+        try opened.expectEnd(source.model)
     }
 
     @Test
@@ -180,8 +173,7 @@ struct CompactionTests {
         }
         #expect(rowCount > 30_000)
         #expect(opened.persistence.status.changeCount < rowCount / 4)
-        #expect(opened.persistence.finish())
-        #expect(try Opened.read(folder.data) == source.model)
+        try opened.expectEnd(source.model)
     }
 
     @Test
@@ -193,9 +185,7 @@ struct CompactionTests {
         let opened = try Opened(folder.data, .standard, tuning)
         // Of the batches, too: a slow machine removes rows before the last batch is written.
         let before = opened.persistence.statistics.syncs.value
-        for _ in 0..<600 {
-            opened.persistence.append(try source.next(), note: nil)
-        }
+        for _ in 0..<600 { opened.persistence.append(try source.next(), note: nil) }
         opened.waitUntilReleased(source.model.revision)
         waitUntil {
             opened.persistence.status.compactionProgress == nil
@@ -204,8 +194,7 @@ struct CompactionTests {
         // Removals of 100, 25, 6 and 1 row; then one row a transaction: 180 to 1,080 syncs, fewer
         // the slower the machine is. Of removals of 100 rows there are 8 to 13.
         #expect(opened.persistence.statistics.syncs.value > before + 75)
-        #expect(opened.persistence.finish())
-        #expect(try Opened.read(folder.data) == source.model)
+        try opened.expectEnd(source.model)
     }
 
     @Test
@@ -213,9 +202,7 @@ struct CompactionTests {
         let folder = try TemporaryFolder()
         var source = CommitSource(seed: 10, after: Opened.startRevision)
         let first = try Opened(folder.data)
-        for _ in 0..<10 {
-            first.persistence.append(try source.next(), note: nil)
-        }
+        for _ in 0..<10 { first.persistence.append(try source.next(), note: nil) }
         #expect(first.persistence.finish())
         let persistence = try Persistence(opening: folder.data, startRevision: 0)
         #expect(
@@ -244,10 +231,7 @@ struct CompactionTests {
         settings.logByteCountMax = 1 << 20
         var source = CommitSource(seed: 6, after: Opened.startRevision)
         let opened = try Opened(folder.data, settings, tuning)
-        for _ in 0..<2000 {
-            opened.persistence.append(try source.next(), note: nil)
-            opened.waitUntilReleased(source.model.revision)
-        }
+        for _ in 0..<2000 { opened.commit(try source.next()) }
         #expect(opened.persistence.status.logByteCount < 1 << 20)
         let reader = try Connection(folder.data + "/latchkey.db")
         try reader.execute("begin")
@@ -269,9 +253,7 @@ struct CompactionTests {
         #expect(opened.persistence.status.logByteCount < 2 << 20)
         try reader.execute("commit")
         waitUntil { opened.persistence.status.health == .healthy }
-        opened.persistence.append(try source.next(), note: nil)
-        opened.waitUntilReleased(source.model.revision)
-        #expect(opened.persistence.finish())
-        #expect(try Opened.read(folder.data) == source.model)
+        opened.commit(try source.next())
+        try opened.expectEnd(source.model)
     }
 }

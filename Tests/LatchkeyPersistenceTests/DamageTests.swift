@@ -31,9 +31,7 @@ private struct Sample {
             earlier.append(source.model)
         }
         waitUntil { first.persistence.status.compactionProgress == nil }
-        guard first.persistence.finish() else {
-            throw CancellationError()
-        }
+        guard first.persistence.finish() else { throw CancellationError() }
         let second = try Opened(folder.data, .standard, disk.tuning)
         states[source.model.revision] = source.model
         for _ in 0..<30 {
@@ -145,10 +143,7 @@ struct DamageTests {
         var source = CommitSource(seed: 6, after: Opened.startRevision)
         let opened = try Opened(folder.data, .standard, disk.tuning)
         // Transactions of one frame, which has nothing of its own transaction behind it.
-        for index in 0..<12 {
-            opened.persistence.append(try source.put("name/\(index)", "1"), note: nil)
-            opened.waitUntilReleased(source.model.revision)
-        }
+        for index in 0..<12 { opened.commit(try source.put("name/\(index)", "1")) }
         let file = try disk.copy(folder, opened) + "/latchkey.db-wal"
         #expect(opened.persistence.finish())
         let log = try Array(Data(contentsOf: URL(filePath: file)))
@@ -273,17 +268,14 @@ struct BackupTests {
         let folder = try TemporaryFolder()
         var source = CommitSource(seed: 1, after: Opened.startRevision)
         let opened = try Opened(folder.data)
-        for _ in 0..<300 {
-            opened.persistence.append(try source.next(), note: nil)
-        }
+        for _ in 0..<300 { opened.persistence.append(try source.next(), note: nil) }
         opened.waitUntilReleased(source.model.revision)
         let file = folder.path + "backup.db"
         let backup = try Persistence.backup(of: folder.data, into: file)
         #expect(backup.damages.isEmpty && backup.lastRevision == source.model.revision)
         // It does not count as a foreign writer.
         let before = source.model
-        opened.persistence.append(try source.next(), note: nil)
-        opened.waitUntilReleased(source.model.revision)
+        opened.commit(try source.next())
         #expect(throws: PersistenceFailure.self) {
             try Persistence.backup(of: folder.data, into: file)
         }
@@ -304,9 +296,7 @@ struct BackupTests {
         let folder = try TemporaryFolder()
         var source = CommitSource(seed: 2, after: Opened.startRevision)
         let opened = try Opened(folder.data)
-        for _ in 0..<100 {
-            opened.persistence.append(try source.next(), note: nil)
-        }
+        for _ in 0..<100 { opened.persistence.append(try source.next(), note: nil) }
         #expect(opened.persistence.finish())
         let file = folder.path + "backup.db"
         _ = try Persistence.backup(of: folder.data, into: file)

@@ -28,9 +28,7 @@ struct FailureTests {
         disk.hold(true)
         opened.persistence.append(try source.next(), note: nil)
         disk.await()
-        for _ in 0..<100 {
-            opened.persistence.append(try source.next(), note: nil)
-        }
+        for _ in 0..<100 { opened.persistence.append(try source.next(), note: nil) }
         #expect(opened.calls.read { $0.released } == 0)
         disk.hold(false)
         opened.waitUntilReleased(source.model.revision)
@@ -88,8 +86,7 @@ struct FailureTests {
         let disk = FaultyDisk()
         var source = CommitSource(seed: 2, after: Opened.startRevision)
         let opened = try Opened(folder.data, .standard, disk.tuning)
-        opened.persistence.append(try source.next(), note: nil)
-        opened.waitUntilReleased(source.model.revision)
+        opened.commit(try source.next())
         for first in 0..<12 {
             let before = source
             let count = opened.calls.read { $0.withdrawals.count }
@@ -113,12 +110,10 @@ struct FailureTests {
             disk.stop()
             source = before
             // The next write has the same revision and tries at once.
-            opened.persistence.append(try source.next(), note: nil)
-            opened.waitUntilReleased(source.model.revision)
+            opened.commit(try source.next())
             #expect(try Opened.read(folder.copy()) == source.model)
         }
-        #expect(opened.persistence.finish())
-        #expect(try Opened.read(folder.data) == source.model)
+        try opened.expectEnd(source.model)
     }
 
     @Test
@@ -138,10 +133,8 @@ struct FailureTests {
         #expect(!opened.persistence.acceptsWrites)
         disk.stop()
         waitUntil { opened.persistence.acceptsWrites }
-        opened.persistence.append(try source.next(), note: nil)
-        opened.waitUntilReleased(source.model.revision)
-        #expect(opened.persistence.finish())
-        #expect(try Opened.read(folder.data) == source.model)
+        opened.commit(try source.next())
+        try opened.expectEnd(source.model)
     }
 
     @Test
@@ -149,8 +142,7 @@ struct FailureTests {
         let folder = try TemporaryFolder()
         var source = CommitSource(seed: 7, after: Opened.startRevision)
         let opened = try Opened(folder.data)
-        opened.persistence.append(try source.next(), note: nil)
-        opened.waitUntilReleased(source.model.revision)
+        opened.commit(try source.next())
         // While it reads, no log can begin anew.
         let reader = try Connection(folder.data + "/latchkey.db")
         try reader.execute("begin")
@@ -162,12 +154,10 @@ struct FailureTests {
         #expect(opened.waitForWithdrawals(1).first?.reason == .unavailable)
         try other.execute("rollback")
         source = before
-        opened.persistence.append(try source.next(), note: nil)
-        opened.waitUntilReleased(source.model.revision)
+        opened.commit(try source.next())
         #expect(opened.persistence.status.health == .healthy)
         try reader.execute("commit")
-        #expect(opened.persistence.finish())
-        #expect(try Opened.read(folder.data) == source.model)
+        try opened.expectEnd(source.model)
     }
 
     @Test
@@ -204,9 +194,7 @@ struct FailureTests {
         let disk = FaultyDisk()
         var source = CommitSource(seed: 4, after: Opened.startRevision)
         let opened = try Opened(folder.data, .standard, disk.tuning)
-        for _ in 0..<20 {
-            opened.persistence.append(try source.next(), note: nil)
-        }
+        for _ in 0..<20 { opened.persistence.append(try source.next(), note: nil) }
         opened.waitUntilReleased(source.model.revision)
         let before = source
         disk.hold(true)
@@ -240,11 +228,9 @@ struct FailureTests {
         waitUntil { opened.persistence.acceptsWrites }
         #expect(try Opened.read(folder.copy()) == before.model)
         source = before
-        opened.persistence.append(try source.next(effectCountMax: 9), note: nil)
-        opened.waitUntilReleased(source.model.revision)
+        opened.commit(try source.next(effectCountMax: 9))
         #expect(try Opened.read(folder.copy()) == source.model)
-        #expect(opened.persistence.finish())
-        #expect(try Opened.read(folder.data) == source.model)
+        try opened.expectEnd(source.model)
     }
 
     @Test(arguments: [writes, syncs, truncations, writes | log, syncs | log])
@@ -286,8 +272,7 @@ struct FailureTests {
                 #expect(try Opened.read(disk.copy(folder, opened)) == source.model)
             }
         }
-        #expect(opened.persistence.finish())
-        #expect(try Opened.read(folder.data) == source.model)
+        try opened.expectEnd(source.model)
     }
 
     @Test
@@ -300,9 +285,7 @@ struct FailureTests {
         var source = CommitSource(seed: 6, after: Opened.startRevision)
         let opened = try Opened(folder.data, settings, disk.tuning)
         disk.fail(syncs, failedSync, EIO)
-        for _ in 0..<10 {
-            opened.persistence.append(try source.next(), note: nil)
-        }
+        for _ in 0..<10 { opened.persistence.append(try source.next(), note: nil) }
         #expect(opened.calls.read { $0.released } == source.model.revision)
         waitUntil { !opened.persistence.acceptsWrites }
         disk.stop()

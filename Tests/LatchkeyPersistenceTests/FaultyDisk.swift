@@ -58,10 +58,7 @@ final class FaultyDisk: @unchecked Sendable {
 }
 
 /// Waits for what only another thread's work can make true.
-func waitUntil(
-    _ condition: () -> Bool,
-    sourceLocation: SourceLocation = #_sourceLocation
-) {
+func waitUntil(_ condition: () -> Bool, sourceLocation: SourceLocation = #_sourceLocation) {
     #expect(throws: Never.self, sourceLocation: sourceLocation) {
         try eventually("the state of the writer", condition)
     }

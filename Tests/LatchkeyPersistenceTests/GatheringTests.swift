@@ -39,26 +39,20 @@ struct GatheringTests {
         let before = opened.persistence.statistics.syncs.value
         try append(31)
         // Time in which they would be written by mistake.
-        for _ in 0..<10_000 {
-            sched_yield()
-        }
+        for _ in 0..<10_000 { sched_yield() }
         try write(1)
         #expect(opened.persistence.statistics.syncs.value == before + 1)
-        #expect(opened.persistence.finish())
-        #expect(try Opened.read(folder.data) == source.model)
+        try opened.expectEnd(source.model)
     }
 
     @Test mutating func `few clients are never kept waiting`() throws {
-        for count in [1, 7, 1, 1, 6, 2, 1] {
-            try write(count)
-        }
+        for count in [1, 7, 1, 1, 6, 2, 1] { try write(count) }
         #expect(opened.persistence.finish())
     }
 
     @Test mutating func `the end does not wait for more`() throws {
         try write(64)
         try append(1)
-        #expect(opened.persistence.finish())
-        #expect(try Opened.read(folder.data) == source.model)
+        try opened.expectEnd(source.model)
     }
 }

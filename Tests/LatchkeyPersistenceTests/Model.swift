@@ -23,9 +23,7 @@ struct Model: Equatable {
         for property in properties {
             unsafe entries[text(property.nameBytes)] = Entry(property)
         }
-        for commit in commits {
-            apply(commit)
-        }
+        for commit in commits { apply(commit) }
     }
 
     mutating func apply(_ commit: StoredCommit) {

@@ -3,6 +3,7 @@ import Foundation
 import LatchkeyStore
 import LatchkeySync
 import LatchkeyTestSupport
+import Testing
 
 @testable import LatchkeyPersistence
 
@@ -16,6 +17,7 @@ final class Opened: Sendable {
     static let startRevision: Revision = 1000
 
     let persistence: Persistence
+    private let path: String
     let calls = Guarded(Calls())
     /// What it had when it was opened.
     let model: Model
@@ -28,6 +30,7 @@ final class Opened: Sendable {
         isGrouped: Bool = false,
         historyOldest: @escaping @Sendable () -> Revision = { .max }
     ) throws {
+        self.path = path
         persistence = try Persistence(
             opening: path,
             settings,
@@ -68,6 +71,18 @@ final class Opened: Sendable {
         return try read(persistence).0
     }
 
+    /// Makes a commit, and waits until it is released.
+    func commit(_ commit: Commit) {
+        persistence.append(commit, note: nil)
+        waitUntilReleased(commit.revision)
+    }
+
+    /// Ends the writer, which must leave this state.
+    func expectEnd(_ model: Model) throws {
+        #expect(persistence.finish())
+        #expect(try Self.read(path) == model)
+    }
+
     func waitUntilReleased(_ revision: Revision) {
         calls.read(when: { $0.released >= revision }, { _ in })
     }
@@ -85,10 +100,7 @@ extension TemporaryFolder {
     func copy(_ number: Int = 0) throws -> String {
         let copy = path + "copy\(number)"
         try? FileManager.default.removeItem(atPath: copy)
-        try FileManager.default.createDirectory(
-            atPath: copy,
-            withIntermediateDirectories: true
-        )
+        try FileManager.default.createDirectory(atPath: copy, withIntermediateDirectories: true)
         for name in ["latchkey.db", "latchkey.db-wal", "latchkey.lock"] {
             let source = data + "/" + name
             if FileManager.default.fileExists(atPath: source) {

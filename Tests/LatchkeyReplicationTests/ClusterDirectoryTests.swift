@@ -7,33 +7,17 @@ import Testing
 @testable import LatchkeyReplication
 
 /// What replicas tell each other beside the log.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(5)), .offPool)
 struct ClusterDirectoryTests {
     private static func record(_ place: UInt64, _ time: Int64 = 0) -> ClusterDirectory.Record {
         ClusterDirectory.Record(url: "", place: place, revision: 1, state: "serving", time: time)
-    }
-
-    private static func wait<Answer: Sendable>(
-        _ call: (@escaping @Sendable (Answer) -> Void) -> Void
-    ) -> Answer? {
-        let answer = Guarded<Answer?>(nil)
-        let isDone = DispatchSemaphore(value: 0)
-        call { made in
-            answer.write { $0 = made }
-            isDone.signal()
-        }
-        isDone.wait()
-        return answer.read { $0 }
     }
 
     @Test
     func `the log is kept for all replicas of the last hour, and for the best of each cluster`() {
         let hour = ClusterDirectory.absenceMilliseconds
         let now = 10 * hour
-        func bound(
-            _ records: [String: ClusterDirectory.Record],
-            b end: UInt64 = 9
-        ) -> UInt64? {
+        func bound(_ records: [String: ClusterDirectory.Record], b end: UInt64 = 9) -> UInt64? {
             let logs = ["a": LogPlace(9), "b": LogPlace(end)]
             let ends = ClusterDirectory.Ends(logs: logs, all: LogPlace(12))
             return ClusterDirectory.bound(of: records, ends, at: now)?.number
@@ -52,40 +36,38 @@ struct ClusterDirectoryTests {
     }
 
     /// An idle cluster has said where it is, and writes nothing.
-    @Test func `a cluster without changes does not keep the log of another one`() async throws {
-        try await offPool {
-            let etcd = try EtcdProcesses()
-            let client = EtcdClient(etcd.addresses.compactMap { EtcdServer($0) }, EtcdTrust())
-            let (busy, idle) = (
-                ClusterDirectory(client, name: "busy"), ClusterDirectory(client, name: "idle")
-            )
-            let logs = [busy, idle].map { EtcdLog(client, key: $0.logKey) }
-            func append(_ index: Int) {
-                let outcome: LogAppend? = Self.wait { logs[index].append([1], completion: $0) }
-                #expect(outcome == .appended)
-            }
-            func end(_ index: Int) -> UInt64 {
-                let place: LogPlace?? = Self.wait { logs[index].end(completion: $0) }
-                return (place ?? nil)?.number ?? 0
-            }
-            func say(_ directory: ClusterDirectory, _ place: UInt64) {
-                let failure: ClusterDirectory.Failure?? = Self.wait {
-                    directory.say(Self.record(place, 1), of: "1", completion: $0)
-                }
-                #expect((failure ?? nil) == nil)
-            }
-            append(1)
-            say(idle, end(1))
-            for _ in 0..<10 { append(0) }
-            say(busy, end(0))
-            #expect(Self.wait { busy.hasStart(completion: $0) } == .success(true))
-            append(0)
-            let bound: LogPlace?? = Self.wait { busy.compact(at: 1, completion: $0) }
-            #expect((bound ?? nil)?.number == end(0) - 2, "the record is between the two entries")
-            #expect(Self.wait { busy.hasStart(completion: $0) } == .success(false))
-            let none = ClusterDirectory(client, name: "none")
-            #expect(Self.wait { none.hasStart(completion: $0) } == .success(true))
+    @Test func `a cluster without changes does not keep the log of another one`() throws {
+        let etcd = try EtcdProcesses()
+        let client = EtcdClient(etcd.addresses.compactMap { EtcdServer($0) }, EtcdTrust())
+        let (busy, idle) = (
+            ClusterDirectory(client, name: "busy"), ClusterDirectory(client, name: "idle")
+        )
+        let logs = [busy, idle].map { EtcdLog(client, key: $0.logKey) }
+        func append(_ index: Int) {
+            let outcome: LogAppend? = awaited { logs[index].append([1], completion: $0) }
+            #expect(outcome == .appended)
         }
+        func end(_ index: Int) -> UInt64 {
+            let place: LogPlace?? = awaited { logs[index].end(completion: $0) }
+            return (place ?? nil)?.number ?? 0
+        }
+        func say(_ directory: ClusterDirectory, _ place: UInt64) {
+            let failure: ClusterDirectory.Failure?? = awaited {
+                directory.say(Self.record(place, 1), of: "1", completion: $0)
+            }
+            #expect((failure ?? nil) == nil)
+        }
+        append(1)
+        say(idle, end(1))
+        for _ in 0..<10 { append(0) }
+        say(busy, end(0))
+        #expect(awaited { busy.hasStart(completion: $0) } == .success(true))
+        append(0)
+        let bound: LogPlace?? = awaited { busy.compact(at: 1, completion: $0) }
+        #expect((bound ?? nil)?.number == end(0) - 2, "the record is between the two entries")
+        #expect(awaited { busy.hasStart(completion: $0) } == .success(false))
+        let none = ClusterDirectory(client, name: "none")
+        #expect(awaited { none.hasStart(completion: $0) } == .success(true))
     }
 
     @Test func `the format of entries is one that all replicas of the last hour read`() throws {
@@ -107,29 +89,26 @@ struct ClusterDirectoryTests {
         #expect(first.format == nil)
     }
 
-    @Test func `settings are those of the first, and clusters do not see each other`() async throws
-    {
-        try await offPool {
-            let etcd = try EtcdProcesses()
-            let client = EtcdClient(etcd.addresses.compactMap { EtcdServer($0) }, EtcdTrust())
-            let one = ClusterDirectory(client, name: "one")
-            let other = ClusterDirectory(client, name: "other")
-            #expect(Self.wait { one.agree(on: [1], completion: $0) } == .success([1]))
-            #expect(Self.wait { one.agree(on: [2], completion: $0) } == .success([1]))
-            #expect(Self.wait { other.agree(on: [2], completion: $0) } == .success([2]))
-            for (directory, place) in [(one, UInt64(9)), (other, 4)] {
-                let failure = Self.wait {
-                    directory.say(Self.record(place), of: "r1", completion: $0)
-                }
-                #expect(failure == .some(nil))
+    @Test func `settings are those of the first, and clusters do not see each other`() throws {
+        let etcd = try EtcdProcesses()
+        let client = EtcdClient(etcd.addresses.compactMap { EtcdServer($0) }, EtcdTrust())
+        let one = ClusterDirectory(client, name: "one")
+        let other = ClusterDirectory(client, name: "other")
+        #expect(awaited { one.agree(on: [1], completion: $0) } == .success([1]))
+        #expect(awaited { one.agree(on: [2], completion: $0) } == .success([1]))
+        #expect(awaited { other.agree(on: [2], completion: $0) } == .success([2]))
+        for (directory, place) in [(one, UInt64(9)), (other, 4)] {
+            let failure = awaited {
+                directory.say(Self.record(place), of: "r1", completion: $0)
             }
-            #expect(Self.wait { one.records(completion: $0) } == .success(["r1": Self.record(9)]))
-            let all = Self.wait { one.records(ofAll: true, completion: $0) }
-            #expect(try all?.get().keys.sorted() == ["one/r1", "other/r1"])
-            // The other one's log goes on behind its place.
-            let log = EtcdLog(client, key: other.logKey)
-            #expect(Self.wait { log.append([1], completion: $0) } == .appended)
-            #expect(Self.wait { one.compact(at: 0, completion: $0) } == .some(LogPlace(4)))
+            #expect(failure == .some(nil))
         }
+        #expect(awaited { one.records(completion: $0) } == .success(["r1": Self.record(9)]))
+        let all = awaited { one.records(ofAll: true, completion: $0) }
+        #expect(try all?.get().keys.sorted() == ["one/r1", "other/r1"])
+        // The other one's log goes on behind its place.
+        let log = EtcdLog(client, key: other.logKey)
+        #expect(awaited { log.append([1], completion: $0) } == .appended)
+        #expect(awaited { one.compact(at: 0, completion: $0) } == .some(LogPlace(4)))
     }
 }

@@ -38,25 +38,21 @@ struct ClockedReplica {
 }
 
 /// An entry that does not come, under a clock that a test drives.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(5)), .offPool)
 struct EntryRepetitionTests {
     @Test func `an entry that does not come is sent again, first often and then more rarely`()
-        async throws
+        throws
     {
-        try await offPool {
-            let rig = ClockedReplica()
-            let (log, replica) = (rig.log, rig.replica)
-            log.cut(0, true)
-            try replica.propose(ReplicaTests.put("1"), author: []) { _ in }
-            replica.queue.sync {}
-            #expect(log.appendCount == 1)
-            let counts = (0..<20).map { _ in
-                rig.pass(replica.settings.repetitionNanoseconds + 1)
-                return log.appendCount
-            }
-            #expect(
-                counts == [2, 3, 4, 5, 6, 6, 7, 7, 8, 8, 9, 9, 10, 10, 11, 11, 11, 11, 12, 12]
-            )
+        let rig = ClockedReplica()
+        let (log, replica) = (rig.log, rig.replica)
+        log.cut(0, true)
+        try replica.propose(ReplicaTests.put("1"), author: []) { _ in }
+        replica.queue.sync {}
+        #expect(log.appendCount == 1)
+        let counts = (0..<20).map { _ in
+            rig.pass(replica.settings.repetitionNanoseconds + 1)
+            return log.appendCount
         }
+        #expect(counts == [2, 3, 4, 5, 6, 6, 7, 7, 8, 8, 9, 9, 10, 10, 11, 11, 11, 11, 12, 12])
     }
 }

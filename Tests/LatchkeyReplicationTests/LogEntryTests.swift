@@ -62,10 +62,7 @@ struct LogEntryTests {
             var broken = bytes
             broken[Int.random(in: 1..<bytes.count, using: &random)] ^=
                 1
-                << UInt8.random(
-                    in: 0..<8,
-                    using: &random
-                )
+                << UInt8.random(in: 0..<8, using: &random)
             // It is read as another entry or as none, but never further than its end.
             _ = try? LogEntry(decoding: broken)
         }

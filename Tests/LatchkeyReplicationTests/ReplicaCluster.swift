@@ -40,23 +40,16 @@ struct StoreState<ChosenStrategy: Strategy>: ReplicatedState {
     }
 
     private func run(_ proposal: LogEntry.Proposal, at time: Timestamp) -> Decision {
-        let decision = Guarded<Decision?>(nil)
-        let isDone = DispatchSemaphore(value: 0)
-        do throws(BacklogFull) {
+        let decision = try? awaited { completion in
             try store.execute(
                 proposal.change,
                 at: time,
                 observer: NoObserver(),
-                receiver: DecisionClosure { made in
-                    decision.write { $0 = made }
-                    isDone.signal()
-                }
+                receiver: DecisionClosure(completion)
             )
-        } catch {
-            preconditionFailure("One change waits at a time.")
         }
-        isDone.wait()
-        return decision.read { $0 } ?? .failure(.missing)
+        guard let decision else { preconditionFailure("One change waits at a time.") }
+        return decision
     }
 
     func reaches(_ position: LogPosition) {
@@ -94,8 +87,9 @@ final class ReplicaCluster: Sendable {
         replicas = states.enumerated().map { index, state in
             var settings = Replica.Settings(incarnation: UInt64(index + 1))
             settings.repetitionNanoseconds = 20_000_000
-            settings.refusalNanoseconds = 2_000_000_000
-            settings.unknownNanoseconds = 10_000_000_000
+            // No change is given up because the machine is busy.
+            settings.refusalNanoseconds = .max / 4
+            settings.unknownNanoseconds = .max / 2
             settings.questionNanoseconds = 20_000_000
             settings.markNanoseconds = 10_000_000
             change(&settings)
@@ -130,39 +124,28 @@ final class ReplicaCluster: Sendable {
     /// Makes a change at a replica, and waits for its decision.
     func change(_ replica: Int, _ change: Change, key: String? = nil) -> Decision {
         let identity = key.map { RequestIdentity(key: Array($0.utf8), fingerprint: [1]) }
-        let decision = Guarded<Decision?>(nil)
-        let isDone = DispatchSemaphore(value: 0)
-        do throws(BacklogFull) {
-            try replicas[replica].propose(change, author: [], identity: identity) { made in
-                decision.write { $0 = made }
-                isDone.signal()
-            }
+        do {
+            return try awaited { completion in
+                try replicas[replica].propose(
+                    change,
+                    author: [],
+                    identity: identity,
+                    completion: completion
+                )
+            } ?? .failure(.missing)
         } catch {
             return .failure(.backlogFull)
         }
-        isDone.wait()
-        return decision.read { $0 } ?? .failure(.missing)
     }
 
     /// Waits until all replicas have the whole log, or all but those that have stopped.
     func settle(but stopped: Set<Int> = []) {
         let replicas = self.replicas.enumerated().filter { !stopped.contains($0.offset) }
             .map(\.element)
-        for replica in replicas {
-            wait { replica.phase == .serving }
-        }
+        for replica in replicas { wait { replica.phase == .serving } }
         log.settle()
         for replica in replicas {
-            wait {
-                let isLevel = Guarded<Bool?>(nil)
-                let isDone = DispatchSemaphore(value: 0)
-                replica.whenLevel { answer in
-                    isLevel.write { $0 = answer }
-                    isDone.signal()
-                }
-                isDone.wait()
-                return isLevel.read { $0 } == true
-            }
+            wait { awaited { replica.whenLevel($0) } == true }
         }
     }
 

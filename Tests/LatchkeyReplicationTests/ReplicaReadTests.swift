@@ -7,7 +7,7 @@ import LatchkeyTestSupport
 import Testing
 
 /// Reads that see all that was acknowledged anywhere before them.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(5)), .offPool)
 struct ReplicaReadTests {
     /// A state whose changes wait until the test lets them be made.
     private struct HeldState: ReplicatedState {
@@ -28,32 +28,27 @@ struct ReplicaReadTests {
         }
     }
 
-    @Test func `a state is not level while it executes what was acknowledged`() async throws {
-        try await offPool {
-            let held = HeldState(base: StoreState(LockStrategy.self, stripeCount: 1))
-            let log = MemoryLog(seed: 1)
-            let cluster = ReplicaCluster(
-                log,
-                [StoreState(LockStrategy.self, stripeCount: 1), held]
-            )
-            cluster.settle()
-            // acknowledged at replica 0   executed at replica 1
-            #expect((try? cluster.change(0, ReplicaTests.put("1")).get()) != nil)
-            held.arrivals.wait()
-            let answer = Guarded<Bool?>(nil)
-            let isAnswered = DispatchSemaphore(value: 0)
-            cluster.replicas[1].whenLevel { isLevel in
-                answer.write { $0 = isLevel }
-                isAnswered.signal()
-            }
-            // One answer can be to a question before, and the next one is not.
-            let ends = log.ends[1].value
-            #expect(log.ends[1].wait(for: ends + 2))
-            #expect(isAnswered.wait(timeout: .now()) == .timedOut)
-            held.permits.signal()
-            #expect(isAnswered.isSignalled())
-            #expect(answer.read { $0 } == true)
-            #expect(held.revision == 1)
+    @Test func `a state is not level while it executes what was acknowledged`() {
+        let held = HeldState(base: StoreState(LockStrategy.self, stripeCount: 1))
+        let log = MemoryLog(seed: 1)
+        let cluster = ReplicaCluster(log, [StoreState(LockStrategy.self, stripeCount: 1), held])
+        cluster.settle()
+        // acknowledged at replica 0   executed at replica 1
+        #expect((try? cluster.change(0, ReplicaTests.put("1")).get()) != nil)
+        held.arrivals.wait()
+        let answer = Guarded<Bool?>(nil)
+        let isAnswered = DispatchSemaphore(value: 0)
+        cluster.replicas[1].whenLevel { isLevel in
+            answer.write { $0 = isLevel }
+            isAnswered.signal()
         }
+        // One answer can be to a question before, and the next one is not.
+        let ends = log.ends[1].value
+        #expect(log.ends[1].wait(for: ends + 2))
+        #expect(isAnswered.wait(timeout: .now()) == .timedOut)
+        held.permits.signal()
+        #expect(isAnswered.isSignalled())
+        #expect(answer.read { $0 } == true)
+        #expect(held.revision == 1)
     }
 }

@@ -8,7 +8,7 @@ import Testing
 @testable import LatchkeyReplication
 
 /// Replicas over a log in memory: what all of them promise, with faults at each append.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(5)), .offPool)
 struct ReplicaTests {
     static func states() -> [any ReplicatedState] {
         [
@@ -143,42 +143,35 @@ struct ReplicaTests {
         #expect(states.allSatisfy { $0.revision == 100 })
     }
 
-    @Test func `an entry that makes the log full is not refused`() async throws {
-        try await offPool {
-            let log = MemoryLog(seed: 1)
-            let states: [any ReplicatedState] = [StoreState(LockStrategy.self, stripeCount: 1)]
-            let cluster = ReplicaCluster(log, states) {
-                $0.repetitionNanoseconds = 60_000_000_000
-            }
-            cluster.settle()
-            log.setFilling()
-            log.hold(true)
-            let appends = log.appends.value
-            let decision = Guarded<Decision?>(nil)
-            let isDone = DispatchSemaphore(value: 0)
-            let writer = TestThread {
-                let made = cluster.change(0, Self.put("1"))
-                decision.write { $0 = made }
-                isDone.signal()
-            }
-            // in the log, answered as refused   delivered
-            #expect(log.appends.wait(for: appends + 1))
-            cluster.replicas[0].queue.sync {}
-            let ends = log.ends[0].value
-            #expect(log.ends[0].wait(for: ends + 2))
-            #expect(isDone.wait(timeout: .now()) == .timedOut)
-            log.hold(false)
-            #expect(writer.join())
-            guard case .success = decision.read({ $0 }) else {
-                Issue.record("it is in the log, and was answered otherwise")
-                return
-            }
-            log.setFull(true)
-            guard case .failure(.withdrawn(.full)) = cluster.change(0, Self.put("2")) else {
-                Issue.record("what is not in the log is refused")
-                return
-            }
-            #expect(states[0].revision == 1)
+    @Test func `an entry that makes the log full is not refused`() throws {
+        let log = MemoryLog(seed: 1)
+        let states: [any ReplicatedState] = [StoreState(LockStrategy.self, stripeCount: 1)]
+        let cluster = ReplicaCluster(log, states) {
+            $0.repetitionNanoseconds = 60_000_000_000
         }
+        cluster.settle()
+        log.setFilling()
+        log.hold(true)
+        let appends = log.appends.value
+        let decision = Guarded<Decision?>(nil)
+        let isDone = DispatchSemaphore(value: 0)
+        let writer = TestThread {
+            let made = cluster.change(0, Self.put("1"))
+            decision.write { $0 = made }
+            isDone.signal()
+        }
+        // in the log, answered as refused   delivered
+        #expect(log.appends.wait(for: appends + 1))
+        cluster.replicas[0].queue.sync {}
+        let ends = log.ends[0].value
+        #expect(log.ends[0].wait(for: ends + 2))
+        #expect(isDone.wait(timeout: .now()) == .timedOut)
+        log.hold(false)
+        #expect(writer.join())
+        _ = try #require(decision.read { $0 }, "it is in the log").get()
+        log.setFull(true)
+        let refused = cluster.change(0, Self.put("2"))
+        #expect(throws: Refusal.withdrawn(.full)) { try refused.get() }
+        #expect(states[0].revision == 1)
     }
 }

@@ -7,7 +7,7 @@ import Testing
 @testable import LatchkeyReplication
 
 /// Replicas that must not go on, and one whose log is silent.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(5)), .offPool)
 struct StoppedReplicaTests {
     private static func entry(_ text: String) -> [UInt8] {
         var writer = LogEntryWriter()
@@ -24,27 +24,25 @@ struct StoppedReplicaTests {
     @Test(arguments: [false, true])
     func `what is behind an entry that cannot be read is not executed, also in a drain`(
         drainsFirst: Bool
-    ) async throws {
-        try await offPool {
-            let log = MemoryLog(seed: 1)
-            let state = StoreState(LockStrategy.self, stripeCount: 1)
-            let cluster = ReplicaCluster(log, [state]) { $0.markNanoseconds = .max }
-            let replica = cluster.replicas[0]
-            cluster.settle()
-            if drainsFirst { replica.drain() }
-            log.insert([9])
-            log.awaitDelivered(to: 0)
-            replica.drain()
-            let position = replica.position
-            log.insert(Self.entry("1"))
-            log.awaitDelivered(to: 0)
-            guard case .diverged = replica.phase else {
-                Issue.record("\(replica.phase)")
-                return
-            }
-            #expect(replica.position == position && state.revision == 0)
-            #expect(state.positions.read { $0.isEmpty })
+    ) async {
+        let log = MemoryLog(seed: 1)
+        let state = StoreState(LockStrategy.self, stripeCount: 1)
+        let cluster = ReplicaCluster(log, [state]) { $0.markNanoseconds = .max }
+        let replica = cluster.replicas[0]
+        cluster.settle()
+        if drainsFirst { replica.drain() }
+        log.insert([9])
+        log.awaitDelivered(to: 0)
+        replica.drain()
+        let position = replica.position
+        log.insert(Self.entry("1"))
+        log.awaitDelivered(to: 0)
+        guard case .diverged = replica.phase else {
+            Issue.record("\(replica.phase)")
+            return
         }
+        #expect(replica.position == position && state.revision == 0)
+        #expect(state.positions.read { $0.isEmpty })
     }
 
     /// A state that loses one change.
@@ -69,72 +67,64 @@ struct StoppedReplicaTests {
         }
     }
 
-    @Test func `a replica that has lost a change stops for good, and the others go on`()
-        async throws
-    {
-        try await offPool {
-            let wrong = ForgettingState(base: StoreState(LockStrategy.self, stripeCount: 1))
-            let states: [any ReplicatedState] = [wrong] + ReplicaTests.states()[1...]
-            let cluster = ReplicaCluster(MemoryLog(seed: 1), states)
-            cluster.settle()
-            _ = cluster.change(1, ReplicaTests.put("1"))
-            cluster.settle()
-            wrong.forgets.write { $0 = true }
-            let replica = cluster.replicas[0]
-            // The suite's time bounds it. Each entry can ask for a mark.
-            var number = 2
-            while !replica.phase.isFinal {
-                _ = cluster.change(1 + number % 2, ReplicaTests.put("\(number)"))
-                number += 1
-            }
-            guard case .differs(let reason) = replica.phase else {
-                Issue.record("\(replica.phase)")
-                return
-            }
-            #expect(reason.contains("is not that of the other replicas"))
-            let refused = cluster.change(0, ReplicaTests.put("0"))
-            #expect(throws: Refusal.withdrawn(.unavailable)) { try refused.get() }
-            for other in 1...2 {
-                let made = cluster.change(other, ReplicaTests.put("a\(other)"))
-                #expect(throws: Never.self) { try made.get() }
-                #expect(cluster.replicas[other].phase == .serving)
-            }
+    @Test func `a replica that has lost a change stops for good, and the others go on`() throws {
+        let wrong = ForgettingState(base: StoreState(LockStrategy.self, stripeCount: 1))
+        let states: [any ReplicatedState] = [wrong] + ReplicaTests.states()[1...]
+        let cluster = ReplicaCluster(MemoryLog(seed: 1), states)
+        cluster.settle()
+        _ = cluster.change(1, ReplicaTests.put("1"))
+        cluster.settle()
+        wrong.forgets.write { $0 = true }
+        let replica = cluster.replicas[0]
+        // The suite's time bounds it. Each entry can ask for a mark.
+        var number = 2
+        while !replica.phase.isFinal {
+            _ = cluster.change(1 + number % 2, ReplicaTests.put("\(number)"))
+            number += 1
+        }
+        guard case .differs(let reason) = replica.phase else {
+            Issue.record("\(replica.phase)")
+            return
+        }
+        #expect(reason.contains("is not that of the other replicas"))
+        let refused = cluster.change(0, ReplicaTests.put("0"))
+        #expect(throws: Refusal.withdrawn(.unavailable)) { try refused.get() }
+        for other in 1...2 {
+            let made = cluster.change(other, ReplicaTests.put("a\(other)"))
+            #expect(throws: Never.self) { try made.get() }
+            #expect(cluster.replicas[other].phase == .serving)
         }
     }
 
-    @Test func `a change is not sent to a silent log, so that it is known to be refused`()
-        async throws
-    {
-        try await offPool {
-            let rig = ClockedReplica()
-            let (log, replica, settings) = (rig.log, rig.replica, rig.replica.settings)
-            log.cut(0, true)
-            rig.pass(settings.silenceNanoseconds + 1)
-            let decisions = Guarded<[Decision]>([])
-            try replica.propose(ReplicaTests.put("1"), author: []) { decision in
-                decisions.write { $0.append(decision) }
-            }
-            rig.pass(settings.refusalNanoseconds)
-            #expect(log.appendCount == 0)
-            #expect(decisions.read { $0.isEmpty })
-            rig.pass(1)
-            #expect(log.appendCount == 0)
-            #expect(throws: Refusal.withdrawn(.unavailable)) {
-                try decisions.read { $0 }.first?.get()
-            }
-            // It goes on by itself.
-            try replica.propose(ReplicaTests.put("2"), author: []) { decision in
-                decisions.write { $0.append(decision) }
-            }
-            log.cut(0, false)
-            while log.appendCount == 0 {
-                rig.pass(settings.questionNanoseconds + 1)
-                // The change must not grow too old meanwhile.
-                rig.clock.write { $0 -= settings.questionNanoseconds }
-            }
-            // No time passes, so it is not sent again. The suite's time bounds it.
-            while decisions.read({ $0.count }) < 2 {}
-            #expect(log.appendCount == 1 && log.entries.count == 1)
+    @Test func `a change is not sent to a silent log, so that it is known to be refused`() throws {
+        let rig = ClockedReplica()
+        let (log, replica, settings) = (rig.log, rig.replica, rig.replica.settings)
+        log.cut(0, true)
+        rig.pass(settings.silenceNanoseconds + 1)
+        let decisions = Guarded<[Decision]>([])
+        try replica.propose(ReplicaTests.put("1"), author: []) { decision in
+            decisions.write { $0.append(decision) }
         }
+        rig.pass(settings.refusalNanoseconds)
+        #expect(log.appendCount == 0)
+        #expect(decisions.read { $0.isEmpty })
+        rig.pass(1)
+        #expect(log.appendCount == 0)
+        #expect(throws: Refusal.withdrawn(.unavailable)) {
+            try decisions.read { $0 }.first?.get()
+        }
+        // It goes on by itself.
+        try replica.propose(ReplicaTests.put("2"), author: []) { decision in
+            decisions.write { $0.append(decision) }
+        }
+        log.cut(0, false)
+        while log.appendCount == 0 {
+            rig.pass(settings.questionNanoseconds + 1)
+            // The change must not grow too old meanwhile.
+            rig.clock.write { $0 -= settings.questionNanoseconds }
+        }
+        // No time passes, so it is not sent again. The suite's time bounds it.
+        while decisions.read({ $0.count }) < 2 {}
+        #expect(log.appendCount == 1 && log.entries.count == 1)
     }
 }

@@ -31,9 +31,7 @@ struct WireTests {
             EtcdRequest.range(key, isPrefix: true, isKeysOnly: true)
                 == [0x0A, 1, 0x6B, 0x12, 1, 0x6C, 0x40, 1]
         )
-        #expect(
-            EtcdRequest.watch(key, from: 7) == [0x0A, 7, 0x0A, 1, 0x6B, 0x18, 7, 0x40, 1]
-        )
+        #expect(EtcdRequest.watch(key, from: 7) == [0x0A, 7, 0x0A, 1, 0x6B, 0x18, 7, 0x40, 1])
         #expect(EtcdRequest.end(ofPrefix: [0x61, 0xFF]) == [0x62])
         #expect(EtcdRequest.end(ofPrefix: [0xFF]) == [0])
     }

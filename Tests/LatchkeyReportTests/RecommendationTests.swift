@@ -18,30 +18,6 @@ struct RecommendationTests {
         ).make()
     }
 
-    @Test func `the strategy that is ahead everywhere is recommended and nothing flips it`() {
-        let report = sample([.lock, .spin]) { kind, _ in kind == .spin ? 1.5e6 : 1e6 }
-        let recommendation = ComparisonReport.Recommendation(report)
-        #expect(recommendation.outcome == .one)
-        #expect(recommendation.strategies == ["spin"])
-        #expect(recommendation.sentence.hasPrefix("Use `spin`: "))
-        #expect(recommendation.sentence.hasSuffix(" % more than `lock` on 1 to 8 threads."))
-        #expect(
-            recommendation.flip
-                == "No other was found better by 10 % in either case."
-        )
-    }
-
-    @Test func `where another is ahead the recommendation flips`() {
-        let report = sample([.lock, .mutex]) { kind, threads in
-            kind == .lock ? 1e6 : threads == 1 ? 1.5e6 : 1e5
-        }
-        #expect(
-            ComparisonReport.Recommendation(report).flip.hasPrefix(
-                "Except: `mutex` on 1 thread: "
-            )
-        )
-    }
-
     @Test func `a flip over the read ratio names the ratio`() {
         let writes = SampleReport(
             strategies: [.lock, .readWriteLock],
@@ -58,11 +34,7 @@ struct RecommendationTests {
         report.cases += writes.cases
         let recommendation = ComparisonReport.Recommendation(report)
         #expect(recommendation.strategies == ["lock"])
-        #expect(
-            recommendation.flip.hasPrefix(
-                "Except: `read-write-lock` with reads only: "
-            )
-        )
+        #expect(recommendation.flip.hasPrefix("Except: `read-write-lock` with reads only: "))
     }
 
     @Test func `strategies whose intervals overlap are not told apart`() {
@@ -86,15 +58,6 @@ struct RecommendationTests {
         #expect(report.recommendation?.strategies == ["spin"])
         #expect((report.conditions.ranking == .forced) == (repeats < 3))
         #expect(report.conditions.findings.count == (repeats < 3 ? 1 : 0), "said once")
-    }
-
-    @Test func `what was refused is ranked again by force, and says so`() {
-        var report = sample([.lock, .spin]) { kind, _ in kind == .spin ? 2e6 : 1e6 }
-        report.conditions.ranking = .refused
-        report.conditions.findings = ["This is a debug build."]
-        report.conclude(isForced: true)
-        #expect(report.recommendation?.strategies == ["spin"])
-        #expect(report.conditions.ranking == .forced)
     }
 
     @Test func `an open loop is ranked by the response from when it was due`() throws {
@@ -236,18 +199,6 @@ struct RecommendationTests {
         let recommendation = ComparisonReport.Recommendation(report)
         #expect(recommendation.strategies == ["lock"])
         #expect(recommendation.notes.contains { $0.contains("failed the check 'torn-reads'") })
-    }
-
-    @Test func `a strategy with a case missing is not ranked`() {
-        var report = sample([.lock, .spin, .mutex]) { kind, _ in kind == .spin ? 2e6 : 1e6 }
-        report.cases.removeAll { $0.strategy == "spin" && $0.threads == 8 }
-        let recommendation = ComparisonReport.Recommendation(report)
-        #expect(!recommendation.strategies.contains("spin"))
-        #expect(
-            recommendation.notes.contains(
-                "`spin` was not measured in every case and is not ranked."
-            )
-        )
     }
 
     @Test(arguments: [(0.8, true), (0.89, true), (0.9, false)])

@@ -68,9 +68,7 @@ struct ReportDifferenceTests {
         let isWorse = difference.isWorse
         #expect(isWorse)
         #expect(
-            difference.notes.contains(
-                "--section was changed: 1000 ns before, 1200 ns after."
-            )
+            difference.notes.contains("--section was changed: 1000 ns before, 1200 ns after.")
         )
     }
 

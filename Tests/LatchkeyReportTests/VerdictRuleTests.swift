@@ -40,9 +40,7 @@ struct VerdictRuleTests {
                     1: steady(1e6), 2: steady(1e6), 4: steady(1e6),
                     8: [1e6, 1.01e6, 0.99e6, 1e6, 0.6e6],
                 ],
-                .spin: [
-                    1: fast, 2: fast, 4: fast, 8: [0.7e6, 0.705e6, 0.695e6, 0.7e6, 0.72e6],
-                ],
+                .spin: [1: fast, 2: fast, 4: fast, 8: [0.7e6, 0.705e6, 0.695e6, 0.7e6, 0.72e6]],
             ])
         )
         #expect(found.strategies.first == "lock")

@@ -65,9 +65,7 @@ struct AuditLogTests {
             return name
         }
         let (log, _) = try open(path)
-        for name in names {
-            log.append { $0.member("name", name) }
-        }
+        for name in names { log.append { $0.member("name", name) } }
         #expect(log.flush(withinMilliseconds: 1000 * Patience.seconds))
         let found = try lines(path).compactMap { $0["name"] as? String }
         #expect(found.map { Array($0.utf8) } == names.map { Array($0.utf8) })

@@ -113,7 +113,7 @@ import Testing
         )
         let profile = ProfileReading(
             interval: 100,
-            started: Date(),
+            started: Date(timeIntervalSince1970: 0),
             nanoseconds: 1,
             lostCount: 1_000_000,
             samples: [sample]

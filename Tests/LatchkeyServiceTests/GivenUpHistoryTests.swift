@@ -9,7 +9,7 @@ import Testing
 @testable import LatchkeyStore
 
 /// Long reads of the history whose clients have gone.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(5)), .offPool)
 struct GivenUpHistoryTests {
     /// A server of a history of 2,000 commits, whose queue the test holds up.
     private final class Rig: Sendable {
@@ -31,28 +31,16 @@ struct GivenUpHistoryTests {
             let journal = Journal(HistoryLimits())
             last = try Self.fill(store, journal)
             self.journal = journal
-            let watched = WatchedStore(
-                journal: journal,
-                // What no answer has shown need not be waited for.
-                usage: { StoreUsage(revision: journal.last, propertyCount: 0, byteCount: 0) },
-                look: { (name, scope, completion) throws(BacklogFull) in
-                    try store.look(name, in: scope, observer: NoObserver(), completion: completion)
-                },
-                snapshot: { store.snapshot(completion: $0) }
-            )
+            // What no answer has shown need not be waited for.
+            let watched = WatchedStore(store, journal) {
+                StoreUsage(revision: journal.last, propertyCount: 0, byteCount: 0)
+            }
             self.watched = watched
             let answers = AnswerBudget(byteCountMax: 1 << 30)
             var table = RouteTable(
                 metrics: RequestMetrics(registry, sendsServerTiming: false, answers: answers)
             )
-            let hub = WatchHub(
-                journal: journal,
-                limits: WatchLimits(),
-                places: places,
-                counters: WatchCounters(MetricRegistry()),
-                answers: answers
-            )
-            let history = HistoryRoutes(store: watched, hub: hub)
+            let history = HistoryRoutes(watched, places: places)
             PropertyRoutes(store: ServedStore(store), depthMax: 64, history: history).add(
                 to: &table
             )
@@ -83,9 +71,7 @@ struct GivenUpHistoryTests {
                 }
             }
             let all = commits.read { $0 }
-            for commit in all.dropLast() {
-                journal.append(commit)
-            }
+            for commit in all.dropLast() { journal.append(commit) }
             return try #require(all.last)
         }
 
@@ -123,35 +109,31 @@ struct GivenUpHistoryTests {
     ])
     func `a read of the history ends with its client`(
         read: (target: String, route: String, status: Int)
-    ) async throws {
-        try await offPool {
-            let rig = try Rig()
-            defer { rig.server.stop(within: Patience.duration) }
-            let isHeld = DispatchSemaphore(value: 0)
-            rig.watched.later { isHeld.wait() }
-            #expect(try rig.giveUp(read.target))
-            isHeld.signal()
-            // Each turn lets the read make one piece.
-            for _ in 0..<Rig.commitCount {
-                let turn = DispatchSemaphore(value: 0)
-                rig.watched.later { turn.signal() }
-                turn.wait()
-            }
-            #expect(rig.count(read.route, read.status) == 0, "it went on to its end")
-            #expect(rig.count(read.route, 503) == 0, "no client got an answer")
+    ) throws {
+        let rig = try Rig()
+        defer { rig.server.stop(within: Patience.duration) }
+        let isHeld = DispatchSemaphore(value: 0)
+        rig.watched.later { isHeld.wait() }
+        #expect(try rig.giveUp(read.target))
+        isHeld.signal()
+        // Each turn lets the read make one piece.
+        for _ in 0..<Rig.commitCount {
+            let turn = DispatchSemaphore(value: 0)
+            rig.watched.later { turn.signal() }
+            turn.wait()
         }
+        #expect(rig.count(read.route, read.status) == 0, "it went on to its end")
+        #expect(rig.count(read.route, 503) == 0, "no client got an answer")
     }
 
-    @Test func `an export of the past ends with its client`() async throws {
-        try await offPool {
-            let rig = try Rig()
-            defer { rig.server.stop(within: Patience.duration) }
-            // It waits for the last commit.
-            #expect(try rig.giveUp("/v1/export?revision=1"))
-            #expect(rig.places.count == 1)
-            rig.appendLast()
-            #expect(eventually { rig.places.count == 0 })
-            #expect(rig.count("/v1/export", 200) == 0, "it was made")
-        }
+    @Test func `an export of the past ends with its client`() throws {
+        let rig = try Rig()
+        defer { rig.server.stop(within: Patience.duration) }
+        // It waits for the last commit.
+        #expect(try rig.giveUp("/v1/export?revision=1"))
+        #expect(rig.places.count == 1)
+        rig.appendLast()
+        #expect(eventually { rig.places.count == 0 })
+        #expect(rig.count("/v1/export", 200) == 0, "it was made")
     }
 }

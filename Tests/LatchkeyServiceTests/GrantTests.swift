@@ -17,16 +17,6 @@ struct GrantTests {
         return unsafe bytes.withUnsafeBytes { unsafe token.allows(right, $0) }
     }
 
-    @Test func `a right holds for names with its prefix`() throws {
-        let token = try token("read,write:app/ read:shared/ operations")
-        #expect(allows(token, .read, "app/") && allows(token, .read, "app/a"))
-        #expect(allows(token, .read, "shared/x") && !allows(token, .write, "shared/x"))
-        #expect(
-            !allows(token, .read, "app") && !allows(token, .read, "") && !allows(token, .read, "b")
-        )
-        #expect(token.allows(.operations) && !token.allows(.admin))
-    }
-
     @Test(arguments: Right.allCases.filter { !$0.takesPrefix })
     func `rights to all names are apart from each other`(right: Right) throws {
         let token = try token(right.rawValue)

@@ -121,9 +121,7 @@ struct ImportInboxTests {
     @Test func `all imports together hold no more than the bound`() {
         let places = Self.places(2)
         let inboxes = (0..<3).map { _ in inbox(places) }
-        for inbox in inboxes {
-            #expect(receive(inbox) == "works on 8192")
-        }
+        for inbox in inboxes { #expect(receive(inbox) == "works on 8192") }
         #expect(receive(inboxes[0]) == "reads on")
         #expect(receive(inboxes[1]) == "reads on")
         #expect(places.count == 2)
@@ -138,9 +136,7 @@ struct ImportInboxTests {
     @Test func `a client has its share of the long buffers, and others have the rest`() {
         let places = Self.places(4, each: 1)
         let inboxes = [inbox(places), inbox(places), inbox(places, 1)]
-        for inbox in inboxes {
-            #expect(receive(inbox) == "works on 8192")
-        }
+        for inbox in inboxes { #expect(receive(inbox) == "works on 8192") }
         #expect(receive(inboxes[0]) == "reads on")
         #expect(receive(inboxes[1]) == "waits")
         #expect(receive(inboxes[2]) == "reads on")

@@ -32,9 +32,7 @@ struct MediaTypeTests {
         ]
         for first in parts {
             for second in parts {
-                for third in parts {
-                    check(beginning + first + second + third)
-                }
+                for third in parts { check(beginning + first + second + third) }
             }
         }
     }

@@ -1,12 +1,11 @@
 import CLatchkeyPages
 import Foundation
-import LatchkeyStore
 import LatchkeyStrategies
 import Testing
 
 @testable import LatchkeyService
 
-/// Problems, media types, JSON text and log lines.
+/// Problems and the table of strategies.
 struct ProtocolTests {
     @Test(arguments: Problem.allCases)
     func `a problem is whole`(problem: Problem) throws {
@@ -19,14 +18,6 @@ struct ProtocolTests {
         #expect(object["detail"] as? String == problem.advice)
         #expect((400...599).contains(problem.status))
         #expect(problem.title.hasSuffix(".") && problem.advice.hasSuffix("."))
-    }
-
-    @Test func `the text of a time has each millisecond`() {
-        for millisecond in 0..<1000 {
-            let time = Timestamp(milliseconds: 1_767_323_045_000 + Int64(millisecond))
-            let fraction = String(1000 + millisecond).dropFirst()
-            #expect(time.calendarText == "2026-01-02T03:04:05.\(fraction)Z")
-        }
     }
 
     @Test(arguments: Problem.allCases)
@@ -51,24 +42,6 @@ struct ProtocolTests {
         #expect(
             text == #"{"type":"/problems/not-found","title":"There is no such property.","#
                 + #""status":404,"detail":"a \"b\""}"#
-        )
-    }
-
-    @Test func `strings are escaped as JSON demands`() {
-        var json = JSONWriter()
-        json.array { list in
-            list.string("a\"\\\n\u{1}é".utf8)
-            list.integer(-1)
-            list.integer(Int.min)
-            list.integer(UInt64.max)
-            list.string("\u{1F}\u{9}\"".utf8)
-            list.bool(true)
-            list.object { $0.member("k", "v") }
-        }
-        #expect(
-            String(decoding: json.bytes, as: UTF8.self)
-                == "[\"a\\\"\\\\\\u000a\\u0001é\",-1,-9223372036854775808,"
-                + "18446744073709551615,\"\\u001f\\u0009\\\"\",true,{\"k\":\"v\"}]"
         )
     }
 

@@ -24,25 +24,19 @@ final class RepeatableServer: Sendable {
         ([], [])
     )
 
-    final class TestClock: Sendable {
-        let now = Atomic<UInt64>(0)
-    }
-
     init(
         _ kind: StrategyKind = .lock,
         hasStandingClock: Bool = false,
         limits: IdempotencyLimits = IdempotencyLimits()
     ) throws {
         let commits = commits
-        let clock = nanoseconds
         let releasing = releasing
         hook = CommitHook { commit, _ in
             commits.arrive()
             releasing.read { $0 }?.release(through: commit.revision)
         }
-        let repetition = Repetition(limits, clientShare: 1, registry) {
-            clock.now.load(ordering: .relaxed)
-        }
+        let clock = nanoseconds.read
+        let repetition = Repetition(limits, clientShare: 1, registry, clock: clock)
         var table = RouteTable(
             metrics: RequestMetrics(
                 registry,
@@ -90,9 +84,7 @@ final class RepeatableServer: Sendable {
             script.statuses.removeFirst(count)
             return ready
         }
-        for (request, status) in ready {
-            Self.answer(request, status)
-        }
+        for (request, status) in ready { Self.answer(request, status) }
     }
 
     private static func answer(_ request: ServiceRequest, _ status: Int) {
@@ -143,6 +135,15 @@ final class RepeatableServer: Sendable {
     }
 }
 
+/// A clock that a test turns.
+final class TestClock: Sendable {
+    let now = Atomic<UInt64>(0)
+
+    var read: @Sendable () -> UInt64 { { self.now.load(ordering: .relaxed) } }
+
+    func advance(_ time: UInt64) { now.add(time, ordering: .relaxed) }
+}
+
 /// A request under way on a thread of its own.
 struct Aside: Sendable {
     private let answer = Synchronized<Result<HTTPAnswer, any Error>?, LockStrategy>(nil)
@@ -161,6 +162,41 @@ struct Aside: Sendable {
     }
 }
 
+extension WatchedStore {
+    /// The history of a store.
+    init(
+        _ store: some CommittingStore,
+        _ journal: Journal,
+        usage: @escaping @Sendable () -> StoreUsage
+    ) {
+        self.init(
+            journal: journal,
+            usage: usage,
+            look: { (name, scope, completion) throws(BacklogFull) in
+                try store.look(name, in: scope, observer: NoObserver(), completion: completion)
+            },
+            snapshot: { store.snapshot(completion: $0) }
+        )
+    }
+}
+
+extension HistoryRoutes {
+    /// The routes of a history, with few places for those who watch.
+    init(
+        _ store: WatchedStore,
+        places: SharedPlaces = SharedPlaces(countMax: 10, clientCountMax: 10)
+    ) {
+        let hub = WatchHub(
+            journal: store.journal,
+            limits: WatchLimits(),
+            places: places,
+            counters: WatchCounters(MetricRegistry()),
+            answers: AnswerBudget(byteCountMax: 1 << 30)
+        )
+        self.init(store: store, hub: hub)
+    }
+}
+
 /// Adds the routes of a store whose commits pass a hook.
 private struct RouteMaker: StrategyVisitor {
     let hook: CommitHook
@@ -175,22 +211,7 @@ private struct RouteMaker: StrategyVisitor {
             hook: hook
         )
         let journal = Journal(HistoryLimits())
-        let watched = WatchedStore(
-            journal: journal,
-            usage: { store.usage },
-            look: { (name, scope, completion) throws(BacklogFull) in
-                try store.look(name, in: scope, observer: NoObserver(), completion: completion)
-            },
-            snapshot: { store.snapshot(completion: $0) }
-        )
-        let hub = WatchHub(
-            journal: journal,
-            limits: WatchLimits(),
-            places: SharedPlaces(countMax: 10, clientCountMax: 10, refusals: ShareRefusals()),
-            counters: WatchCounters(MetricRegistry()),
-            answers: AnswerBudget(byteCountMax: 1 << 30)
-        )
-        let history = HistoryRoutes(store: watched, hub: hub)
+        let history = HistoryRoutes(WatchedStore(store, journal) { store.usage })
         let served = ServedStore(store)
         return { PropertyRoutes(store: served, depthMax: 64, history: history).add(to: &$0) }
     }

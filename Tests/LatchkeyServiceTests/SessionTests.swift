@@ -1,5 +1,4 @@
 import LatchkeyStore
-import Synchronization
 import Testing
 
 @testable import LatchkeyService
@@ -7,26 +6,22 @@ import Testing
 /// The cookies of sessions, with a clock of the test.
 @Suite
 struct SessionTests {
-    private final class Clock: Sendable {
-        let milliseconds = Atomic<Int64>(1_000_000)
-    }
-
     /// The value of a `Set-Cookie` field, up to its first attribute.
     private func value(_ field: String) -> Substring {
         field.prefix { $0 != ";" }.drop { $0 != "=" }.dropFirst()
     }
 
     @Test func `a cookie counts until its time is over`() {
-        let clock = Clock()
+        let clock = TestClock()
         let sessions = Sessions(lifetime: .seconds(60)) {
-            Timestamp(milliseconds: clock.milliseconds.load(ordering: .relaxed))
+            Timestamp(milliseconds: Int64(clock.read()))
         }
         let digest = SHA256.digest([1])
         let cookie = value(sessions.cookie(for: digest))
         #expect(sessions.digest(of: cookie) == digest)
-        clock.milliseconds.add(59_999, ordering: .relaxed)
+        clock.advance(59_999)
         #expect(sessions.digest(of: cookie) == digest)
-        clock.milliseconds.add(1, ordering: .relaxed)
+        clock.advance(1)
         #expect(sessions.digest(of: cookie) == nil)
         #expect(sessions.digest(of: value(sessions.cookie(for: digest))) == digest)
     }

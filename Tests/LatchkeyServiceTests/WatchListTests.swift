@@ -73,13 +73,4 @@ struct WatchListTests {
         }
         #expect(rig.pump.list(after: 25, countMax: 5).entries.isEmpty)
     }
-
-    @Test func `a watch that was ended is not there`() {
-        let rig = WatchRig()
-        _ = rig.open(.now(0), observer: "same")
-        rig.run()
-        let second = rig.open(.now(0), observer: "same")
-        rig.run()
-        #expect(rig.pump.list(after: 0, countMax: 10).entries.map(\.id) == [second.id])
-    }
 }

@@ -159,14 +159,10 @@ struct WatchPumpTests {
         let rig = WatchRig()
         let other = rig.open(.place(WatchPlace(revision: 0)))
         let ahead = rig.open(.place(WatchPlace(revision: 2)))
-        rig.commit(increment: ["a"])
-        rig.run()
-        rig.commit(increment: ["a"])
-        rig.run()
-        rig.commit(increment: ["a"])
-        rig.run()
-        rig.commit(increment: ["a"])
-        rig.run()
+        for _ in 0..<4 {
+            rig.commit(increment: ["a"])
+            rig.run()
+        }
         #expect(Self.events(other.take().bytes).map(\.id) == ["1", "2", "3", "4"])
         #expect(Self.events(ahead.take().bytes).map(\.id) == ["3", "4"])
     }

@@ -218,9 +218,7 @@ final class FakeStream: WatchOutput {
         onWrite()
         return state.write { state in
             state.writeCount += 1
-            guard !state.isEnded else {
-                return .gone
-            }
+            guard !state.isEnded else { return .gone }
             guard state.bytes.isEmpty || state.bytes.count + bytes.count <= capacity else {
                 state.wasFull = true
                 return .full

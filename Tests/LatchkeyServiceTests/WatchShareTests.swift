@@ -176,9 +176,7 @@ struct WatchShareTests {
         let held = rig.answers.byteCount
         #expect(held > 1_000_000)
         #expect(held < 1_100_000, "one copy for all")
-        for stream in streams {
-            #expect(stream.take().bytes.count > 1_000_000)
-        }
+        for stream in streams { #expect(stream.take().bytes.count > 1_000_000) }
         #expect(rig.answers.byteCount == 0, "nothing is kept behind the last of them")
     }
 

@@ -6,7 +6,7 @@ import Testing
 @testable import LatchkeyStore
 
 /// Reads that wait for the journal.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(5)), .offPool)
 struct WatchedStoreTests {
     private static func store(_ journal: Journal, shown: Revision) -> WatchedStore {
         WatchedStore(
@@ -21,23 +21,21 @@ struct WatchedStoreTests {
         Commit(revision: revision, time: Timestamp(milliseconds: 0), first: nil)
     }
 
-    @Test func `a read that waited does not hold up the writer that it waited for`() async throws {
-        try await offPool {
-            let journal = Journal(HistoryLimits())
-            let isWritten = DispatchSemaphore(value: 0)
-            let isRead = DispatchSemaphore(value: 0)
-            Self.store(journal, shown: 2).whenCaughtUp { latest in
-                #expect(latest == 2)
-                // If the writer's thread were to read, it would wait for itself.
-                #expect(isWritten.isSignalled())
-                isRead.signal()
-            }
-            journal.append(Self.commit(1))
-            #expect(isRead.wait(timeout: .now()) == .timedOut)
-            journal.append(Self.commit(2))
-            isWritten.signal()
-            #expect(isRead.isSignalled())
+    @Test func `a read that waited does not hold up the writer that it waited for`() {
+        let journal = Journal(HistoryLimits())
+        let isWritten = DispatchSemaphore(value: 0)
+        let isRead = DispatchSemaphore(value: 0)
+        Self.store(journal, shown: 2).whenCaughtUp { latest in
+            #expect(latest == 2)
+            // If the writer's thread were to read, it would wait for itself.
+            #expect(isWritten.isSignalled())
+            isRead.signal()
         }
+        journal.append(Self.commit(1))
+        #expect(isRead.wait(timeout: .now()) == .timedOut)
+        journal.append(Self.commit(2))
+        isWritten.signal()
+        #expect(isRead.isSignalled())
     }
 
     @Test func `a read that need not wait is made at once`() {

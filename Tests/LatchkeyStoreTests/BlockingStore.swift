@@ -180,11 +180,7 @@ extension Change {
 }
 
 extension Change.Step {
-    static func put(
-        _ name: String,
-        _ value: String,
-        _ conditions: Conditions = .none
-    ) -> Self {
+    static func put(_ name: String, _ value: String, _ conditions: Conditions = .none) -> Self {
         let value = OwnedBytes(Array(value.utf8))
         let step = Self(.owning(name), unsafe .put(value.bytes))
         return withExtendedLifetime(value) { step.copy(conditions) }
@@ -313,9 +309,7 @@ extension BlockingStore {
                 after: 0,
                 hook: nil,
                 betweenSteps: {
-                    for _ in 0..<turns {
-                        Yield.now()
-                    }
+                    for _ in 0..<turns { Yield.now() }
                 }
             )
         )

@@ -5,29 +5,29 @@ import Testing
 @testable import LatchkeyStore
 
 /// What a hook sees, and what it holds back.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(5)), .offPool)
 struct CommitHookTests {
     @Test(arguments: Depth.kinds, [1, 8])
     func `answers that depend on a commit wait for its release, and no others`(
         kind: StrategyKind,
         stripeCount: Int
-    ) async throws {
-        try await offPool { kind.accept(ReleasingLate(stripeCount: stripeCount)) }
+    ) {
+        kind.accept(ReleasingLate(stripeCount: stripeCount))
     }
 
     @Test(arguments: Depth.kinds)
     func `each commit passes the hook once, and no read shows what is not released`(
         kind: StrategyKind
-    ) async throws {
-        try await offPool { kind.accept(ReadingReleased()) }
+    ) {
+        kind.accept(ReadingReleased())
     }
 
     @Test(arguments: Depth.kinds, [1, 8])
     func `a commit of several properties is held back in all of them`(
         kind: StrategyKind,
         stripeCount: Int
-    ) async throws {
-        try await offPool { kind.accept(ReleasingSeveral(stripeCount: stripeCount)) }
+    ) {
+        kind.accept(ReleasingSeveral(stripeCount: stripeCount))
     }
 }
 
@@ -114,9 +114,7 @@ private struct ReleasingSeveral: StrategyVisitor {
 
         answers.commit("2", Change([.delete("p2"), .put("p0", "2"), .delete("p1")]))
         #expect(commits.wait(for: 2))
-        for name in ["p0", "p1", "p2", "q"] {
-            answers.look(name)
-        }
+        for name in ["p0", "p1", "p2", "q"] { answers.look(name) }
         answers.list()
         let isThere = Conditions(ifMatch: .any)
         let refusal = Refusal.step(1, .then, .preconditionFailed)

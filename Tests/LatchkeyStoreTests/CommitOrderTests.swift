@@ -4,22 +4,22 @@ import LatchkeyTestSupport
 import Testing
 
 /// Once a revision was shown to anyone, every access that begins later sees all commits up to it.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(5)), .offPool)
 struct CommitOrderTests {
     /// An actor has one stripe.
     @Test(arguments: Depth.kinds.filter { $0 != .actor }, Witness.allCases)
     func `a revision that was shown is preceded by all before it, issue 7`(
         kind: StrategyKind,
         witness: Witness
-    ) async throws {
-        try await offPool { kind.accept(LateWriter(witness: witness)) }
+    ) {
+        kind.accept(LateWriter(witness: witness))
     }
 
     @Test(arguments: Depth.kinds)
     func `readers of several stripes see commits in the order of their revisions, issue 7`(
         kind: StrategyKind
-    ) async throws {
-        try await offPool { kind.accept(ReadingAcross()) }
+    ) {
+        kind.accept(ReadingAcross())
     }
 }
 
@@ -120,9 +120,7 @@ private struct ReadingAcross: StrategyVisitor {
     func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) {
         let store = BlockingStore(stripeCount: 8) {
             Paused(ChosenStrategy()) {
-                for _ in 0..<10 {
-                    Yield.now()
-                }
+                for _ in 0..<10 { Yield.now() }
             }
         }
         let commits = Synchronized<[[Revision]], LockStrategy>(Array(repeating: [], count: 8))

@@ -5,30 +5,26 @@ import Testing
 @testable import LatchkeyStore
 
 /// The same changes in the same order make the same store under every strategy.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(5)), .offPool)
 struct DeterminismTests {
     @Test(arguments: Depth.kinds, Depth.seeds)
     func `the same changes make the same revisions, answers and hash, with any number of stripes`(
         kind: StrategyKind,
         seed: UInt64
-    ) async throws {
-        try await offPool {
-            let expected = Execution(seed: seed, stripeCount: 1).visit(LockStrategy.self)
-            let stripeCount = [4, 16, 64][Int(seed % 3)]
-            let found = kind.accept(Execution(seed: seed, stripeCount: stripeCount))
-            #expect(found.answers == expected.answers)
-            #expect(found.digest == expected.digest)
-            #expect(found.digest == found.digestOfApplied, "commits applied without deciding")
-            #expect(Set(expected.answers.map { $0.prefix(4) }).count >= 5, "all kinds of answers")
-        }
+    ) {
+        let expected = Execution(seed: seed, stripeCount: 1).visit(LockStrategy.self)
+        let stripeCount = [4, 16, 64][Int(seed % 3)]
+        let found = kind.accept(Execution(seed: seed, stripeCount: stripeCount))
+        #expect(found.answers == expected.answers)
+        #expect(found.digest == expected.digest)
+        #expect(found.digest == found.digestOfApplied, "commits applied without deciding")
+        #expect(Set(expected.answers.map { $0.prefix(4) }).count >= 5, "all kinds of answers")
     }
 
     @Test func `the hash tells stores apart`() {
         func digest(_ changes: [Change]) -> UInt64 {
             let store = BlockingStore<PropertyStore<LockStrategy>>(stripeCount: 4)
-            for change in changes {
-                _ = store.commit(change)
-            }
+            for change in changes { _ = store.commit(change) }
             return store.digest()
         }
         let changes: [[Change]] = [

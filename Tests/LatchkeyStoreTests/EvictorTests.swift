@@ -5,127 +5,75 @@ import Testing
 @testable import LatchkeyStore
 
 /// What is removed when the store is full, and what is not.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(5)), .offPool)
 struct EvictorTests {
     @Test(arguments: Depth.kinds)
-    func `what was used longest ago is removed first`(kind: StrategyKind) async throws {
-        try await offPool { kind.accept(UsingInOrder()) }
+    func `what was used longest ago is removed first`(kind: StrategyKind) {
+        kind.accept(UsingInOrder())
     }
 
     @Test(arguments: Depth.kinds)
-    func `writers at the bound never exceed it and are never refused`(
-        kind: StrategyKind
-    ) async throws {
-        try await offPool { kind.accept(WritingAtTheBound()) }
+    func `writers at the bound never exceed it and are never refused`(kind: StrategyKind) {
+        kind.accept(WritingAtTheBound())
     }
 
-    @Test func `what can never fit removes nothing`() async throws {
-        try await offPool {
-            let bench = JournaledBench<LockStrategy>(limits: .evicting(properties: 6, bytes: 100))
-            for name in ["a", "b", "c", "d", "e"] {
-                bench.put(name, "123456789")
-            }
-            let large = bench.put("a", String(repeating: "1", count: 100))
-            #expect(Outcome(large) == .refused(.full(.bytes(shortage: nil))))
-            let many = bench.store.commit((0..<7).map { .put("n\($0)", "1") })
-            #expect(Outcome(many) == .refused(.full(.properties(shortage: nil))))
-            #expect(bench.evictor.count == 0)
-            #expect(bench.base.usage == StoreUsage(revision: 5, propertyCount: 5, byteCount: 50))
-            // As much as there is room fits, and everything else goes.
-            #expect(Outcome(bench.put("a", String(repeating: "1", count: 99))) == .replaced(10))
-            #expect(bench.base.usage == StoreUsage(revision: 10, propertyCount: 1, byteCount: 100))
-        }
+    @Test func `what can never fit removes nothing`() {
+        let bench = JournaledBench<LockStrategy>(limits: .evicting(properties: 6, bytes: 100))
+        for name in ["a", "b", "c", "d", "e"] { bench.put(name, "123456789") }
+        let large = bench.put("a", String(repeating: "1", count: 100))
+        #expect(Outcome(large) == .refused(.full(.bytes(shortage: nil))))
+        let many = bench.store.commit((0..<7).map { .put("n\($0)", "1") })
+        #expect(Outcome(many) == .refused(.full(.properties(shortage: nil))))
+        #expect(bench.evictor.count == 0)
+        #expect(bench.base.usage == StoreUsage(revision: 5, propertyCount: 5, byteCount: 50))
+        // As much as there is room fits, and everything else goes.
+        #expect(Outcome(bench.put("a", String(repeating: "1", count: 99))) == .replaced(10))
+        #expect(bench.base.usage == StoreUsage(revision: 10, propertyCount: 1, byteCount: 100))
     }
 
     /// Those who wait are removals, or the change itself when there is room for it.
     @Test(arguments: [1, 2])
-    func `a full backlog is no full store, issue 17`(refusedCommit: Int) async throws {
-        try await offPool {
-            let evictor = Evictor()
-            let base = PropertyStore(
-                limits: .evicting(properties: 2),
-                stripeCount: 4,
-                strategy: { LockStrategy() }
+    func `a full backlog is no full store, issue 17`(refusedCommit: Int) {
+        let evictor = Evictor()
+        let base = PropertyStore(
+            limits: .evicting(properties: 2),
+            stripeCount: 4,
+            strategy: { LockStrategy() }
+        )
+        let store = BlockingStore(
+            JournaledStore(
+                FullStore(base) { $0 == 3 + refusedCommit },
+                journal: Journal(HistoryLimits()),
+                expiries: ExpiryQueue(),
+                evictor: evictor
             )
-            let commits = Arrivals()
-            let store = BlockingStore(
-                JournaledStore(
-                    FullAt(base: base, commits: commits, refused: 3 + refusedCommit),
-                    journal: Journal(HistoryLimits()),
-                    expiries: ExpiryQueue(),
-                    evictor: evictor
-                )
-            )
-            _ = store.commit([Change.Step.put("a", "1")])
-            _ = store.commit([Change.Step.put("b", "1")])
-            // Commit 3 is refused for lack of room, 4 removes a property, 5 is made again.
-            let decision = store.commit([Change.Step.put("c", "1")])
-            #expect(Outcome(decision) == .refused(.backlogFull))
-            #expect(base.usage.propertyCount == 3 - refusedCommit)
-            #expect(Outcome(store.commit([Change.Step.put("c", "1")])) == .created(4))
-        }
-    }
-
-    @Test func `a change does not remove what it names`() async throws {
-        try await offPool {
-            let bench = JournaledBench<LockStrategy>(limits: .evicting(bytes: 20))
-            bench.put("a", "12345")
-            bench.put("b", "12345")
-            // The oldest one is the change's own.
-            bench.put("a", "123456789012345")
-            #expect(bench.story(after: 2) == ["3 evicted b", "4 put a 123456789012345"])
-            #expect(bench.store.property("a")?.created == 1)
-            bench.put("c", "123")
-            let both = bench.store.commit([.increment("c"), .put("d", "123456789012345")])
-            #expect(Outcome(both) == .replaced(7))
-            #expect(bench.story(after: 4).first == "5 put c 123")
-            #expect(bench.story(after: 5).first == "6 evicted a")
-            #expect(bench.store.value("c") == "124")
-            // Only what it names is left: that cannot make room.
-            let refused = bench.store.commit([.get("d"), .put("c", "12345678")])
-            #expect(Outcome(refused) == .refused(.full(.bytes(shortage: 5))))
-            #expect(bench.base.usage.propertyCount == 2)
-        }
-    }
-
-    @Test func `as few are removed as make room`() async throws {
-        try await offPool {
-            let bench = JournaledBench<LockStrategy>(limits: .evicting(bytes: 100))
-            for name in "abcdefghij" {
-                bench.put(String(name), "123456789")
-            }
-            bench.put("j", "1234567890")
-            #expect(bench.story(after: 10) == ["11 evicted a", "12 put j 1234567890"])
-            bench.put("k", "1234567")
-            #expect(bench.story(after: 12) == ["13 put k 1234567"])
-            bench.put("l", "12345678901234567890")
-            #expect(bench.story(after: 13).dropLast() == ["14 evicted b", "15 evicted c"])
-        }
+        )
+        _ = store.commit([Change.Step.put("a", "1")])
+        _ = store.commit([Change.Step.put("b", "1")])
+        // Commit 3 is refused for lack of room, 4 removes a property, 5 is made again.
+        let decision = store.commit([Change.Step.put("c", "1")])
+        #expect(Outcome(decision) == .refused(.backlogFull))
+        #expect(base.usage.propertyCount == 3 - refusedCommit)
+        #expect(Outcome(store.commit([Change.Step.put("c", "1")])) == .created(4))
     }
 
     /// Each removal follows the one before it: they must not pile up on the stack.
-    @Test func `one large value takes the room of very many small ones`() async throws {
-        try await offPool {
-            let count = 20_000
-            let limits = StoreLimits.evicting(properties: count, bytes: 6 * count)
-            let bench = JournaledBench<LockStrategy>(limits: limits)
-            for index in 10_000..<10_000 + count {
-                bench.put("\(index)", "1")
-            }
-            #expect(bench.base.usage.byteCount == 6 * count)
-            let value = "\"" + String(repeating: "1", count: 6 * count - 10) + "\""
-            #expect(Outcome(bench.put("large", value)) == .created(Revision(2 * count + 1)))
-            #expect(bench.evictor.count == UInt64(count))
-        }
+    @Test func `one large value takes the room of very many small ones`() {
+        let count = 20_000
+        let limits = StoreLimits.evicting(properties: count, bytes: 6 * count)
+        let bench = JournaledBench<LockStrategy>(limits: limits)
+        for index in 10_000..<10_000 + count { bench.put("\(index)", "1") }
+        #expect(bench.base.usage.byteCount == 6 * count)
+        let value = "\"" + String(repeating: "1", count: 6 * count - 10) + "\""
+        #expect(Outcome(bench.put("large", value)) == .created(Revision(2 * count + 1)))
+        #expect(bench.evictor.count == UInt64(count))
     }
 }
 
 private struct UsingInOrder: StrategyVisitor {
     func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) {
         let bench = JournaledBench<ChosenStrategy>(limits: .evicting(properties: 4))
-        for name in ["a", "b", "c", "d"] {
-            bench.put(name)
-        }
+        for name in ["a", "b", "c", "d"] { bench.put(name) }
         _ = bench.store.property("a")
         bench.put("e")
         #expect(bench.story(after: 4) == ["5 evicted b", "6 put e 1"])
@@ -183,12 +131,8 @@ private struct WritingAtTheBound: StrategyVisitor {
 extension JournaledBench {
     /// Adds up what the commits of the journal do.
     fileprivate func expectBoundsInEachCommit(_ limits: StoreLimits) {
-        guard case .commits(let commits) = journal.commits(after: 0, countMax: .max) else {
-            Issue.record("nothing is dropped")
-            return
-        }
         var used = StoreSize()
-        for effect in commits.flatMap(\.effects) {
+        for effect in journal.all().flatMap(\.effects) {
             used.propertyCount += StoreSize(effect.property).propertyCount
             used.propertyCount -= StoreSize(effect.former).propertyCount
             used.byteCount += StoreSize(effect.property).byteCount
@@ -199,45 +143,5 @@ extension JournaledBench {
         let listed = store.list(limit: 1000).properties
         #expect(listed.count == used.propertyCount)
         #expect(listed.reduce(0) { $0 + $1.byteCount } == used.byteCount)
-    }
-}
-
-/// A store that refuses one commit for its backlog.
-private struct FullAt<Base: CommittingStore>: CommittingStore {
-    let base: Base
-    let commits: Arrivals
-    let refused: Int
-
-    func look(
-        _ name: PropertyName,
-        in scope: PropertyScope,
-        observer: some EntryObserver,
-        completion: @escaping @Sendable (Property?) -> Void
-    ) throws(BacklogFull) {
-        try base.look(name, in: scope, observer: observer, completion: completion)
-    }
-
-    func commit(
-        _ change: Change,
-        observer: some EntryObserver,
-        receiver: some DecisionReceiver
-    ) throws(BacklogFull) {
-        commits.arrive()
-        guard commits.value != refused else {
-            throw BacklogFull()
-        }
-        try base.commit(change, observer: observer, receiver: receiver)
-    }
-
-    func list(
-        _ request: PageRequest,
-        observer: some EntryObserver,
-        completion: @escaping @Sendable (Page) -> Void
-    ) {
-        base.list(request, observer: observer, completion: completion)
-    }
-
-    func snapshot(completion: @escaping @Sendable (StoreSnapshot) -> Void) {
-        base.snapshot(completion: completion)
     }
 }

@@ -5,106 +5,68 @@ import Testing
 @testable import LatchkeyStore
 
 /// Properties whose time is over: who still sees them, and when a commit removes them.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(5)), .offPool)
 struct ExpiryQueueTests {
     @Test(arguments: Depth.kinds)
     func `a property is not served after its time, and a commit removes it`(
         kind: StrategyKind
-    ) async throws {
-        try await offPool { kind.accept(Expiring()) }
+    ) {
+        kind.accept(Expiring())
     }
 
-    @Test func `properties are removed in the order of their times`() async throws {
-        try await offPool {
-            let (count, seed) = (2000, UInt64(7))
-            var random = SeededGenerator(seed)
-            let bench = JournaledBench<LockStrategy>()
-            for index in 0..<count {
-                bench.put("n\(index)", ttl: .random(in: 1...20, using: &random))
-            }
-            bench.clock.advance(20)
-            #expect(bench.journal.wait(for: Revision(2 * count)))
-            guard
-                case .commits(let commits) = bench.journal.commits(
-                    after: Revision(count),
-                    countMax: .max
-                )
-            else {
-                Issue.record("nothing is dropped")
-                return
-            }
-            let times = commits.compactMap { $0.first?.former?.expiry.milliseconds }
-            #expect(times.count == count)
-            #expect(times == times.sorted(), "seed \(seed)")
-            #expect(bench.base.usage.propertyCount == 0)
-            #expect(bench.base.usage.byteCount == 0)
-            #expect(bench.expiries.count == UInt64(count))
+    @Test func `properties are removed in the order of their times`() {
+        let (count, seed) = (2000, UInt64(7))
+        var random = SeededGenerator(seed)
+        let bench = JournaledBench<LockStrategy>()
+        for index in 0..<count {
+            bench.put("n\(index)", ttl: .random(in: 1...20, using: &random))
         }
-    }
-
-    @Test func `what was replaced lives on, and what came later can be first`() async throws {
-        try await offPool {
-            let bench = JournaledBench<LockStrategy>()
-            bench.put("replaced", ttl: 2)
-            bench.put("late", ttl: 100_000_000_000)
-            bench.put("replaced")
-            bench.put("early", ttl: 3)
-            bench.clock.advance(3)
-            #expect(bench.journal.wait(for: 5))
-            #expect(bench.story(after: 4) == ["5 expired early"])
-            #expect(bench.store.value("replaced") == "1")
-            #expect(bench.store.value("late") == "1")
-            #expect(bench.expiries.count == 1)
-        }
+        bench.clock.advance(20)
+        #expect(bench.journal.wait(for: Revision(2 * count)))
+        let commits = bench.journal.all(after: Revision(count))
+        let times = commits.compactMap { $0.first?.former?.expiry.milliseconds }
+        #expect(times.count == count)
+        #expect(times == times.sorted(), "seed \(seed)")
+        #expect(bench.base.usage.propertyCount == 0)
+        #expect(bench.base.usage.byteCount == 0)
+        #expect(bench.expiries.count == UInt64(count))
     }
 
     /// Each property that expires before all others sets the timer anew; a timer for each of them
     /// would read the clock as often.
-    @Test func `one timer serves all, however often it was set`() async throws {
-        try await offPool {
-            let bench = JournaledBench<LockStrategy>()
-            bench.put("late", ttl: 200)
-            for round in 1...50 {
-                bench.put("early", ttl: 1)
-                bench.clock.advance(1)
-                #expect(bench.journal.wait(for: Revision(1 + 2 * round)))
-            }
-            let before = bench.clock.reads.value
-            #expect(bench.clock.reads.wait(for: before + 2))
-            _ = Gate().staysClosed
-            #expect(bench.clock.reads.value < before + 20)
+    @Test func `one timer serves all, however often it was set`() {
+        let bench = JournaledBench<LockStrategy>()
+        bench.put("late", ttl: 200)
+        for round in 1...50 {
+            bench.put("early", ttl: 1)
+            bench.clock.advance(1)
+            #expect(bench.journal.wait(for: Revision(1 + 2 * round)))
         }
+        let before = bench.clock.reads.value
+        #expect(bench.clock.reads.wait(for: before + 2))
+        _ = Gate().staysClosed
+        #expect(bench.clock.reads.value < before + 20)
     }
 
-    @Test func `a removal that is refused for the backlog is tried again`() async throws {
-        try await offPool {
-            let bench = RefusingBench(refusals: 7)
-            for index in 0..<5 {
-                bench.put("n\(index)", ttl: 2)
-            }
-            bench.clock.advance(2)
-            #expect(bench.full.removals.wait(for: 5))
-            #expect(bench.store.base.usage.propertyCount == 0)
-            #expect(bench.full.tries.value == 12)
-        }
+    @Test func `a removal that is refused for the backlog is tried again`() {
+        let bench = RefusingBench(refusals: 7)
+        for index in 0..<5 { bench.put("n\(index)", ttl: 2) }
+        bench.clock.advance(2)
+        #expect(bench.full.removals.wait(for: 5))
+        #expect(bench.store.base.usage.propertyCount == 0)
+        #expect(bench.full.tries.value == 12)
     }
 
     /// The heap is made anew after 10,000 additions.
-    @Test func `entries of replaced properties do not stay`() async throws {
-        try await offPool {
-            let bench = RefusingBench(refusals: 0)
-            let count = 30_000
-            for index in 0..<50 {
-                bench.put("n\(index)", ttl: 40)
-            }
-            for _ in 0..<count {
-                bench.put("often", ttl: 40)
-            }
-            bench.clock.advance(40)
-            #expect(bench.full.removals.wait(for: 51))
-            #expect(bench.store.base.usage.propertyCount == 0)
-            #expect(bench.full.tries.value < count - 5000)
-        }
+    @Test func `entries of replaced properties do not stay`() {
+        let bench = RefusingBench(refusals: 0)
+        let count = 30_000
+        for index in 0..<50 { bench.put("n\(index)", ttl: 40) }
+        for _ in 0..<count { bench.put("often", ttl: 40) }
+        bench.clock.advance(40)
+        #expect(bench.full.removals.wait(for: 51))
+        #expect(bench.store.base.usage.propertyCount == 0)
+        #expect(bench.full.tries.value < count - 5000)
     }
 }
 
@@ -123,7 +85,7 @@ private struct RefusingBench {
             clock: clock.clock
         )
         store = BlockingStore(base)
-        full = FullStore(base, refusals: refusals)
+        full = FullStore(base) { $0 <= refusals }
         expiries = ExpiryQueue(clock: clock.clock)
         expiries.start(full)
     }
@@ -159,17 +121,20 @@ private struct Expiring: StrategyVisitor {
     }
 }
 
-/// A store whose backlog is full for the first commits.
-private final class FullStore<Base: CommittingStore>: CommittingStore {
+/// A store whose backlog is full for some commits.
+final class FullStore<Base: CommittingStore>: CommittingStore {
     private let base: Base
-    private let refusals: Int
+    private let isRefused: @Sendable (_ number: Int) -> Bool
     let tries = Arrivals()
     /// Counts the commits that were made.
     let removals = Arrivals()
 
-    init(_ base: Base, refusals: Int) {
+    /// - Parameters:
+    ///   - base: What makes the commits.
+    ///   - isRefused: Whether a commit is refused; the first one has the number 1.
+    init(_ base: Base, isRefused: @escaping @Sendable (_ number: Int) -> Bool) {
         self.base = base
-        self.refusals = refusals
+        self.isRefused = isRefused
     }
 
     func commit(
@@ -178,9 +143,7 @@ private final class FullStore<Base: CommittingStore>: CommittingStore {
         receiver: some DecisionReceiver
     ) throws(BacklogFull) {
         tries.arrive()
-        guard tries.value > refusals else {
-            throw BacklogFull()
-        }
+        guard !isRefused(tries.value) else { throw BacklogFull() }
         try base.commit(change, observer: observer) { [removals] decision in
             receiver.receive(decision)
             if case .success = decision {

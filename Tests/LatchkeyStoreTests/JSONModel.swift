@@ -33,9 +33,7 @@ indirect enum JSONModel: Hashable, Decodable {
 
     /// The algorithm of RFC 7396, section 2, as it stands there.
     func merged(with patch: JSONModel) -> JSONModel {
-        guard case .object(let changes) = patch else {
-            return patch
-        }
+        guard case .object(let changes) = patch else { return patch }
         var members: [String: JSONModel] = [:]
         if case .object(let own) = self {
             members = own
@@ -139,18 +137,12 @@ extension JSONModel {
 
 /// Runs the body with the view of a text, which is checked first.
 @discardableResult
-func withJSON<Result>(
-    _ text: String,
-    _ body: (JSONView) throws -> Result
-) throws -> Result {
+func withJSON<Result>(_ text: String, _ body: (JSONView) throws -> Result) throws -> Result {
     try withJSON(Array(text.utf8), body)
 }
 
 @discardableResult
-func withJSON<Result>(
-    _ bytes: [UInt8],
-    _ body: (JSONView) throws -> Result
-) throws -> Result {
+func withJSON<Result>(_ bytes: [UInt8], _ body: (JSONView) throws -> Result) throws -> Result {
     try unsafe bytes.withUnsafeBytes { bytes in
         try unsafe JSONText.check(bytes, depthMax: 100_000)
         return try unsafe body(JSONView(bytes))

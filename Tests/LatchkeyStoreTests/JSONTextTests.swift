@@ -92,14 +92,6 @@ struct JSONTextTests {
         }
     }
 
-    @Test func `siblings do not count as nesting`() throws {
-        try check("[" + Array(repeating: "[]", count: 1000).joined(separator: ",") + "]")
-    }
-
-    @Test func `the error says how many bytes had been read`() {
-        #expect(throws: InvalidJSON.malformed(offset: 6)) { try check("[1,2,]") }
-    }
-
     /// Texts of a grammar's parts, and a valid text with some bytes changed.
     @Test(arguments: 1...20)
     func `a text is taken if Foundation reads it`(seed: Int) {

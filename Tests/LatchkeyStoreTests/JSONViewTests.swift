@@ -25,30 +25,6 @@ struct JSONViewTests {
         }
     }
 
-    @Test func `members come in their order with their duplicates`() throws {
-        let text = #" { "a" : 1 ,"b":{"a":[1,{"x":"}"}]} , "\"a\\": "]}\\" ,"a":null,"":[[],{}] } "#
-        try withJSON(text) { view in
-            let members = view.members.map { "\($0.name.spelling) \($0.value.spelling)" }
-            #expect(
-                members == [
-                    #""a" 1"#, #""b" {"a":[1,{"x":"}"}]}"#, #""\"a\\" "]}\\""#, #""a" null"#,
-                    #""" [[],{}]"#,
-                ]
-            )
-        }
-    }
-
-    @Test func `elements come in their order`() throws {
-        try withJSON(#"[ 1,-2.5e3 ,"a,b]\"", [ ] ,{"a":"]"},true,null,"" ]"#) { view in
-            let elements = view.elements.map(\.spelling)
-            #expect(
-                elements == [
-                    "1", "-2.5e3", #""a,b]\"""#, "[ ]", #"{"a":"]"}"#, "true", "null", #""""#,
-                ]
-            )
-        }
-    }
-
     /// The scan takes eight bytes at a time.
     @Test func `a string ends at its quote wherever it stands`() throws {
         for length in 0..<40 {

@@ -77,9 +77,7 @@ import Testing
         await #expect(processExitsWith: .failure) {
             var json = JSONWriter()
             json.members { piece in
-                for _ in 0...JSONPiece.byteCountMax {
-                    piece.raw("x")
-                }
+                for _ in 0...JSONPiece.byteCountMax { piece.raw("x") }
             }
         }
     }

@@ -76,10 +76,7 @@ struct JournaledBench<ChosenStrategy: MakeableStrategy>: Sendable {
 
     /// The commits behind a revision, one text for each effect.
     func story(after revision: Revision = 0) -> [String] {
-        guard case .commits(let commits) = journal.commits(after: revision, countMax: .max) else {
-            return ["gone"]
-        }
-        return commits.flatMap { commit in
+        journal.all(after: revision).flatMap { commit in
             commit.effects.map { effect in
                 let name = PropertyName(of: effect.some).text
                 let value = effect.property.map { " \(store.text($0))" } ?? ""
@@ -102,6 +99,13 @@ extension Commit.Reason {
 }
 
 extension Journal {
+    /// The commits behind a revision, of which none is dropped yet.
+    func all(after revision: Revision = 0) -> [Commit] {
+        if case .commits(let commits) = commits(after: revision, countMax: .max) { return commits }
+        Issue.record("the commits behind \(revision) are gone")
+        return []
+    }
+
     /// Waits until a revision is delivered; false if it is not.
     func wait(for revision: Revision) -> Bool {
         let isReached = Gate()

@@ -5,37 +5,34 @@ import Testing
 @testable import LatchkeyStore
 
 /// Stores that go on from what an earlier one left.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(5)), .offPool)
 struct LoadingTests {
     @Test(arguments: Depth.kinds, [1, 8])
     func `a store that is loaded and replayed equals the one that made the commits`(
         kind: StrategyKind,
         stripeCount: Int
-    ) async throws {
-        try await offPool { kind.accept(Restarting(stripeCount: stripeCount)) }
+    ) {
+        kind.accept(Restarting(stripeCount: stripeCount))
     }
 
-    @Test func `properties of later revisions can be loaded before what is replayed`() async throws
-    {
-        try await offPool {
-            let store = BlockingStore<HookedStore<LockStrategy>>(
-                stripeCount: 2,
-                hook: CommitHook { _, _ in }
-            )
-            let (early, late) = (stored("a", "1", revision: 1), stored("a", "22", revision: 2))
-            store.load([early])
-            store.load([late])
-            #expect(store.base.usage == StoreUsage(revision: 0, propertyCount: 1, byteCount: 3))
-            let commits = store.replay([
-                StoredCommit(revision: 1, [("a", early)]),
-                StoredCommit(revision: 2, [("a", late)]),
-                StoredCommit(revision: 3, [("b", nil)]),
-                StoredCommit(revision: 4, [("a", nil)]),
-            ])
-            #expect(commits.map(\.revision) == [1, 2, 3, 4])
-            #expect(commits.map(\.effects.count) == [1, 1, 0, 1])
-            #expect(store.base.usage == StoreUsage(revision: 4, propertyCount: 0, byteCount: 0))
-        }
+    @Test func `properties of later revisions can be loaded before what is replayed`() {
+        let store = BlockingStore<HookedStore<LockStrategy>>(
+            stripeCount: 2,
+            hook: CommitHook { _, _ in }
+        )
+        let (early, late) = (stored("a", "1", revision: 1), stored("a", "22", revision: 2))
+        store.load([early])
+        store.load([late])
+        #expect(store.base.usage == StoreUsage(revision: 0, propertyCount: 1, byteCount: 3))
+        let commits = store.replay([
+            StoredCommit(revision: 1, [("a", early)]),
+            StoredCommit(revision: 2, [("a", late)]),
+            StoredCommit(revision: 3, [("b", nil)]),
+            StoredCommit(revision: 4, [("a", nil)]),
+        ])
+        #expect(commits.map(\.revision) == [1, 2, 3, 4])
+        #expect(commits.map(\.effects.count) == [1, 1, 0, 1])
+        #expect(store.base.usage == StoreUsage(revision: 4, propertyCount: 0, byteCount: 0))
     }
 
     @Test func `a gap in what is replayed stops the process`() async {
@@ -58,33 +55,31 @@ struct LoadingTests {
         }
     }
 
-    @Test func `what is loaded expires`() async throws {
-        try await offPool {
-            let clock = ManualClock()
-            let expiries = ExpiryQueue(clock: clock.clock)
-            let journal = Journal(HistoryLimits(), after: 3)
-            let hook = ReleasingHook()
-            let base = HookedStore(
-                limits: StoreLimits(),
-                stripeCount: 2,
-                strategy: { LockStrategy() },
-                clock: clock.clock,
-                after: 3,
-                hook: hook.hook
-            )
-            let store = BlockingStore(
-                JournaledStore(base, journal: journal, expiries: expiries, evictor: nil)
-            )
-            BlockingStore(base).load([
-                stored("a", "1", revision: 1, expiry: 5), stored("b", "1", revision: 2),
-            ])
-            expiries.rebuild()
-            clock.advance(5)
-            #expect(journal.wait(for: 4))
-            #expect(store.value("b") == "1")
-            #expect(base.usage.propertyCount == 1)
-            #expect(expiries.count == 1)
-        }
+    @Test func `what is loaded expires`() {
+        let clock = ManualClock()
+        let expiries = ExpiryQueue(clock: clock.clock)
+        let journal = Journal(HistoryLimits(), after: 3)
+        let hook = ReleasingHook()
+        let base = HookedStore(
+            limits: StoreLimits(),
+            stripeCount: 2,
+            strategy: { LockStrategy() },
+            clock: clock.clock,
+            after: 3,
+            hook: hook.hook
+        )
+        let store = BlockingStore(
+            JournaledStore(base, journal: journal, expiries: expiries, evictor: nil)
+        )
+        BlockingStore(base).load([
+            stored("a", "1", revision: 1, expiry: 5), stored("b", "1", revision: 2),
+        ])
+        expiries.rebuild()
+        clock.advance(5)
+        #expect(journal.wait(for: 4))
+        #expect(store.value("b") == "1")
+        #expect(base.usage.propertyCount == 1)
+        #expect(expiries.count == 1)
     }
 }
 

@@ -4,23 +4,23 @@ import LatchkeyTestSupport
 import Testing
 
 /// The store under every strategy, from several threads at once.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(5)), .offPool)
 struct PropertyStoreTests {
     @Test(arguments: Depth.kinds)
     func `no increment is lost, and every commit has its own revision`(
         kind: StrategyKind
-    ) async throws {
-        try await offPool { try kind.accept(CountingConcurrently()) }
+    ) throws {
+        try kind.accept(CountingConcurrently())
     }
 
     @Test(arguments: Depth.kinds)
-    func `a page shows one moment`(kind: StrategyKind) async throws {
-        try await offPool { try kind.accept(ListingWhileWriting()) }
+    func `a page shows one moment`(kind: StrategyKind) throws {
+        try kind.accept(ListingWhileWriting())
     }
 
     @Test(arguments: Depth.kinds)
-    func `pages follow each other without a gap`(kind: StrategyKind) async throws {
-        try await offPool { try kind.accept(Paging()) }
+    func `pages follow each other without a gap`(kind: StrategyKind) throws {
+        try kind.accept(Paging())
     }
 }
 
@@ -60,9 +60,7 @@ private struct ListingWhileWriting: StrategyVisitor {
         let isDone = Arrivals()
         TestThread {
             for _ in 0..<300 {
-                for name in names {
-                    store.increment(name)
-                }
+                for name in names { store.increment(name) }
             }
             isDone.arrive()
         }
@@ -94,9 +92,7 @@ private struct Paging: StrategyVisitor {
     func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) throws {
         let store = BlockingStore<PropertyStore<ChosenStrategy>>(stripeCount: 4)
         var names = (0..<250).map { "a/\($0)" } + ["a", "a/", "b", "é", "日本"]
-        for name in names.shuffled() {
-            store.increment(name)
-        }
+        for name in names.shuffled() { store.increment(name) }
         names.sort { $0.utf8.lexicographicallyPrecedes($1.utf8) }
         for limit in [1, 7, 250, 1000] {
             var found: [String] = []

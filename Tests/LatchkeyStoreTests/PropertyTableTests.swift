@@ -77,49 +77,25 @@ struct PropertyTableTests {
         }
     }
 
-    @Test func `a property that comes back has a new creation revision`() {
-        var table = Self.table()
-        let name = Self.name("a")
-        #expect(table.put(name, "1") == .created(1))
-        #expect(table.put(name, "2") == .replaced(2))
-        #expect(table.find(name, in: .live)?.created == 1)
-        #expect(table.delete(name) == .deleted(3))
-        #expect(table.put(name, "3") == .created(4))
-        #expect(table.find(name, in: .live)?.created == 4)
-    }
-
     @Test func `conditions are checked before anything changes`() {
         var table = Self.table()
         let name = Self.name("a")
         let onlyNew = Conditions(ifNoneMatch: .any)
         let first = Conditions(ifMatch: .oneOf([1]))
         let some = Conditions(ifMatch: .any)
-        #expect(
-            table.put(name, "0", some)
-                == .refused(.preconditionFailed)
-        )
+        #expect(table.put(name, "0", some) == .refused(.preconditionFailed))
         #expect(table.delete(name, first) == .refused(.missing))
-        #expect(
-            table.put(name, "1", onlyNew) == .created(1)
-        )
-        #expect(
-            table.put(name, "2", onlyNew)
-                == .refused(.preconditionFailed)
-        )
+        #expect(table.put(name, "1", onlyNew) == .created(1))
+        #expect(table.put(name, "2", onlyNew) == .refused(.preconditionFailed))
         #expect(table.put(name, "2", first) == .replaced(2))
-        #expect(
-            table.put(name, "3", first)
-                == .refused(.preconditionFailed)
-        )
+        #expect(table.put(name, "3", first) == .refused(.preconditionFailed))
         #expect(table.delete(name, first) == .refused(.preconditionFailed))
         #expect(
             table.increment(name, by: 1, first) == .refused(.preconditionFailed),
             "an increment ignores its condition"
         )
         #expect(table.find(name, in: .live)?.revision == 2)
-        #expect(
-            table.delete(name, Conditions(ifMatch: .oneOf([7, 2]))) == .deleted(3)
-        )
+        #expect(table.delete(name, Conditions(ifMatch: .oneOf([7, 2]))) == .deleted(3))
     }
 
     @Test func `an increment counts within 64 bits and changes nothing beyond`() {
@@ -168,69 +144,6 @@ struct PropertyTableTests {
         #expect(table.put(b, "1234567") == .replaced(4))
         #expect(table.delete(b) == .deleted(5))
         #expect(table.put(c, "1234567") == .created(6))
-    }
-
-    @Test func `a change of several steps is made as a whole or not at all`() {
-        var table = Self.table(StoreLimits(propertyCountMax: 3, byteCountMax: 100))
-        func values() -> [String] {
-            Self.names(table).map { name in
-                guard let property = table.find(Self.name(name), in: .live) else {
-                    return name
-                }
-                let value = unsafe String(decoding: property.valueBytes, as: UTF8.self)
-                return "\(name)=\(value)@\(property.revision)"
-            }
-        }
-        #expect(table.run(.put("a", "1"), .put("b", "2"), .increment("a", by: 4)) == .created(1))
-        #expect(values() == ["a=5@1", "b=2@1"])
-        let refused: [(Refusal, [Change.Step])] = [
-            (
-                .step(1, .then, .preconditionFailed),
-                [.put("a", "6"), .get("b", Conditions(ifMatch: .oneOf([7])))]
-            ),
-            // Conditions are about what was before, whatever step comes first.
-            (
-                .step(1, .then, .preconditionFailed),
-                [.put("c", "6"), .increment("c", Conditions(ifMatch: .any))]
-            ),
-            (
-                .step(1, .then, .missing),
-                [.put("a", "6"), .delete("c", Conditions(ifMatch: .any))]
-            ),
-            (.step(2, .then, .notAnInteger), [.delete("b"), .put("a", "[]"), .increment("a")]),
-            (.step(1, .then, .overflow), [.put("a", "\(Int64.max)"), .increment("a")]),
-            (.full(.properties(shortage: 1)), [.put("c", "1"), .put("d", "1")]),
-            // More than the bound: no other room would help.
-            (
-                .full(.bytes(shortage: nil)),
-                [.delete("a"), .put("c", String(repeating: "1", count: 100))]
-            ),
-        ]
-        for (refusal, steps) in refused {
-            #expect(Outcome(table.execute(Change(steps))) == .refused(refusal))
-            #expect(values() == ["a=5@1", "b=2@1"])
-        }
-        #expect(
-            table.run(.delete("a"), .put("a", "9"), .put("c", "1"), .put("d", "1"), .delete("b"))
-                == .replaced(2)
-        )
-        #expect(values() == ["a=9@2", "c=1@2", "d=1@2"])
-        #expect(table.find(Self.name("a"), in: .live)?.created == 2)
-        #expect(table.run(.put("e", "1"), .delete("e"), .delete("d")) == .deleted(3))
-        #expect(table.run(.get("a", Conditions(ifMatch: .any))) == .unchanged(3))
-        #expect(table.run(.delete("c"), .delete("missing"), .get("a")) == .deleted(4))
-        #expect(values() == ["a=9@2"])
-    }
-
-    @Test func `a change can be executed again, and elsewhere`() {
-        var (one, other) = (Self.table(), Self.table())
-        let change = Change(.put("a", "1"))
-        _ = other.run(.put("b", "1"))
-        #expect(Outcome(one.execute(change)) == .created(1))
-        #expect(Outcome(other.execute(change)) == .created(2))
-        #expect(Outcome(one.execute(change)) == .replaced(2))
-        #expect(one.find(Self.name("a"), in: .live)?.created == 1)
-        #expect(other.find(Self.name("a"), in: .live)?.created == 2)
     }
 }
 

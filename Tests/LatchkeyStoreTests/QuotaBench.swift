@@ -43,6 +43,10 @@ extension Decision {
         if case .failure(.full(.quota(let quota))) = self { quota.text } else { nil }
     }
 
+    var refusal: Refusal? {
+        if case .failure(let refusal) = self { refusal } else { nil }
+    }
+
     var isSuccess: Bool {
         if case .success = self { true } else { false }
     }

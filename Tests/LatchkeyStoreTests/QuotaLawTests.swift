@@ -7,19 +7,19 @@ import Testing
 
 /// Random changes of stores with quotas: what is counted is what is there, and no accepted change
 /// makes a quota grow beyond its bound.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(5)), .offPool)
 struct QuotaLawTests {
     @Test(arguments: Depth.kinds, [1, 2])
     func `a quota counts what the store has, and refuses only what exceeds it`(
         kind: StrategyKind,
         seed: Int
-    ) async throws {
-        try await offPool { kind.accept(ChangingOneByOne(seed: UInt64(seed))) }
+    ) {
+        kind.accept(ChangingOneByOne(seed: UInt64(seed)))
     }
 
     @Test(arguments: Depth.kinds)
-    func `no revision exceeds a quota, whoever else writes`(kind: StrategyKind) async throws {
-        try await offPool { kind.accept(ChangingTogether(seed: 21)) }
+    func `no revision exceeds a quota, whoever else writes`(kind: StrategyKind) {
+        kind.accept(ChangingTogether(seed: 21))
     }
 }
 

@@ -5,16 +5,16 @@ import Testing
 @testable import LatchkeyStore
 
 /// Quotas of stores whose commits are withdrawn, and of stores that go on from an earlier life.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(5)), .offPool)
 struct QuotaRecoveryTests {
     @Test(arguments: Depth.kinds)
-    func `what is withdrawn is given back exactly`(kind: StrategyKind) async throws {
-        try await offPool { kind.accept(WithdrawingAtTheBound()) }
+    func `what is withdrawn is given back exactly`(kind: StrategyKind) {
+        kind.accept(WithdrawingAtTheBound())
     }
 
     @Test(arguments: Depth.kinds)
-    func `a lower quota of the next life refuses only growth`(kind: StrategyKind) async throws {
-        try await offPool { kind.accept(RestartingLower()) }
+    func `a lower quota of the next life refuses only growth`(kind: StrategyKind) {
+        kind.accept(RestartingLower())
     }
 }
 

@@ -5,41 +5,38 @@ import Testing
 @testable import LatchkeyStore
 
 /// Changes of several properties, which lie in several stripes.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(5)), .offPool)
 struct SeveralPropertiesTests {
     @Test(arguments: Depth.kinds)
-    func `a reader who has seen a commit sees all of it`(kind: StrategyKind) async throws {
-        try await offPool { kind.accept(ReadingBoth()) }
+    func `a reader who has seen a commit sees all of it`(kind: StrategyKind) {
+        kind.accept(ReadingBoth())
     }
 
     @Test(arguments: Depth.kinds)
     func `transfers in opposite directions end, and every page shows the same sum`(
         kind: StrategyKind
-    ) async throws {
-        try await offPool { kind.accept(Transferring()) }
+    ) {
+        kind.accept(Transferring())
     }
 
     @Test(arguments: Depth.kinds, [1, 2, 64])
-    func `a refused change leaves everything as it was`(
-        kind: StrategyKind,
-        stripeCount: Int
-    ) async throws {
-        try await offPool { kind.accept(Refusing(stripeCount: stripeCount)) }
+    func `a refused change leaves everything as it was`(kind: StrategyKind, stripeCount: Int) {
+        kind.accept(Refusing(stripeCount: stripeCount))
     }
 
     @Test(arguments: Depth.kinds, [1, 2, 64])
     func `a change of several properties is one commit, in one stripe and in many`(
         kind: StrategyKind,
         stripeCount: Int
-    ) async throws {
-        try await offPool { kind.accept(Committing(stripeCount: stripeCount)) }
+    ) {
+        kind.accept(Committing(stripeCount: stripeCount))
     }
 
     @Test(arguments: Depth.kinds)
     func `concurrent changes of as many properties as there may be have one order`(
         kind: StrategyKind
-    ) async throws {
-        try await offPool { kind.accept(CommittingConcurrently()) }
+    ) {
+        kind.accept(CommittingConcurrently())
     }
 }
 
@@ -157,16 +154,14 @@ private struct Refusing: StrategyVisitor {
                 .step(8, .then, .preconditionFailed),
                 all + [.put("new", "1", Conditions(ifMatch: .any))]
             ),
+            (.step(8, .then, .missing), all + [.delete("new", Conditions(ifMatch: .any))]),
             (.step(8, .then, .overflow), all + [.increment("n0", by: .max)]),
             (.step(9, .then, .notAnInteger), all + [.put("n3", "[]"), .increment("n3")]),
             (
                 .full(.properties(shortage: nil)),
                 all + [.put("x", "1"), .put("y", "1"), .put("z", "1")]
             ),
-            (
-                .full(.bytes(shortage: 1)),
-                [.put("n1", "2"), .delete("n2"), .put("n0", large)]
-            ),
+            (.full(.bytes(shortage: 1)), [.put("n1", "2"), .delete("n2"), .put("n0", large)]),
         ]
         let before = (store.digest(), store.base.usage)
         for (refusal, steps) in refused {

@@ -5,149 +5,139 @@ import Testing
 @testable import LatchkeyStore
 
 /// The bound on what is not released.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(5)), .offPool)
 struct UnreleasedBoundTests {
     @Test(arguments: Depth.kinds)
     func `beyond the bound changes and evictions are refused until commits are released`(
         kind: StrategyKind
-    ) async throws {
-        try await offPool { kind.accept(ReachingTheBound()) }
+    ) {
+        kind.accept(ReachingTheBound())
     }
 
-    @Test func `bytes are bounded, and those of former properties count`() async throws {
-        try await offPool {
-            let commits = Arrivals()
-            let hook = CommitHook(limits: UnreleasedLimits(byteCountMax: 20)) { _, _ in
-                commits.arrive()
-            }
-            let store = BlockingStore<HookedStore<LockStrategy>>(stripeCount: 4, hook: hook)
-            let answers = Answers(store)
-            answers.commit("1", Change(.put("a", "123456789")))
-            #expect(hook.unreleased == (1, 10))
-            answers.commit("2", Change(.put("a", "1")))
-            #expect(hook.unreleased == (2, 22))
-            #expect(refuses(store, .put("b", "1")))
-            hook.release(through: 1)
-            #expect(hook.unreleased == (1, 12))
-            answers.commit("3", Change([.put("b", "12"), .delete("a"), .get("c")]))
-            #expect(hook.unreleased == (2, 12 + 3 + 2))
-            hook.release(through: 3)
-            #expect(hook.unreleased == (0, 0))
-            // Alone, a change can exceed the bound.
-            answers.commit("4", Change(.put("c", String(repeating: "1", count: 100))))
-            #expect(hook.unreleased == (1, 101))
-            hook.release(through: 4)
-            #expect(answers.wait(for: (1...4).map { "\($0) done" }))
+    @Test func `bytes are bounded, and those of former properties count`() {
+        let commits = Arrivals()
+        let hook = CommitHook(limits: UnreleasedLimits(byteCountMax: 20)) { _, _ in
+            commits.arrive()
         }
+        let store = BlockingStore<HookedStore<LockStrategy>>(stripeCount: 4, hook: hook)
+        let answers = Answers(store)
+        answers.commit("1", Change(.put("a", "123456789")))
+        #expect(hook.unreleased == (1, 10))
+        answers.commit("2", Change(.put("a", "1")))
+        #expect(hook.unreleased == (2, 22))
+        #expect(refuses(store, .put("b", "1")))
+        hook.release(through: 1)
+        #expect(hook.unreleased == (1, 12))
+        answers.commit("3", Change([.put("b", "12"), .delete("a"), .get("c")]))
+        #expect(hook.unreleased == (2, 12 + 3 + 2))
+        hook.release(through: 3)
+        #expect(hook.unreleased == (0, 0))
+        // Alone, a change can exceed the bound.
+        answers.commit("4", Change(.put("c", String(repeating: "1", count: 100))))
+        #expect(hook.unreleased == (1, 101))
+        hook.release(through: 4)
+        #expect(answers.wait(for: (1...4).map { "\($0) done" }))
     }
 
-    @Test func `expiry and eviction go on when there is room again`() async throws {
-        try await offPool {
-            let clock = ManualClock()
-            let expiries = ExpiryQueue(clock: clock.clock)
-            let journal = Journal(HistoryLimits())
-            let received = Synchronized<Revision, LockStrategy>(0)
-            let hook = CommitHook(limits: UnreleasedLimits(commitCountMax: 50)) { commit, _ in
-                received.write { $0 = max($0, commit.revision) }
-            }
-            let store = JournaledStore(
-                HookedStore(
-                    limits: StoreLimits(),
-                    stripeCount: 4,
-                    strategy: { LockStrategy() },
-                    clock: clock.clock,
-                    hook: hook
-                ),
-                journal: journal,
-                expiries: expiries,
-                evictor: nil
-            )
-            let count: Revision = 1000
-            for index in 0..<count {
-                let change = Change.increment(.owning("n\(index)"), by: 1, ttl: 5)
-                try store.commit(change, completion: { _ in })
-                hook.release(through: index + 1)
-            }
-            clock.advance(5)
-            while journal.last < 2 * count {
-                #expect(hook.unreleased.count <= 50)
-                hook.release(through: received.read { $0 })
-                Yield.now()
-            }
-            #expect(expiries.count == count)
+    @Test func `expiry and eviction go on when there is room again`() throws {
+        let clock = ManualClock()
+        let expiries = ExpiryQueue(clock: clock.clock)
+        let journal = Journal(HistoryLimits())
+        let received = Synchronized<Revision, LockStrategy>(0)
+        let hook = CommitHook(limits: UnreleasedLimits(commitCountMax: 50)) { commit, _ in
+            received.write { $0 = max($0, commit.revision) }
         }
-    }
-
-    @Test func `an expiry that is withdrawn is made again`() async throws {
-        try await offPool {
-            let clock = ManualClock()
-            let expiries = ExpiryQueue(clock: clock.clock)
-            let journal = Journal(HistoryLimits())
-            let commits = Arrivals()
-            let hook = CommitHook { _, _ in commits.arrive() }
-            let base = HookedStore(
+        let store = JournaledStore(
+            HookedStore(
                 limits: StoreLimits(),
                 stripeCount: 4,
                 strategy: { LockStrategy() },
                 clock: clock.clock,
                 hook: hook
-            )
-            let store = JournaledStore(base, journal: journal, expiries: expiries, evictor: nil)
-            try store.commit(.increment(.owning("a"), by: 1, ttl: 5), completion: { _ in })
-            hook.release(through: 1)
-            clock.advance(5)
-            #expect(commits.wait(for: 2))
-            base.withdraw(after: 1, .full) {}
-            #expect(base.usage.propertyCount == 1)
-            #expect(expiries.count == 0)
-            clock.advance(20)
-            #expect(commits.wait(for: 3))
-            hook.release(through: 2)
-            #expect(journal.wait(for: 2))
-            #expect(expiries.count == 1)
-            #expect(base.usage.propertyCount == 0)
+            ),
+            journal: journal,
+            expiries: expiries,
+            evictor: nil
+        )
+        let count: Revision = 1000
+        for index in 0..<count {
+            let change = Change.increment(.owning("n\(index)"), by: 1, ttl: 5)
+            try store.commit(change, completion: { _ in })
+            hook.release(through: index + 1)
         }
+        clock.advance(5)
+        while journal.last < 2 * count {
+            #expect(hook.unreleased.count <= 50)
+            hook.release(through: received.read { $0 })
+            Yield.now()
+        }
+        #expect(expiries.count == count)
     }
 
-    @Test func `a change that needs an eviction is refused if the eviction is withdrawn`()
-        async throws
-    {
-        try await offPool {
-            let commits = Arrivals()
-            let hook = CommitHook { _, _ in commits.arrive() }
-            var limits = StoreLimits(propertyCountMax: 2)
-            limits.eviction = .lru
-            let evictor = Evictor()
-            let base = HookedStore(
-                limits: limits,
-                stripeCount: 4,
-                strategy: { LockStrategy() },
-                hook: hook
+    @Test func `an expiry that is withdrawn is made again`() throws {
+        let clock = ManualClock()
+        let expiries = ExpiryQueue(clock: clock.clock)
+        let journal = Journal(HistoryLimits())
+        let commits = Arrivals()
+        let hook = CommitHook { _, _ in commits.arrive() }
+        let base = HookedStore(
+            limits: StoreLimits(),
+            stripeCount: 4,
+            strategy: { LockStrategy() },
+            clock: clock.clock,
+            hook: hook
+        )
+        let store = JournaledStore(base, journal: journal, expiries: expiries, evictor: nil)
+        try store.commit(.increment(.owning("a"), by: 1, ttl: 5), completion: { _ in })
+        hook.release(through: 1)
+        clock.advance(5)
+        #expect(commits.wait(for: 2))
+        base.withdraw(after: 1, .full) {}
+        #expect(base.usage.propertyCount == 1)
+        #expect(expiries.count == 0)
+        clock.advance(20)
+        #expect(commits.wait(for: 3))
+        hook.release(through: 2)
+        #expect(journal.wait(for: 2))
+        #expect(expiries.count == 1)
+        #expect(base.usage.propertyCount == 0)
+    }
+
+    @Test func `a change that needs an eviction is refused if the eviction is withdrawn`() throws {
+        let commits = Arrivals()
+        let hook = CommitHook { _, _ in commits.arrive() }
+        var limits = StoreLimits(propertyCountMax: 2)
+        limits.eviction = .lru
+        let evictor = Evictor()
+        let base = HookedStore(
+            limits: limits,
+            stripeCount: 4,
+            strategy: { LockStrategy() },
+            hook: hook
+        )
+        let store = BlockingStore(
+            JournaledStore(
+                base,
+                journal: Journal(HistoryLimits()),
+                expiries: ExpiryQueue(),
+                evictor: evictor
             )
-            let store = BlockingStore(
-                JournaledStore(
-                    base,
-                    journal: Journal(HistoryLimits()),
-                    expiries: ExpiryQueue(),
-                    evictor: evictor
-                )
-            )
-            for (index, name) in ["a", "b"].enumerated() {
-                try store.base.commit(.increment(.owning(name), by: 1), completion: { _ in })
-                hook.release(through: Revision(index + 1))
-            }
-            let change = TestThread {
-                #expect(
-                    Outcome(store.commit(Change(.put("c", "1")))) == .refused(.withdrawn(.full))
-                )
-            }
-            #expect(commits.wait(for: 3))
-            base.withdraw(after: 2, .full) {}
-            #expect(change.join())
-            #expect(evictor.count == 0)
-            #expect(store.value("a") == "1" && store.value("b") == "1")
-            #expect(commits.value == 3, "one eviction was tried")
+        )
+        for (index, name) in ["a", "b"].enumerated() {
+            try store.base.commit(.increment(.owning(name), by: 1), completion: { _ in })
+            hook.release(through: Revision(index + 1))
         }
+        let change = TestThread {
+            #expect(
+                Outcome(store.commit(Change(.put("c", "1")))) == .refused(.withdrawn(.full))
+            )
+        }
+        #expect(commits.wait(for: 3))
+        base.withdraw(after: 2, .full) {}
+        #expect(change.join())
+        #expect(evictor.count == 0)
+        #expect(store.value("a") == "1" && store.value("b") == "1")
+        #expect(commits.value == 3, "one eviction was tried")
     }
 }
 

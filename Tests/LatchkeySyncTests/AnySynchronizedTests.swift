@@ -91,22 +91,6 @@ struct AnySynchronizedTests {
             #expect((kind.accept(VisitName()) == "any") != kind.traits.blocksCaller)
         }
     }
-
-    @Test(arguments: StrategyKind.allCases)
-    func `a submitted write completes`(kind: StrategyKind) async throws {
-        let scores = AnySynchronized<Int>(1, kind: kind)
-        let completed = Gate()
-        try scores.submitWrite({ $0 += 1 }, completion: { completed.open() })
-        #expect(await TestThread.result { completed.pass() })
-        let seen = Collected(0)
-        let keep: @Sendable (Int) -> Void = { value in
-            seen.with { $0 = value }
-            completed.open()
-        }
-        try scores.submitRead({ $0 }, completion: keep)
-        #expect(await TestThread.result { completed.pass() })
-        #expect(seen.with { $0 } == 2)
-    }
 }
 
 /// The function of the visitor that a strategy calls.

@@ -3,52 +3,11 @@ import LatchkeyStrategies
 import LatchkeyTestSupport
 import Testing
 
-/// The laws of the access functions for tasks.
+/// What the laws do not say of the access functions for tasks.
 ///
 /// In the same serialized suite, because a body that waits at a gate has one of the few threads on
 /// which queues run.
 extension StrategyLawTests {
-    @Test(arguments: StrategyKind.allCases)
-    func `tasks that wait for room lose no update, issue 10`(kind: StrategyKind) async {
-        #expect(await TestThread.result { kind.accept(WaitingTasksLoseNoUpdate()) } == [])
-    }
-
-    @Test(arguments: StrategyKind.allCases)
-    func `a cancelled task does not enter`(kind: StrategyKind) async {
-        #expect(await TestThread.result { kind.accept(CancelledTasksDoNotEnter()) } == [])
-    }
-
-    @Test(arguments: StrategyKind.allCases)
-    func `a task sees its writes`(kind: StrategyKind) async {
-        #expect(await TestThread.result { kind.accept(TasksSeeTheirWrites()) } == [])
-    }
-
-    @Test(arguments: asynchronousKinds, [1, 2, 7])
-    func `a task that does not want to wait is refused at the bound`(
-        kind: StrategyKind,
-        bound: Int
-    ) async {
-        let violations = await TestThread.result { kind.accept(TasksAreRefused(bound: bound)) }
-        #expect(violations == [])
-    }
-
-    @Test(arguments: asynchronousKinds)
-    func `tasks that wait for room enter in the order in which they asked`(
-        kind: StrategyKind
-    ) async {
-        #expect(await TestThread.result { kind.accept(WaitingTasksEnterInOrder()) } == [])
-    }
-
-    @Test(arguments: asynchronousKinds)
-    func `a task that waits for room is cancelled at once`(kind: StrategyKind) async {
-        #expect(await TestThread.result { kind.accept(WaitingTasksAreCancelled()) } == [])
-    }
-
-    @Test(arguments: asynchronousKinds)
-    func `a task that was accepted and is cancelled does not enter`(kind: StrategyKind) async {
-        #expect(await TestThread.result { kind.accept(AcceptedTasksAreCancelled()) } == [])
-    }
-
     @Test func `reads that are submitted to an actor are bounded, issue 10`() async {
         let value = Synchronized(0, strategy: ActorStrategy(backlogMax: 3))
         let (inside, leave, completed) = (Gate(), Gate(), Arrivals())
@@ -106,57 +65,5 @@ extension StrategyLawTests {
             let thread = pthread_self()
             #expect(try await value.asyncWrite { _ in pthread_self() } == thread)
         }
-    }
-}
-
-/// The strategies with a backlog.
-private let asynchronousKinds = StrategyKind.allCases.filter(\.traits.appliesWritesAsynchronously)
-
-private struct WaitingTasksLoseNoUpdate: StrategyVisitor {
-    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> [String] {
-        [1, 4, 5000].flatMap {
-            StrategyLaws.waitingTasksLoseNoUpdate({ ChosenStrategy(backlogMax: $0) }, bound: $0)
-        }
-    }
-}
-
-private struct CancelledTasksDoNotEnter: StrategyVisitor {
-    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> [String] {
-        StrategyLaws.cancelledTasksDoNotEnter { ChosenStrategy() }
-    }
-}
-
-private struct TasksSeeTheirWrites: StrategyVisitor {
-    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> [String] {
-        StrategyLaws.tasksSeeTheirWrites { ChosenStrategy() }
-    }
-}
-
-private struct TasksAreRefused: StrategyVisitor {
-    let bound: Int
-
-    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> [String] {
-        StrategyLaws.tasksAreRefused({ ChosenStrategy(backlogMax: $0) }, bound: bound)
-    }
-}
-
-private struct WaitingTasksEnterInOrder: StrategyVisitor {
-    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> [String] {
-        StrategyLaws.waitingTasksEnterInOrder { ChosenStrategy(backlogMax: $0) }
-    }
-}
-
-private struct WaitingTasksAreCancelled: StrategyVisitor {
-    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> [String] {
-        StrategyLaws.waitingTasksAreCancelled { ChosenStrategy(backlogMax: $0) }
-    }
-}
-
-private struct AcceptedTasksAreCancelled: StrategyVisitor {
-    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> [String] {
-        StrategyLaws.acceptedTasksAreCancelled(
-            { ChosenStrategy() },
-            atOnce: ChosenStrategy.traits.blocksCaller
-        )
     }
 }

@@ -2,39 +2,9 @@ import LatchkeyStrategies
 import LatchkeyTestSupport
 import Testing
 
-/// The bound of the asynchronous strategies.
+/// What the laws do not say of the bound of asynchronous strategies.
 @Suite(.timeLimit(.minutes(5)))
 struct BacklogTests {
-    @Test(arguments: [1, 2, 7])
-    func `a serial queue accepts as many writes as its bound`(bound: Int) async {
-        let violations = await TestThread.result {
-            StrategyLaws.backlogIsBounded(
-                { SerialQueueAsyncStrategy(backlogMax: $0) },
-                bound: bound
-            )
-        }
-        #expect(violations == [])
-    }
-
-    @Test(arguments: [1, 2, 7])
-    func `a barrier queue accepts as many writes as its bound`(bound: Int) async {
-        let violations = await TestThread.result {
-            StrategyLaws.backlogIsBounded(
-                { BarrierQueueAsyncStrategy(backlogMax: $0) },
-                bound: bound
-            )
-        }
-        #expect(violations == [])
-    }
-
-    @Test(arguments: [1, 2, 7])
-    func `an actor accepts as many writes as its bound`(bound: Int) async {
-        let violations = await TestThread.result {
-            StrategyLaws.backlogIsBounded({ ActorStrategy(backlogMax: $0) }, bound: bound)
-        }
-        #expect(violations == [])
-    }
-
     @Test func `the standard bound is 4096 writes`() async {
         #expect(BacklogBound.standard == 4096)
         let violations = await TestThread.result {

@@ -53,9 +53,7 @@ struct ConditionTests {
                 value.read(when: isReached) { _ in }
             }
             asked.wait(for: 1)
-            for _ in 0..<100 {
-                value.write { $0 += 1 }
-            }
+            for _ in 0..<100 { value.write { $0 += 1 } }
             precondition(waiter.join())
             return asked.value
         }

@@ -94,19 +94,13 @@ struct FenceTests {
     @Test func `one barrier for all threads pays for many reads, and for writes in a row`() {
         let barriers = Arrivals()
         let domain = Epochs(barrier: { barriers.arrive() })
-        for _ in 0..<3 {
-            Self.write(domain)
-        }
+        for _ in 0..<3 { Self.write(domain) }
         #expect(barriers.value == 0)
-        for _ in 1..<Epochs.fencedReadsMax {
-            domain.leave(domain.enter())
-        }
+        for _ in 1..<Epochs.fencedReadsMax { domain.leave(domain.enter()) }
         #expect(Self.readersFence(domain))
         domain.leave(domain.enter())
         #expect(!Self.readersFence(domain))
-        for _ in 0..<3 {
-            Self.write(domain)
-        }
+        for _ in 0..<3 { Self.write(domain) }
         #expect(barriers.value == 1)
         #expect(Self.readersFence(domain))
     }
@@ -114,18 +108,14 @@ struct FenceTests {
     @Test func `a nested read does not count as one that fences`() {
         let domain = Epochs(barrier: {})
         let outer = domain.enter()
-        for _ in 0..<2 * Epochs.fencedReadsMax {
-            domain.leave(domain.enter())
-        }
+        for _ in 0..<2 * Epochs.fencedReadsMax { domain.leave(domain.enter()) }
         domain.leave(outer)
         #expect(Self.readersFence(domain))
     }
 
     @Test func `where the kernel has no barrier for all threads, readers fence`() {
         let domain = Epochs(barrier: nil)
-        for _ in 0..<2 * Epochs.fencedReadsMax {
-            domain.leave(domain.enter())
-        }
+        for _ in 0..<2 * Epochs.fencedReadsMax { domain.leave(domain.enter()) }
         #expect(Self.readersFence(domain))
     }
 
@@ -319,9 +309,7 @@ struct CollectingTests {
         var held = HeldValues()
         var generator = SystemRandomNumberGenerator()
         let stamps = (1...2000).map { UInt64($0) + generator.next(upperBound: UInt64(8)) }
-        for stamp in stamps {
-            held.insert(Cell().replaced(at: stamp))
-        }
+        for stamp in stamps { held.insert(Cell().replaced(at: stamp)) }
         var taken: [Replaced] = []
         while held.take(below: 1000, until: taken.count + 7, &taken) < 1000 {}
         #expect(taken.map(\.stamp) == stamps.filter { $0 < 1000 }.sorted())
@@ -332,9 +320,7 @@ struct CollectingTests {
         #expect(held.all.map(\.stamp) == stamps.sorted())
         #expect(held.take(below: .max, until: .max, &taken) == .max)
         #expect(held.all.isEmpty)
-        for value in taken {
-            value.free()
-        }
+        for value in taken { value.free() }
     }
 }
 
@@ -403,12 +389,6 @@ private final class Rounds: Sendable {
 /// The numbers that threads have, and with them the slots that a writer looks at.
 @Suite(.timeLimit(.minutes(5)), .serialized)
 struct ThreadIndexTests {
-    @Test func `a thread keeps its index`() {
-        let index = latchkey_system_thread_index()
-        #expect(index > 0)
-        #expect(latchkey_system_thread_index() == index)
-    }
-
     @Test func `threads that live at once have different indices, below the end`() {
         let indices = Collected<[UInt32]>([])
         let arrived = Arrivals()

@@ -34,9 +34,7 @@ private struct OverlappingWrites: StrategyVisitor {
                         try values.submitWrite(
                             several: Self.stripes(thread, turn),
                             { inside in
-                                for index in inside.indices {
-                                    inside[index] += 1
-                                }
+                                for index in inside.indices { inside[index] += 1 }
                             },
                             completion: { ended.arrive() }
                         )
@@ -47,9 +45,7 @@ private struct OverlappingWrites: StrategyVisitor {
                 }
             }
         }
-        for thread in threads {
-            thread.join()
-        }
+        for thread in threads { thread.join() }
         let count = 2 * Self.threadCount * Self.writeCount
         guard refused.value == 0, ended.wait(for: count) else {
             return ["\(ended.value) of \(count) accesses ended, \(refused.value) were refused"]
@@ -61,9 +57,7 @@ private struct OverlappingWrites: StrategyVisitor {
         var expected = Array(repeating: 0, count: Self.stripeCount)
         for thread in 0..<Self.threadCount {
             for turn in 0..<Self.writeCount {
-                for stripe in Self.stripes(thread, turn) {
-                    expected[stripe] += 1
-                }
+                for stripe in Self.stripes(thread, turn) { expected[stripe] += 1 }
             }
         }
         let found = seen.with { $0 }

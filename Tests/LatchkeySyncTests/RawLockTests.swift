@@ -68,9 +68,7 @@ struct RawLockTests {
             return waiter
         }
         lock.unlock()
-        for waiter in waiters {
-            #expect(waiter.join())
-        }
+        for waiter in waiters { #expect(waiter.join()) }
         #expect(order.with { $0 } == Array(0..<8))
     }
 
@@ -197,7 +195,7 @@ struct RawLockTests {
     @Test func `a thread that asks gets the lock from one that always comes back`() {
         let lock = AdaptiveLock()
         var polling = AdaptiveLock.Polling(processors: 2)
-        polling.askingNanosecondsMax = 30_000_000_000
+        polling.askingNanosecondsMax = .max / 2
         let inside = Gate()
         let over = Atomic(false)
         let holder = TestThread {
@@ -275,9 +273,7 @@ struct MonitorTests {
     @Test func `two objects do not wait for each other, whatever their bucket`() {
         let accounts = (0..<200).map { _ in Account() }
         @Sendable func enter(_ rest: ArraySlice<Account>) -> Int {
-            guard let first = rest.first else {
-                return 0
-            }
+            guard let first = rest.first else { return 0 }
             return Monitor.synchronized(on: first) { 1 + enter(rest.dropFirst()) }
         }
         let done = Gate()

@@ -9,101 +9,61 @@ import Testing
 @Suite(.timeLimit(.minutes(5)))
 struct ReentryTests {
     static let blocking = StrategyKind.allCases.filter(\.traits.blocksCaller)
-    static let reentrant = blocking.filter(\.traits.isReentrant)
-    static let notReentrant = blocking.filter { !$0.traits.isReentrant }
 
-    @Test(arguments: reentrant)
+    @Test(arguments: blocking.filter(\.traits.isReentrant))
     func `reading inside a read works where promised`(kind: StrategyKind) {
-        #expect(kind.accept(Nested(.read, .read)))
-        #expect(kind.accept(Nested(.readHoldingWriters, .read)))
-        #expect(kind.accept(Nested(.read, .readHoldingWriters)))
+        #expect(kind.accept(Nested("read", inside: "read")))
+        #expect(kind.accept(Nested("read", inside: "readHoldingWriters")))
+        #expect(kind.accept(Nested("readHoldingWriters", inside: "read")))
     }
 
-    @Test(arguments: notReentrant)
+    @Test(arguments: blocking.filter { !$0.traits.isReentrant })
     func `reading inside a read stops elsewhere`(kind: StrategyKind) async {
-        let result = await #expect(
+        let exit = await #expect(
             processExitsWith: .failure,
             observing: [\.standardErrorContent]
         ) { [name = kind.rawValue as String] in
-            _ = StrategyKind(rawValue: name)?.accept(Nested(.read, .read))
+            _ = StrategyKind(rawValue: name)?.accept(Nested("read", inside: "read"))
         }
-        #expect(Sentence.names(kind, "read", inside: "read", result?.standardErrorContent))
+        #expect(ReentrySentence(exit).names("read", inside: "read", at: #fileID, kind))
     }
 
-    @Test(arguments: blocking)
-    func `a write inside a read stops`(kind: StrategyKind) async {
-        let result = await #expect(
-            processExitsWith: .failure,
-            observing: [\.standardErrorContent]
-        ) { [name = kind.rawValue as String] in
-            _ = StrategyKind(rawValue: name)?.accept(Nested(.read, .write))
-        }
-        #expect(Sentence.names(kind, "write", inside: "read", result?.standardErrorContent))
+    @Test(
+        arguments: blocking,
+        [
+            ["write", "read"], ["read", "write"], ["write", "write"],
+            ["readHoldingWriters", "readHoldingWriters"],
+        ]
+    )
+    func `an access inside one that it excludes stops`(kind: StrategyKind, pair: [String]) async {
+        await expectStop(kind, pair)
     }
 
-    @Test(arguments: blocking)
-    func `a read inside a write stops`(kind: StrategyKind) async {
-        let result = await #expect(
-            processExitsWith: .failure,
-            observing: [\.standardErrorContent]
-        ) { [name = kind.rawValue as String] in
-            _ = StrategyKind(rawValue: name)?.accept(Nested(.write, .read))
-        }
-        #expect(Sentence.names(kind, "read", inside: "write", result?.standardErrorContent))
+    /// Every strategy that can be tried, and a pair of functions of which none is a plain access.
+    @Test(
+        arguments: StrategyKind.allCases.filter { $0.accept(CanBeTried()) },
+        [
+            ["tryWrite", "write"], ["write", "tryWrite"], ["tryWrite", "readHoldingWriters"],
+            ["readHoldingWriters", "tryWrite"],
+        ]
+    )
+    func `a try and another access stop when nested`(kind: StrategyKind, pair: [String]) async {
+        await expectStop(kind, pair)
     }
 
-    @Test(arguments: blocking)
-    func `a write inside a write stops`(kind: StrategyKind) async {
-        let result = await #expect(
+    private func expectStop(_ kind: StrategyKind, _ pair: [String]) async {
+        let exit = await #expect(
             processExitsWith: .failure,
             observing: [\.standardErrorContent]
-        ) { [name = kind.rawValue as String] in
-            _ = StrategyKind(rawValue: name)?.accept(Nested(.write, .write))
+        ) { [name = kind.rawValue as String, pair] in
+            _ = StrategyKind(rawValue: name)?.accept(Nested(pair[0], inside: pair[1]))
         }
-        #expect(Sentence.names(kind, "write", inside: "write", result?.standardErrorContent))
+        #expect(ReentrySentence(exit).names(pair[0], inside: pair[1], at: #fileID, kind))
     }
 
     @Test(arguments: blocking)
     func `another value may be entered inside`(kind: StrategyKind) {
         #expect(kind.accept(NestedInAnother()))
-    }
-
-    @Test func `a submitted read inside a write stops`() async {
-        let result = await #expect(
-            processExitsWith: .failure,
-            observing: [\.standardErrorContent]
-        ) {
-            let value = Synchronized<Int, SerialQueueAsyncStrategy>(0)
-            value.write { _ in
-                try? value.submitRead({ $0 }, completion: { _ in })
-            }
-        }
-        #expect(
-            Sentence.names(
-                .serialQueueAsync,
-                "submitRead",
-                inside: "write",
-                result?.standardErrorContent
-            )
-        )
-    }
-
-    @Test func `reading all stripes inside one of them stops`() async {
-        let result = await #expect(
-            processExitsWith: .failure,
-            observing: [\.standardErrorContent]
-        ) {
-            let values = Striped<Int, LockStrategy>(count: 4) { $0 }
-            values.write(2) { $0 += values.readAll { $0.count } }
-        }
-        #expect(
-            Sentence.names(
-                .lock,
-                "readAll",
-                inside: "write",
-                result?.standardErrorContent
-            )
-        )
     }
 
     /// An asynchronous write takes its place behind the section that submits it.
@@ -113,54 +73,68 @@ struct ReentryTests {
     ) async {
         #expect(await TestThread.result { kind.accept(SubmitFromInside()) })
     }
+
+    @Test func `a submitted read inside a write stops`() async {
+        let exit = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            let value = Synchronized<Int, SerialQueueAsyncStrategy>(0)
+            value.write { _ in try? value.submitRead({ $0 }, completion: { _ in }) }
+        }
+        let said = ReentrySentence(exit)
+        #expect(said.names("submitRead", inside: "write", at: #fileID, .serialQueueAsync))
+    }
+
+    @Test func `reading all stripes inside one of them stops`() async {
+        let exit = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            let values = Striped<Int, LockStrategy>(count: 4) { $0 }
+            values.write(2) { $0 += values.readAll { $0.count } }
+        }
+        #expect(ReentrySentence(exit).names("readAll", inside: "write", at: #fileID, .lock))
+    }
 }
 
 /// What a strategy does without the check of `Synchronized`, as in an unchecked build.
 @Suite(.timeLimit(.minutes(5)))
 struct UncheckedReentryTests {
-    @Test func `a recursive lock stops a write inside a write`() async {
-        let result = await #expect(
+    @Test(
+        arguments: [StrategyKind.recursiveLock, .monitor],
+        [["write", "write"], ["read", "write"], ["write", "read"]]
+    )
+    func `a lock that may be entered again stops an access that it excludes`(
+        kind: StrategyKind,
+        pair: [String]
+    ) async {
+        let exit = await #expect(
             processExitsWith: .failure,
             observing: [\.standardErrorContent]
-        ) {
-            nest(RecursiveLockStrategy(), .write, .write)
+        ) { [name = kind.rawValue as String, pair] in
+            if name == "monitor" {
+                nest(MonitorStrategy(), pair[0], inside: pair[1])
+            } else {
+                nest(RecursiveLockStrategy(), pair[0], inside: pair[1])
+            }
         }
-        #expect(
-            Sentence.names(.recursiveLock, "write", inside: "write", result?.standardErrorContent)
-        )
-    }
-
-    @Test func `a recursive lock stops a read inside a write`() async {
-        await #expect(processExitsWith: .failure) {
-            nest(RecursiveLockStrategy(), .write, .read)
+        if pair == ["write", "write"] {
+            #expect(ReentrySentence(exit).names("write", inside: "write", at: nil, kind))
         }
     }
 
-    @Test func `a recursive lock stops a write inside a read`() async {
-        await #expect(processExitsWith: .failure) {
-            nest(RecursiveLockStrategy(), .read, .write)
-        }
-    }
-
-    @Test func `a monitor stops a write inside a write`() async {
-        let result = await #expect(
+    @Test(arguments: [AccessMode.read, .write])
+    func `a read-write lock stops inside a write`(mode: AccessMode) async {
+        let exit = await #expect(
             processExitsWith: .failure,
             observing: [\.standardErrorContent]
-        ) {
-            nest(MonitorStrategy(), .write, .write)
+        ) { [name = mode.rawValue as String] in
+            let lock = ReadWriteLock()
+            lock.lock()
+            name == "read" ? lock.lockShared() : lock.lock()
         }
-        #expect(Sentence.names(.monitor, "write", inside: "write", result?.standardErrorContent))
-    }
-
-    @Test func `a monitor stops a write inside a read`() async {
-        await #expect(processExitsWith: .failure) {
-            nest(MonitorStrategy(), .read, .write)
-        }
+        let said = ReentrySentence(exit)
+        #expect(said.names(mode.rawValue, inside: "write", at: nil, .readWriteLock))
     }
 
     @Test func `a recursive lock can be entered again after a read inside a read`() {
         let strategy = RecursiveLockStrategy()
-        nest(strategy, .read, .read)
+        nest(strategy, "read", inside: "read")
         let guarded = GuardedValue(0)
         let count = strategy.write(guarded) { value in
             value += 1
@@ -179,88 +153,107 @@ struct UncheckedReentryTests {
             strategy.read(guarded) { #expect($0 == 2) }
         }
     }
-
-    enum Access {
-        case read
-        case write
-    }
 }
 
 /// Enters one value by `outer` and, inside, by `inner`.
 private func nest<ChosenStrategy: BlockingStrategy>(
     _ strategy: ChosenStrategy,
-    _ outer: UncheckedReentryTests.Access,
-    _ inner: UncheckedReentryTests.Access
+    _ inner: String,
+    inside outer: String
 ) {
     let guarded = GuardedValue(0)
     strategy.begin(guarded)
-    func enter(_ access: UncheckedReentryTests.Access, _ body: () -> Void) {
-        switch access {
-        case .read: strategy.read(guarded) { _ in body() }
-        case .write: strategy.write(guarded) { _ in body() }
+    func enter(_ name: String, _ body: () -> Void) {
+        if name == "read" {
+            strategy.read(guarded) { _ in body() }
+        } else {
+            strategy.write(guarded) { _ in body() }
         }
     }
-    enter(outer) {
-        enter(inner) {}
-    }
+    enter(outer) { enter(inner) {} }
 }
 
 /// The message that a stopped process leaves.
-private enum Sentence {
-    /// Whether the message names the strategy, what was nested in what, and both places.
-    static func names(
-        _ kind: StrategyKind,
+struct ReentrySentence {
+    private let text: String
+
+    init(_ exit: ExitTest.Result?) {
+        let output = String(decoding: exit?.standardErrorContent ?? [], as: UTF8.self)
+        text = output.replacing(#/swift:\d+/#, with: "swift:#")
+    }
+
+    /// Whether the message is that of `inner` inside `outer`, whatever the lines.
+    func names(
         _ inner: String,
         inside outer: String,
-        _ output: [UInt8]?
+        at file: String?,
+        _ kind: StrategyKind,
+        innerHasPlace: Bool = true
     ) -> Bool {
-        let text = String(decoding: output ?? [], as: UTF8.self)
-        return text.contains("'\(kind.rawValue)'")
-            && text.contains("\(inner)")
-            && text.contains(" inside \(outer)")
-            && text.contains("Pass the value down")
+        let place = file.map { " at \($0):#" } ?? ""
+        return text.contains(
+            """
+            Latchkey: \(inner)\(innerHasPlace ? place : "") inside \(outer)\(place) of the same \
+            value, guarded by '\(kind.rawValue)'.
+            """
+        ) && text.contains("Pass the value down")
     }
 }
 
-/// Enters a value by one access function and, inside, by another one.
+/// Enters a value by one access function and, inside, by another one; true if that works.
 private struct Nested: StrategyVisitor {
-    enum Access {
-        case read
-        case readHoldingWriters
-        case write
-    }
+    let inner: String
+    let outer: String
 
-    let outer: Access
-    let inner: Access
-
-    init(_ outer: Access, _ inner: Access) {
-        self.outer = outer
+    init(_ inner: String, inside outer: String) {
         self.inner = inner
+        self.outer = outer
     }
 
-    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> Bool {
-        false
-    }
+    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> Bool { false }
 
     func visitBlocking<ChosenStrategy: MakeableStrategy & BlockingStrategy>(
         _ strategy: ChosenStrategy.Type
     ) -> Bool {
+        if [inner, outer].contains("tryWrite"),
+            let tried = ChosenStrategy.self as? any (LockingStrategy & MakeableStrategy).Type
+        {
+            return nestTries(tried)
+        }
         let value = Synchronized<Int, ChosenStrategy>(7)
-        func enter(_ access: Access, _ body: () -> Bool) -> Bool {
-            switch access {
-            case .read: value.read { _ in body() }
-            case .readHoldingWriters: value.readHoldingWriters { _ in body() }
-            case .write: value.write { _ in body() }
+        func enter(_ name: String, _ body: () -> Bool) -> Bool {
+            switch name {
+            case "read": value.read { _ in body() }
+            case "readHoldingWriters": value.readHoldingWriters { _ in body() }
+            default: value.write { _ in body() }
+            }
+        }
+        return enter(outer) { enter(inner) { true } }
+    }
+
+    private func nestTries<Tried: LockingStrategy & MakeableStrategy>(
+        _ strategy: Tried.Type
+    ) -> Bool {
+        let value = Synchronized<Int, Tried>(0)
+        func enter(_ name: String, _ body: () -> Bool) -> Bool {
+            switch name {
+            case "write": value.write { _ in body() }
+            case "readHoldingWriters": value.readHoldingWriters { _ in body() }
+            default: value.tryWrite { _ in body() } ?? false
             }
         }
         return enter(outer) { enter(inner) { true } }
     }
 }
 
-private struct NestedInAnother: StrategyVisitor {
+private struct CanBeTried: StrategyVisitor {
     func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> Bool {
-        false
+        ChosenStrategy.self is any LockingStrategy.Type
     }
+}
+
+private struct NestedInAnother: StrategyVisitor {
+    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> Bool { false }
 
     func visitBlocking<ChosenStrategy: MakeableStrategy & BlockingStrategy>(
         _ strategy: ChosenStrategy.Type
@@ -276,9 +269,7 @@ private struct SubmitFromInside: StrategyVisitor {
         let value = Synchronized<Int, ChosenStrategy>(0)
         let applied = Gate()
         try? value.submitWrite(
-            { _ in
-                try? value.submitWrite({ $0 += 1 }, completion: { applied.open() })
-            },
+            { _ in try? value.submitWrite({ $0 += 1 }, completion: { applied.open() }) },
             completion: {}
         )
         return applied.pass()

@@ -117,32 +117,6 @@ struct SnapshotTests {
         #expect(ended.value == 1)
     }
 
-    @Test func `readers and writers at full speed free all but one`() {
-        let freed = Arrivals()
-        let rounds = 300
-        do {
-            let value = Synchronized(Tracked(freed), strategy: SnapshotStrategy(epochs: Epochs()))
-            let ended = TestThread.run(4) { index in
-                for _ in 0..<rounds {
-                    if index == 0 {
-                        value.write { $0 = Tracked(freed) }
-                    } else {
-                        value.read { held in
-                            Yield.now()
-                            #expect(held.isAlive)
-                        }
-                    }
-                }
-            }
-            #expect(ended)
-            value.write { _ in }
-            #expect(freed.wait(for: rounds))
-            #expect(freed.value == rounds)
-        }
-        // The threads let go of the value some time after they ended.
-        #expect(freed.wait(for: rounds + 1))
-    }
-
     @Test func `a writer holds other writers up, not readers`() {
         let value = Synchronized(1, strategy: SnapshotStrategy(epochs: Epochs()))
         let (inside, leave, written) = (Gate(), Gate(), Gate())

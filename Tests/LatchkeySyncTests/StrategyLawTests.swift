@@ -5,134 +5,17 @@ import Testing
 /// The laws, run for every strategy: a new one adds no test.
 @Suite(.timeLimit(.minutes(5)), .serialized)
 struct StrategyLawTests {
-    @Test(arguments: StrategyKind.allCases)
-    func `no update is lost`(kind: StrategyKind) async {
-        for laws in kind.laws {
-            #expect(await TestThread.result { laws.noUpdateIsLost() } == [])
-        }
+    @Test(arguments: Law.allCases.filter { !$0.isAboutBacklog }, StrategyKind.allCases)
+    func `each strategy keeps each law`(law: Law, kind: StrategyKind) async {
+        #expect(await TestThread.result { kind.accept(Violations(law: law)) } == [])
     }
 
-    @Test(arguments: StrategyKind.allCases)
-    func `reads are whole`(kind: StrategyKind) async {
-        for laws in kind.laws {
-            #expect(await TestThread.result { laws.readsAreWhole() } == [])
-        }
-    }
-
-    @Test(arguments: StrategyKind.allCases)
-    func `a writer excludes everyone`(kind: StrategyKind) async {
-        for laws in kind.laws {
-            #expect(await TestThread.result { laws.writersExcludeEveryone() } == [])
-        }
-    }
-
-    @Test(arguments: StrategyKind.allCases)
-    func `readers overlap exactly where promised`(kind: StrategyKind) async {
-        for laws in kind.laws {
-            #expect(await TestThread.result { laws.readersOverlapAsPromised() } == [])
-        }
-    }
-
-    @Test(arguments: StrategyKind.allCases)
-    func `a reader keeps writers out`(kind: StrategyKind) async {
-        for laws in kind.laws {
-            #expect(await TestThread.result { laws.readersExcludeWriters() } == [])
-        }
-    }
-
-    @Test(arguments: StrategyKind.allCases)
-    func `a try is refused while somebody is inside`(kind: StrategyKind) async {
-        #expect(await TestThread.result { kind.accept(TriesAreRefused()) } == [])
-    }
-
-    @Test(arguments: StrategyKind.allCases)
-    func `a wait ends at its deadline`(kind: StrategyKind) async {
-        #expect(await TestThread.result { kind.accept(DeadlinesEndWaits()) } == [])
-    }
-
-    @Test(arguments: StrategyKind.allCases)
-    func `who waits for a condition is woken by the write that fulfils it`(
-        kind: StrategyKind
-    ) async {
-        #expect(await TestThread.result { kind.accept(ConditionsAreWaitedFor()) } == [])
-    }
-
-    @Test(arguments: StrategyKind.allCases)
-    func `several values are held at once`(kind: StrategyKind) async {
-        #expect(await TestThread.result { kind.accept(SeveralValuesAreHeld()) } == [])
-    }
-
-    @Test(arguments: StrategyKind.allCases)
-    func `a write to several values is seen as a whole or not at all`(kind: StrategyKind) async {
-        #expect(await TestThread.result { kind.accept(SeveralWritesAreWhole()) } == [])
-    }
-
-    @Test(arguments: StrategyKind.allCases)
-    func `a value ends once, and not inside a reader`(kind: StrategyKind) async {
-        for laws in kind.laws {
-            #expect(await TestThread.result { laws.valuesEndOnce() } == [])
-        }
-    }
-
-    @Test(arguments: StrategyKind.allCases)
-    func `no wake-up is lost`(kind: StrategyKind) async {
-        for laws in kind.laws {
-            #expect(await TestThread.result { laws.noWakeUpIsLost() } == [])
-        }
-    }
-
-    @Test(arguments: StrategyKind.allCases)
-    func `values are freed`(kind: StrategyKind) async {
-        for laws in kind.laws {
-            #expect(await TestThread.result { laws.valuesAreFreed() } == [])
-        }
-    }
-
-    @Test(arguments: StrategyKind.allCases)
-    func `a read frees few of the values that writers replace, issue 17`(
-        kind: StrategyKind
-    ) async {
-        #expect(await TestThread.result { kind.accept(ReadsFreeFewValues()) } == [])
-    }
-
-    @Test(arguments: StrategyKind.allCases)
-    func `a read takes no time that writers could make longer`(kind: StrategyKind) async {
-        #expect(await TestThread.result { kind.accept(ReadsTakeNoTime()) } == [])
-    }
-
-    @Test(arguments: StrategyKind.allCases)
-    func `each access function works alone`(kind: StrategyKind) async {
-        #expect(await TestThread.result { kind.accept(FunctionsWorkAlone()) } == [])
-    }
-
-    @Test(arguments: StrategyKind.allCases)
-    func `those who wait enter in their order where that is promised, issue 17`(
-        kind: StrategyKind
-    ) async {
-        for laws in kind.laws {
-            #expect(await TestThread.result { laws.waitersEnterInOrder() } == [])
-        }
-        #expect(await TestThread.result { kind.accept(TasksEnterInOrder()) } == [])
-    }
-
-    @Test(arguments: StrategyKind.allCases)
-    func `writes of one thread apply in order`(kind: StrategyKind) async {
-        #expect(await TestThread.result { kind.accept(WritesApplyInOrder()) } == [])
-    }
-
-    @Test(arguments: StrategyKind.allCases)
-    func `completions run outside the guarded section`(kind: StrategyKind) async {
-        #expect(await TestThread.result { kind.accept(CompletionsRunOutside()) } == [])
-    }
-
-    @Test(arguments: StrategyKind.allCases.filter(\.traits.blocksCaller))
-    func `a pool's threads may wait for their own writes, issue 7`(kind: StrategyKind) async {
-        #expect(await TestThread.result { kind.accept(PoolThreadsSeeTheirWrites()) } == [])
-    }
-
-    @Test(arguments: StrategyKind.allCases)
-    func `the observer hears of an access in order`(kind: StrategyKind) async {
-        #expect(await TestThread.result { kind.accept(ObserverHearsInOrder()) } == [])
+    @Test(
+        arguments: Law.allCases.filter(\.isAboutBacklog),
+        StrategyKind.allCases.filter(\.traits.appliesWritesAsynchronously)
+    )
+    func `each strategy with a backlog keeps the laws of it`(law: Law, kind: StrategyKind) async {
+        #expect(await TestThread.result { kind.accept(Violations(law: law)) } == [])
     }
 
     /// Where no observer hears of waiting, a meter finds out by sampling.
@@ -145,127 +28,130 @@ struct StrategyLawTests {
             #expect(violations == [])
         }
     }
-
-    @Test(arguments: StrategyKind.allCases.filter(\.traits.blocksCaller))
-    func `a throwing body releases`(kind: StrategyKind) async {
-        #expect(await TestThread.result { kind.accept(ThrowingBodiesRelease()) } == [])
-    }
 }
 
-extension StrategyKind {
-    /// The laws through each kind of access function that the strategy has.
-    var laws: [StrategyLaws] { accept(LawsVisitor()) }
-}
+enum Law: String, CaseIterable, CustomTestStringConvertible {
+    // Through each kind of access function that the strategy has.
+    case noUpdateIsLost = "no update is lost"
+    case readsAreWhole = "reads are whole"
+    case writersExcludeEveryone = "a writer excludes everyone"
+    case readersOverlapAsPromised = "readers overlap exactly where promised"
+    case readersExcludeWriters = "a reader keeps writers out"
+    case valuesEndOnce = "a value ends once, and not inside a reader"
+    case noWakeUpIsLost = "no wake-up is lost"
+    case valuesAreFreed = "values are freed"
+    case waitersEnterInOrder = "those who wait enter in their order, where that is promised"
+    // Of the strategy as a whole.
+    case tasksEnterInOrder = "tasks that wait enter in their order, where that is promised"
+    case triesAreRefused = "a try is refused while somebody is inside"
+    case deadlinesEndWaits = "a wait ends at its deadline"
+    case conditionsAreWaitedFor = "who waits for a condition is woken by the write that fulfils it"
+    case severalValuesAreHeld = "several values are held at once"
+    case severalWritesAreWhole = "a write to several values is seen as a whole or not at all"
+    case functionsWorkAlone = "each access function works alone"
+    case writesApplyInOrder = "writes of one thread apply in order"
+    case completionsRunOutside = "completions run outside the guarded section"
+    case observerHearsInOrder = "the observer hears of an access in order"
+    // Of tasks.
+    case waitingTasksLoseNoUpdate = "tasks that wait for room lose no update, issue 10"
+    case cancelledTasksDoNotEnter = "a cancelled task does not enter"
+    case tasksSeeTheirWrites = "a task sees its writes"
+    // Of those that block.
+    case readsFreeFewValues = "a read frees few of the values that writers replace, issue 17"
+    case readsTakeNoTime = "a read takes no time that writers could make longer"
+    case poolThreadsSeeTheirWrites = "a pool's threads may wait for their own writes, issue 7"
+    case throwingBodiesRelease = "a throwing body releases"
+    // Of those with a backlog.
+    case backlogIsBounded = "as many writes are accepted as the bound says"
+    case tasksAreRefused = "a task that does not want to wait is refused at the bound"
+    case waitingTasksEnterInOrder = "tasks that wait for room enter in the order of their asking"
+    case waitingTasksAreCancelled = "a task that waits for room is cancelled at once"
+    case acceptedTasksAreCancelled = "a task that was accepted and is cancelled does not enter"
 
-private struct LawsVisitor: StrategyVisitor {
-    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> [StrategyLaws]
-    {
-        [
-            StrategyLaws(submitting: { ChosenStrategy() }),
-            StrategyLaws(awaiting: { ChosenStrategy() }),
-        ]
+    var isAboutBacklog: Bool {
+        switch self {
+        case .backlogIsBounded, .tasksAreRefused, .waitingTasksEnterInOrder,
+            .waitingTasksAreCancelled, .acceptedTasksAreCancelled:
+            true
+        default: false
+        }
     }
 
-    func visitBlocking<ChosenStrategy: MakeableStrategy & BlockingStrategy>(
-        _ strategy: ChosenStrategy.Type
-    ) -> [StrategyLaws] {
-        [
-            StrategyLaws(submitting: { ChosenStrategy() }),
-            StrategyLaws(awaiting: { ChosenStrategy() }),
-            StrategyLaws(blocking: { ChosenStrategy() }),
-        ]
-    }
+    var testDescription: String { rawValue }
 }
 
-private struct ReadsFreeFewValues: StrategyVisitor {
-    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> [String] { [] }
+/// What a strategy does against a law.
+private struct Violations: StrategyVisitor {
+    let law: Law
 
-    func visitBlocking<ChosenStrategy: MakeableStrategy & BlockingStrategy>(
-        _ strategy: ChosenStrategy.Type
-    ) -> [String] {
-        StrategyLaws.readsFreeFewValues { ChosenStrategy() }
-    }
-}
-
-private struct ReadsTakeNoTime: StrategyVisitor {
-    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> [String] { [] }
-
-    func visitBlocking<ChosenStrategy: MakeableStrategy & BlockingStrategy>(
-        _ strategy: ChosenStrategy.Type
-    ) -> [String] {
-        StrategyLaws.readsTakeNoTime { ChosenStrategy() }
-    }
-}
-
-private struct FunctionsWorkAlone: StrategyVisitor {
     func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> [String] {
-        StrategyLaws.functionsWorkAlone { ChosenStrategy() }
-    }
-}
-
-private struct TasksEnterInOrder: StrategyVisitor {
-    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> [String] {
-        StrategyLaws.tasksOfAnyPriorityEnterInOrder { ChosenStrategy() }
-    }
-}
-
-private struct WritesApplyInOrder: StrategyVisitor {
-    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> [String] {
-        StrategyLaws.writesApplyInOrder { ChosenStrategy() }
-    }
-}
-
-private struct CompletionsRunOutside: StrategyVisitor {
-    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> [String] {
-        StrategyLaws.completionsRunOutside { ChosenStrategy() }
-    }
-}
-
-private struct TriesAreRefused: StrategyVisitor {
-    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> [String] {
-        StrategyLaws.triesAreRefused { ChosenStrategy() }
-    }
-}
-
-private struct DeadlinesEndWaits: StrategyVisitor {
-    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> [String] {
-        StrategyLaws.deadlinesEndWaits { ChosenStrategy() }
-    }
-}
-
-private struct ConditionsAreWaitedFor: StrategyVisitor {
-    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> [String] {
-        StrategyLaws.conditionsAreWaitedFor { ChosenStrategy() }
-    }
-}
-
-private struct SeveralWritesAreWhole: StrategyVisitor {
-    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> [String] {
-        StrategyLaws.severalWritesAreWhole { ChosenStrategy() }
-    }
-}
-
-private struct SeveralValuesAreHeld: StrategyVisitor {
-    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> [String] {
-        StrategyLaws.severalValuesAreHeld { ChosenStrategy() }
-    }
-}
-
-private struct PoolThreadsSeeTheirWrites: StrategyVisitor {
-    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> [String] {
-        ["\(ChosenStrategy.name) has no blocking access functions"]
+        violations(strategy, [])
     }
 
     func visitBlocking<ChosenStrategy: MakeableStrategy & BlockingStrategy>(
         _ strategy: ChosenStrategy.Type
     ) -> [String] {
-        StrategyLaws.poolThreadsSeeTheirWrites { ChosenStrategy() }
+        switch law {
+        case .readsFreeFewValues: StrategyLaws.readsFreeFewValues { ChosenStrategy() }
+        case .readsTakeNoTime: StrategyLaws.readsTakeNoTime { ChosenStrategy() }
+        case .poolThreadsSeeTheirWrites:
+            StrategyLaws.poolThreadsSeeTheirWrites { ChosenStrategy() }
+        case .throwingBodiesRelease: StrategyLaws.throwingBodiesRelease { ChosenStrategy() }
+        default: violations(strategy, [StrategyLaws(blocking: { ChosenStrategy() })])
+        }
     }
-}
 
-private struct ObserverHearsInOrder: StrategyVisitor {
-    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> [String] {
-        StrategyLaws.observerHearsInOrder { ChosenStrategy() }
+    private func violations<ChosenStrategy: MakeableStrategy>(
+        _ strategy: ChosenStrategy.Type,
+        _ more: [StrategyLaws]
+    ) -> [String] {
+        let make: @Sendable () -> ChosenStrategy = { ChosenStrategy() }
+        let all = [StrategyLaws(submitting: make), StrategyLaws(awaiting: make)] + more
+        return switch law {
+        case .noUpdateIsLost: all.flatMap { $0.noUpdateIsLost() }
+        case .readsAreWhole: all.flatMap { $0.readsAreWhole() }
+        case .writersExcludeEveryone: all.flatMap { $0.writersExcludeEveryone() }
+        case .readersOverlapAsPromised: all.flatMap { $0.readersOverlapAsPromised() }
+        case .readersExcludeWriters: all.flatMap { $0.readersExcludeWriters() }
+        case .valuesEndOnce: all.flatMap { $0.valuesEndOnce() }
+        case .noWakeUpIsLost: all.flatMap { $0.noWakeUpIsLost() }
+        case .valuesAreFreed: all.flatMap { $0.valuesAreFreed() }
+        case .waitersEnterInOrder: all.flatMap { $0.waitersEnterInOrder() }
+        case .tasksEnterInOrder: StrategyLaws.tasksOfAnyPriorityEnterInOrder(make)
+        case .triesAreRefused: StrategyLaws.triesAreRefused(make)
+        case .deadlinesEndWaits: StrategyLaws.deadlinesEndWaits(make)
+        case .conditionsAreWaitedFor: StrategyLaws.conditionsAreWaitedFor(make)
+        case .severalValuesAreHeld: StrategyLaws.severalValuesAreHeld(make)
+        case .severalWritesAreWhole: StrategyLaws.severalWritesAreWhole(make)
+        case .functionsWorkAlone: StrategyLaws.functionsWorkAlone(make)
+        case .writesApplyInOrder: StrategyLaws.writesApplyInOrder(make)
+        case .completionsRunOutside: StrategyLaws.completionsRunOutside(make)
+        case .observerHearsInOrder: StrategyLaws.observerHearsInOrder(make)
+        case .waitingTasksLoseNoUpdate:
+            [1, 4, 5000].flatMap {
+                StrategyLaws.waitingTasksLoseNoUpdate({ ChosenStrategy(backlogMax: $0) }, bound: $0)
+            }
+        case .cancelledTasksDoNotEnter: StrategyLaws.cancelledTasksDoNotEnter(make)
+        case .tasksSeeTheirWrites: StrategyLaws.tasksSeeTheirWrites(make)
+        case .backlogIsBounded:
+            [1, 2, 7].flatMap {
+                StrategyLaws.backlogIsBounded({ ChosenStrategy(backlogMax: $0) }, bound: $0)
+            }
+        case .tasksAreRefused:
+            [1, 2, 7].flatMap {
+                StrategyLaws.tasksAreRefused({ ChosenStrategy(backlogMax: $0) }, bound: $0)
+            }
+        case .waitingTasksEnterInOrder:
+            StrategyLaws.waitingTasksEnterInOrder { ChosenStrategy(backlogMax: $0) }
+        case .waitingTasksAreCancelled:
+            StrategyLaws.waitingTasksAreCancelled { ChosenStrategy(backlogMax: $0) }
+        case .acceptedTasksAreCancelled:
+            StrategyLaws.acceptedTasksAreCancelled(make, atOnce: strategy.traits.blocksCaller)
+        // A strategy that cannot block has no function that these are about.
+        case .readsFreeFewValues, .readsTakeNoTime, .poolThreadsSeeTheirWrites,
+            .throwingBodiesRelease:
+            []
+        }
     }
 }
 
@@ -274,17 +160,5 @@ private struct ObserverHearsOfWaiting: StrategyVisitor {
 
     func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> [String] {
         StrategyLaws.observerHearsOfWaiting(mode) { ChosenStrategy() }
-    }
-}
-
-private struct ThrowingBodiesRelease: StrategyVisitor {
-    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> [String] {
-        ["\(ChosenStrategy.name) has no blocking access functions"]
-    }
-
-    func visitBlocking<ChosenStrategy: MakeableStrategy & BlockingStrategy>(
-        _ strategy: ChosenStrategy.Type
-    ) -> [String] {
-        StrategyLaws.throwingBodiesRelease { ChosenStrategy() }
     }
 }

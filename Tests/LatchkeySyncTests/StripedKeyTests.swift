@@ -50,9 +50,7 @@ struct StripedKeyTests {
         let values = Striped<[Int], AdaptiveStrategy>(count: 4) { Array(repeating: $0, count: 100) }
         let before = (0..<4).map { values.read($0, Self.address) }
         values.write(keys: 0..<50) { lists in
-            for key in 0..<50 {
-                lists[key][0] = 7
-            }
+            for key in 0..<50 { lists[key][0] = 7 }
         }
         #expect((0..<4).map { values.read($0, Self.address) } == before)
     }

@@ -64,14 +64,6 @@ struct StripedTests {
         }
     }
 
-    @Test func `several actors can be read as one`() async {
-        let values = Striped<Int, ActorStrategy>(count: 4) { $0 }
-        let all = await withCheckedContinuation { continuation in
-            values.submitReadAll({ $0 }, completion: { continuation.resume(returning: $0) })
-        }
-        #expect(all == [0, 1, 2, 3])
-    }
-
     @Test func `the observer hears of each stripe`() {
         let observer = RecordingObserver()
         let values = Striped<Int, LockStrategy>(count: 4) { $0 }

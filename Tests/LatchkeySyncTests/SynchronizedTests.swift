@@ -39,11 +39,6 @@ struct SynchronizedTests {
         #expect(observer.accesses == [[.asks(.write), .enters, .leaves]])
     }
 
-    @Test(arguments: StrategyKind.allCases)
-    func `tasks can enter`(kind: StrategyKind) async throws {
-        #expect(try await kind.accept(AsyncAccess())() == 100)
-    }
-
     @Test func `the summaries and names are distinct`() {
         #expect(Set(StrategyKind.allCases.map(\.summary)).count == StrategyKind.allCases.count)
         #expect(Set(StrategyKind.allCases.map(\.rawValue)).count == StrategyKind.allCases.count)
@@ -58,22 +53,5 @@ struct SynchronizedTests {
 private struct NameVisitor: StrategyVisitor {
     func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> String {
         ChosenStrategy.name
-    }
-}
-
-private struct AsyncAccess: StrategyVisitor {
-    func visit<ChosenStrategy: MakeableStrategy>(
-        _ strategy: ChosenStrategy.Type
-    ) -> @Sendable () async throws -> Int {
-        {
-            let value = Synchronized<Int, ChosenStrategy>(0)
-            try await withThrowingTaskGroup(of: Void.self) { group in
-                for _ in 0..<100 {
-                    group.addTask { try await value.asyncWrite { $0 += 1 } }
-                }
-                try await group.waitForAll()
-            }
-            return try await value.asyncRead { $0 }
-        }
     }
 }

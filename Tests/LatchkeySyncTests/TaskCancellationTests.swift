@@ -47,15 +47,12 @@ struct TaskCancellationTests {
     }
 
     @Test func `a snapshot strategy that is given a second value stops`() async {
-        let result = await #expect(
-            processExitsWith: .failure,
-            observing: [\.standardErrorContent]
-        ) {
+        let exit = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             let strategy = SnapshotStrategy()
             _ = Synchronized([1], strategy: strategy)
             _ = Synchronized(7, strategy: strategy)
         }
-        let said = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+        let said = String(decoding: exit?.standardErrorContent ?? [], as: UTF8.self)
         #expect(said.contains("guards one value and was given a second"))
     }
 }

@@ -29,14 +29,11 @@ struct TwoGuardsTests {
     }
 
     @Test func `a value entered with itself stops with a sentence`() async {
-        let result = await #expect(
-            processExitsWith: .failure,
-            observing: [\.standardErrorContent]
-        ) {
+        let exit = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             let value = Guarded<Int>(0)
             value.write(with: value) { $0 += $1 }
         }
-        let said = String(decoding: result?.standardErrorContent ?? [], as: UTF8.self)
+        let said = String(decoding: exit?.standardErrorContent ?? [], as: UTF8.self)
         #expect(said.contains("Two values are entered together"))
     }
 
@@ -99,9 +96,7 @@ private struct Transfers: StrategyVisitor {
                 }
             }
         }
-        guard ended else {
-            return ["threads wait for each other in a circle"]
-        }
+        guard ended else { return ["threads wait for each other in a circle"] }
         let sum = first.write(with: second) { $0 + $1 }
         return sum == 800 ? [] : ["the values have \(sum)"]
     }

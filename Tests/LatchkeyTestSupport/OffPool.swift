@@ -1,4 +1,5 @@
 import Foundation
+public import Testing
 
 /// Runs a body that may block, on a thread of its own, and waits for it without blocking.
 ///
@@ -12,6 +13,26 @@ public func offPool<Result: Sendable>(
     _ body: @escaping @Sendable () throws -> Result
 ) async throws -> Result {
     try await withTaskExecutorPreference(ThreadExecutor()) { try body() }
+}
+
+/// Runs each test of a suite as `offPool` does: it may block from its first line to its last.
+public struct OffPool: SuiteTrait, TestTrait, TestScoping {
+    /// Each test is run this way, not the suite as a whole.
+    public var isRecursive: Bool { true }
+
+    /// Runs a test on threads of its own.
+    public func provideScope(
+        for test: Test,
+        testCase: Test.Case?,
+        performing function: @Sendable () async throws -> Void
+    ) async throws {
+        try await withTaskExecutorPreference(ThreadExecutor()) { try await function() }
+    }
+}
+
+extension Trait where Self == OffPool {
+    /// Each test runs on threads of its own.
+    public static var offPool: Self { Self() }
 }
 
 /// Runs each job on a new thread.

@@ -1,5 +1,6 @@
 public import Dispatch
 import Glibc
+import LatchkeySyncTesting
 
 /// How long a test waits for what must come, before it fails.
 ///
@@ -21,6 +22,19 @@ extension DispatchSemaphore {
     public func isSignalled() -> Bool {
         wait(timeout: .now() + .seconds(Patience.seconds)) == .success
     }
+}
+
+/// What an asynchronous call brings; nil if it brings nothing for as long as `Patience` says.
+public func awaited<Answer: Sendable>(
+    _ call: (@escaping @Sendable (Answer) -> Void) throws -> Void
+) rethrows -> Answer? {
+    let answer = Collected<Answer?>(nil)
+    let isDone = DispatchSemaphore(value: 0)
+    try call { made in
+        answer.with { $0 = made }
+        isDone.signal()
+    }
+    return isDone.isSignalled() ? answer.with { $0 } : nil
 }
 
 /// What was awaited did not come.

@@ -46,13 +46,17 @@ public final class ContentionProfile: Sendable {
     ///
     /// - Parameter interval: One contended access in so many is recorded on average; 1 records all.
     public convenience init(oneIn interval: Int = intervalDefault) {
-        self.init(oneIn: interval, capacity: Self.placesMax)
+        self.init(oneIn: interval, clock: { latchkey_system_nanoseconds() })
     }
 
-    init(oneIn interval: Int, capacity: Int) {
+    init(
+        oneIn interval: Int,
+        capacity: Int = placesMax,
+        clock: @escaping @Sendable () -> UInt64
+    ) {
         precondition((1...(1 << 30)).contains(interval), "The interval is from 1 to 2^30.")
         self.interval = interval
-        waits = ProfileWaits(capacity: capacity)
+        waits = ProfileWaits(capacity: capacity, clock: clock)
     }
 
     /// The contended accesses, scaled up, that there was no room for.

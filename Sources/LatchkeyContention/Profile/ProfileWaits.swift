@@ -1,4 +1,3 @@
-import CLatchkeySystem
 import LatchkeySync
 
 /// The sampled accesses that wait now and whom they wait for, and the sums of those that waited.
@@ -62,13 +61,17 @@ final class ProfileWaits: @unchecked Sendable {
 
     private let lock = AdaptiveLock()
     private let capacity: Int
+    private let clock: @Sendable () -> UInt64
     private var waits = [Wait?](repeating: nil, count: countMax)
     private var sums: [Pair: Sum] = [:]
     private var lostCount: UInt64 = 0
 
-    /// - Parameter capacity: How many different pairs are recorded.
-    init(capacity: Int) {
+    /// - Parameters:
+    ///   - capacity: How many different pairs are recorded.
+    ///   - clock: The time in nanoseconds, which a test drives.
+    init(capacity: Int, clock: @escaping @Sendable () -> UInt64) {
         self.capacity = capacity
+        self.clock = clock
     }
 
     /// The sums now, and the contentions that could not be recorded.
@@ -89,7 +92,7 @@ final class ProfileWaits: @unchecked Sendable {
     ///
     /// It stands for `weight` contentions. Returns its slot, or nil if all slots are in use.
     func begin(_ pair: Pair, probe: UInt64, weight: UInt64) -> Int? {
-        let now = latchkey_system_nanoseconds()
+        let now = clock()
         lock.lock()
         defer { lock.unlock() }
         guard let slot = waits.firstIndex(where: { $0 == nil }) else {
@@ -123,7 +126,7 @@ final class ProfileWaits: @unchecked Sendable {
     ) -> UInt64 {
         guard lock.tryLock() else { return 0 }
         defer { lock.unlock() }
-        let now = latchkey_system_nanoseconds()
+        let now = clock()
         var satisfied: UInt64 = 0
         for slot in 0..<Self.countMax where slots & 1 << UInt64(slot) != 0 {
             guard var wait = waits[slot], wait.probe == probe,
@@ -142,7 +145,7 @@ final class ProfileWaits: @unchecked Sendable {
 
     /// Ends a wait, and records it.
     func end(_ slot: Int) {
-        let now = latchkey_system_nanoseconds()
+        let now = clock()
         lock.lock()
         defer { lock.unlock() }
         guard let wait = waits[slot] else { return }

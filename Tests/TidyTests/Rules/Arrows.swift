@@ -1,13 +1,16 @@
 extension Rule {
+    /// Two targets, of which one uses the other.
+    private static let storeOnSync = """
+        .target(name: "LatchkeySync"),
+        .target(name: "LatchkeyStore", dependencies: ["LatchkeySync"]),
+
+        """
+
     static let arrows = Rule(
         "a target imports only what Package.swift declares",
         broken: [
             Tree([
-                "Package.swift": """
-                .target(name: "LatchkeySync"),
-                .target(name: "LatchkeyStore", dependencies: ["LatchkeySync"]),
-
-                """,
+                "Package.swift": storeOnSync,
                 "Sources/LatchkeySync/A.swift": "package import struct LatchkeyStore.A\n",
             ]),
             Tree([
@@ -22,11 +25,7 @@ extension Rule {
         ],
         kept: [
             Tree([
-                "Package.swift": """
-                .target(name: "LatchkeySync"),
-                .target(name: "LatchkeyStore", dependencies: ["LatchkeySync"]),
-
-                """,
+                "Package.swift": storeOnSync,
                 "Sources/LatchkeyStore/A.swift": "import Foundation\npublic import LatchkeySync\n",
             ])
         ]
@@ -59,11 +58,7 @@ extension Rule {
                 "docs/ARCHITECTURE.md": "| `LatchkeySync` |\n| `LatchkeyGone` |\n",
             ]),
             Tree([
-                "Package.swift": """
-                .target(name: "LatchkeySync"),
-                .target(name: "LatchkeyStore", dependencies: ["LatchkeySync"]),
-
-                """,
+                "Package.swift": storeOnSync,
                 "docs/ARCHITECTURE.md": "| `LatchkeySync` |\n| `LatchkeyStore` |\n",
             ]),
         ],

@@ -21,13 +21,7 @@ let timedTests: [String: Int] = [
     "Tests/LatchkeyContentionTests/WaitingTests.swift": 3,
     "Tests/LatchkeyMachineTests/ProcessReadingTests.swift": 1,
     "Tests/LatchkeyMeteringTests/LockMetersTests.swift": 1,
-    "Tests/LatchkeyServiceTests/ContentionTextTests.swift": 1,
-    "Tests/LatchkeyServiceTests/FollowerTests.swift": 1,
     "Tests/LatchkeySyncTests/RawLockTests.swift": 3,
-    // Shares of the time of one run.
-    "Tests/LatchkeyContentionTests/ProfileLawTests.swift": 3,
-    "Tests/LatchkeyMeteringTests/HottestLockTests.swift": 3,
-    "Tests/LatchkeyStoreTests/StoreSnapshotTests.swift": 1,
     // A clock that runs, where what is tested must not depend on it.
     "Tests/LatchkeyReplicationTests/ReplicaCluster.swift": 1,
     // The service on loopback, and processes of the program.
