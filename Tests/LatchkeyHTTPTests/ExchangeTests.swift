@@ -123,20 +123,6 @@ struct ExchangeTests {
     }
 
     @Test(arguments: Mode.allCases)
-    func `a client that waits for 100 gets it`(mode: Mode) async throws {
-        let server = try TestServer(mode)
-        let client = try server.client()
-        client.send(
-            "PUT /echo HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n"
-        )
-        let interim = client.read(headOnly: true)
-        #expect(interim.status == 100)
-        #expect(client.ask("ab").body == "ab")
-        client.close()
-        try await server.stop()
-    }
-
-    @Test(arguments: Mode.allCases)
     func `a client that has closed its half gets its answer`(mode: Mode) async throws {
         let server = try TestServer(mode)
         let client = try server.client()

@@ -45,10 +45,6 @@ import Testing
         }
     }
 
-    @Test func `bytes that are not UTF-8 are an error`() {
-        #expect(throws: Query.ParseError.encoding(.invalidText)) { try Query(Bytes("a=%FF")) }
-    }
-
     @Test func `parameters are bounded`() throws {
         let most = Array(repeating: "a=1", count: Query.parametersMax).joined(separator: "&")
         #expect(try Query(most).parameters.count == Query.parametersMax)
