@@ -7,7 +7,7 @@ import Testing
 /// The same changes in the same order make the same store under every strategy.
 @Suite(.timeLimit(.minutes(5)), .offPool)
 struct DeterminismTests {
-    @Test(arguments: Depth.kinds, Depth.seeds)
+    @Test(arguments: Depth.draws)
     func `the same changes make the same revisions, answers and hash, with any number of stripes`(
         kind: StrategyKind,
         seed: UInt64

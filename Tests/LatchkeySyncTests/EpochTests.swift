@@ -233,7 +233,8 @@ struct FenceTests {
         #expect(shared.lateCount.load(ordering: .relaxed) == 0)
     }
 
-    private static let roundCount = 20_000
+    // On a busy machine a thread waits some milliseconds in each round for the other one's turn.
+    private static let roundCount = Depth.count(2000, deep: 20_000)
 
     private static func readersFence(_ domain: Epochs) -> Bool {
         domain.notice.load(ordering: .relaxed) & Epochs.fencing != 0

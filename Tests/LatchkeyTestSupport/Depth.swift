@@ -20,6 +20,13 @@ public enum Depth {
     /// Seeds of random tests: one, or twenty.
     public static let seeds: ClosedRange<UInt64> = 1...(isDeep ? 20 : 1)
 
+    /// Strategies with seeds, for random tests of code that is the same under all strategies: one
+    /// seed for each of `kinds`, or twenty seeds for which all strategies take turns.
+    public static let draws: [(kind: StrategyKind, seed: UInt64)] =
+        isDeep
+        ? seeds.map { (kinds[Int($0) % kinds.count], $0) }
+        : kinds.map { ($0, seeds.lowerBound) }
+
     /// One of two counts: of repetitions, or of what they must have found.
     public static func count(_ short: Int, deep: Int) -> Int { isDeep ? deep : short }
 }
