@@ -36,6 +36,37 @@ struct FlagTests {
     }
 
     @Test(arguments: [
+        (["--cluster", "http://127.0.0.1:1"], "--cluster needs --data"),
+        (["--cluster", "ftp://a"], "--cluster takes"),
+        (
+            ["--data", "a", "--cluster", "https://a,http://b", "--cluster-ca", "c"],
+            "--cluster-ca needs addresses in --cluster that all begin"
+        ),
+        (["--cluster-name", "a"], "no meaning without --cluster"),
+        (["--follow", "http://127.0.0.1:1", "--data", "a"], "--data has no meaning"),
+        (["--host", "0.0.0.0"], "--token-file"), (["--host", "::"], "--token-file"),
+        (["--insecure", "--token-file", "a"], "has no meaning"),
+        (["--open", "none"], "has no meaning"), (["--first-token", "f"], "has no meaning"),
+        (["--rate-mode", "count"], "has no meaning"),
+    ])
+    func `flags that need or exclude each other are refused`(flags: [String], reason: String) {
+        let error = #expect(throws: UsageError.self) {
+            try ServeCommand.configuration(flags) { _ in nil }
+        }
+        #expect(error?.message.contains(reason) == true, "\(error?.message ?? "")")
+    }
+
+    @Test(arguments: [
+        ([], "'create'"), (["create"], "needs a name"), (["create", "ci"], "needs --grant"),
+        (["create", "c/i", "--grant", "read"], "A name has"),
+        (["create", "ci", "--grant", "reads"], "'reads' is no right"),
+    ])
+    func `what is wrong with a token is named`(arguments: [String], reason: String) {
+        let error = #expect(throws: UsageError.self) { try TokenCommand.run(arguments) }
+        #expect(error?.message.contains(reason) == true, "\(error?.message ?? "")")
+    }
+
+    @Test(arguments: [
         ("threds", "threads"), ("thraeds", "threads"), ("THREADS", "threads"), ("key", "keys"),
         ("read_ratio", "read-ratio"), ("stripe", "stripes"), ("nonsense", nil), ("x", nil),
         ("", nil),

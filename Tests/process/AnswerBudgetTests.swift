@@ -140,21 +140,37 @@ struct AnswerBudgetTests {
         }
     }
 
-    @Test func `many clients that do not read cannot take the memory`() async throws {
-        let program = try Program(["serve", "--port", "0"] + Self.flags)
+    /// Serves with values, and has clients ask for what they do not read.
+    ///
+    /// The body has the site and the memory in bytes that the service has more than before.
+    private static func serve(
+        _ flags: [String],
+        _ body:
+            @escaping @Sendable (Site, _ growth: (_ field: String) throws -> Int) throws
+            -> [HTTPClient]
+    ) async throws {
+        let program = try Program(["serve", "--port", "0"] + flags)
         try await offPool {
             let site = Site(port: try program.awaitPort())
-            try Self.fill(site)
-            let before = try Self.residentBytes(program)
+            try fill(site)
+            let before = try residentBytes(program, "VmRSS:")
+            let clients = try body(site) { try residentBytes(program, $0) - before }
+            try site.isWell()
+            withExtendedLifetime(clients) {}
+            _ = program.end()
+        }
+    }
+
+    @Test func `many clients that do not read cannot take the memory`() async throws {
+        try await Self.serve(Self.flags) { site, growth in
             let clients = try (0..<40).map { _ in
                 try Self.ask(site, "POST", "/v1/transactions", Self.sixteenGets)
             }
             try Self.awaitHeld(site) { $0 > 32 * Self.mebibyte }
             try site.isWell()
-            let growth = try Self.residentBytes(program) - before
-            #expect(growth < 60 * Self.mebibyte, "\(growth) bytes for 640 MiB of answers")
-            withExtendedLifetime(clients) {}
-            _ = program.end()
+            let bytes = try growth("VmRSS:")
+            #expect(bytes < 60 * Self.mebibyte, "\(bytes) bytes for 640 MiB of answers")
+            return clients
         }
     }
 
@@ -162,24 +178,16 @@ struct AnswerBudgetTests {
     @Test func `watches that do not read the state that they asked for cannot take the memory`()
         async throws
     {
-        let program = try Program([
-            "serve", "--port", "0", "--history", "16", "--client-share", "1/1",
-            "--max-body-bytes", "\(2 * Self.mebibyte)",
-        ])
-        try await offPool {
-            let site = Site(port: try program.awaitPort())
-            try Self.fill(site)
-            let before = try Self.residentBytes(program)
+        let flags = ["--history", "16", "--client-share", "1/1", "--max-body-bytes", "2MiB"]
+        try await Self.serve(flags) { site, growth in
             let clients = try (0..<12).map { _ in
                 let client = try Self.ask(site, "GET", "/v1/watch?initial=true")
                 try Self.fill(site)
                 return client
             }
-            let growth = try Self.residentBytes(program) - before
-            #expect(growth < 100 * Self.mebibyte, "\(growth) bytes for 12 states of 17 MiB")
-            try site.isWell()
-            withExtendedLifetime(clients) {}
-            _ = program.end()
+            let bytes = try growth("VmRSS:")
+            #expect(bytes < 100 * Self.mebibyte, "\(bytes) bytes for 12 states of 17 MiB")
+            return clients
         }
     }
 
@@ -193,78 +201,59 @@ struct AnswerBudgetTests {
         target: String
     ) async throws {
         let flags = Self.flags.dropLast(2) + ["--client-share", "1/2", "--history", "16"]
-        let program = try Program(["serve", "--port", "0"] + flags)
-        try await offPool {
-            let site = Site(port: try program.awaitPort())
-            try Self.fill(site)
+        try await Self.serve(flags + []) { site, growth in
             let gets = repeatElement(#"{"get":"v"}"#, count: 8).joined(separator: ",")
             let steps = #"{"id":"j","steps":[{"transaction":{"then":[\#(gets)]}}]}"#
             #expect(try site.ask("POST", "/v1/operations", steps).status == 202)
             try site.awaitMetric(#"latchkey_operations{state="finished"}"#, 1)
-            let before = try Self.residentBytes(program)
             let clients = try (0..<30).map { _ in try Self.ask(site, "GET", target) }
             try Self.awaitRequests(site, route, clients.count)
             try Self.awaitHeld(site) { $0 > 10 * Self.mebibyte }
             let other = try site.client(from: 2)
             #expect(try other.request("GET", "/v1/properties/v").body.count == Self.value.count)
             #expect(try Self.held(site) < 24 * Self.mebibyte)
-            let growth = try Self.residentBytes(program) - before
-            #expect(growth < 60 * Self.mebibyte, "\(growth) bytes for 30 streams")
-            try site.isWell()
-            withExtendedLifetime(clients) {}
-            _ = program.end()
+            let bytes = try growth("VmRSS:")
+            #expect(bytes < 60 * Self.mebibyte, "\(bytes) bytes for 30 streams")
+            return clients
         }
     }
 
     /// An answer refers to the values, so it is small until its bytes are put together to be kept.
     @Test func `an answer that cannot be kept for its key is not copied`() async throws {
-        let program = try Program([
-            "serve", "--port", "0", "--idempotency-bytes", "65536", "--client-share", "1/1",
-            "--max-body-bytes", "\(16 * Self.mebibyte)",
-        ])
-        try await offPool {
-            let site = Site(port: try program.awaitPort())
-            try Self.fill(site)
+        let flags = [
+            "--idempotency-bytes", "65536", "--client-share", "1/1", "--max-body-bytes", "16MiB",
+        ]
+        try await Self.serve(flags) { site, growth in
             let gets = repeatElement(#"{"get":"v"}"#, count: 120).joined(separator: ",")
-            let answer = try site.ask(
-                "POST",
-                "/v1/transactions",
-                #"{"then":[\#(gets)]}"#,
-                headers: ["Idempotency-Key: k"]
-            )
+            func ask() throws -> HTTPAnswer {
+                let body = #"{"then":[\#(gets)]}"#
+                let key = ["Idempotency-Key: k"]
+                return try site.ask("POST", "/v1/transactions", body, headers: key)
+            }
+            let answer = try ask()
             #expect(answer.status == 200 && answer.body.count > 120 * Self.mebibyte)
-            let peak = try Self.residentBytes(program, "VmHWM:")
-            #expect(peak < 100 * Self.mebibyte, "\(peak) bytes for an answer of 120 MiB")
-            let again = try site.ask(
-                "POST",
-                "/v1/transactions",
-                #"{"then":[\#(gets)]}"#,
-                headers: ["Idempotency-Key: k"]
-            )
-            #expect(again.problem == "answer-not-kept")
-            _ = program.end()
+            let peak = try growth("VmHWM:")
+            #expect(peak < 60 * Self.mebibyte, "\(peak) bytes for an answer of 120 MiB")
+            #expect(try ask().problem == "answer-not-kept")
+            return []
         }
     }
 
     @Test func `one event is there once, however many clients do not read it`() async throws {
-        let program = try Program([
-            "serve", "--port", "0", "--max-connections", "1000", "--client-share", "1/1",
-        ])
-        try await offPool {
-            let site = Site(port: try program.awaitPort())
+        let flags = [
+            "--max-connections", "1000", "--client-share", "1/1", "--max-body-bytes", "2MiB",
+        ]
+        try await Self.serve(flags) { site, growth in
             let clients = try (0..<200).map { _ in try Self.ask(site, "GET", "/v1/watch") }
             try site.awaitMetric("latchkey_watchers", clients.count)
-            let before = try Self.residentBytes(program)
-            #expect(
-                try site.client().request("PUT", "/v1/properties/v", body: Self.value).status
-                    == 201
-            )
+            let before = try growth("VmRSS:")
+            let put = try site.client().request("PUT", "/v1/properties/v", body: Self.value)
+            #expect(put.status == 204)
             try site.awaitMetric("latchkey_watch_events_total", clients.count)
-            let growth = try Self.residentBytes(program) - before
-            #expect(growth < 40 * Self.mebibyte, "\(growth) bytes for 200 watchers of 1 MiB")
+            let bytes = try growth("VmRSS:") - before
+            #expect(bytes < 40 * Self.mebibyte, "\(bytes) bytes for 200 watchers of 1 MiB")
             #expect(try Self.held(site) < 2 * Self.mebibyte)
-            withExtendedLifetime(clients) {}
-            _ = program.end()
+            return clients
         }
     }
 
@@ -333,10 +322,7 @@ struct AnswerBudgetTests {
         }
     }
 
-    private static func residentBytes(
-        _ program: Program,
-        _ field: String = "VmRSS:"
-    ) throws -> Int {
+    private static func residentBytes(_ program: Program, _ field: String) throws -> Int {
         let status = try String(
             contentsOfFile: "/proc/\(program.processIdentifier)/status",
             encoding: .utf8

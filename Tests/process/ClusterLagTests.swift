@@ -107,22 +107,6 @@ struct ClusterLagTests {
         }
     }
 
-    @Test func `an entry of a later format stops a replica, which says so`() async throws {
-        try await offPool {
-            let replicas = try ReplicaSet(strategies: ["lock"])
-            try Self.write(replicas, at: 0, 0..<10)
-            let state = try ReplicaSet.state(replicas.sites[0])
-            try replicas.insert([200, 1, 2])
-            try Self.awaitState("diverged", replicas.sites[0])
-            let answer = try replicas.sites[0].ask("GET", "/readyz?verbose")
-            #expect(answer.text.contains("has format 200"))
-            #expect(try ReplicaSet.state(replicas.sites[0]) == state)
-            #expect(try replicas.sites[0].ask("PUT", "/v1/properties/a", "1").status == 503)
-            #expect(replicas.endAll())
-            #expect(try replicas.refused(0, []).errors.contains("update this replica"))
-        }
-    }
-
     @Test func `a replica goes on from its own backup`() async throws {
         try await offPool {
             let replicas = try ReplicaSet()

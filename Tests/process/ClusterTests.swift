@@ -102,19 +102,6 @@ struct ClusterTests {
         }
     }
 
-    @Test func `settings that decide about changes are the same, or the start is refused`()
-        async throws
-    {
-        try await offPool {
-            let replicas = try ReplicaSet(strategies: ["lock"])
-            let result = try replicas.refused(7, ["--max-bytes", "77777", "--eviction", "lru"])
-            #expect(result.status != 0)
-            #expect(result.errors.contains("All replicas need the same --eviction"))
-            #expect(result.errors.contains("--max-bytes"))
-            #expect(replicas.endAll())
-        }
-    }
-
     @Test func `a new replica takes the state of another one`() async throws {
         try await offPool {
             let replicas = try ReplicaSet(strategies: ["lock"])
@@ -171,7 +158,19 @@ struct ClusterTests {
                 return try #require(try JSONDecoder().decode(Known.self, from: Data(body)).cluster)
             }
             let written = try replicas.sites[0].ask("PUT", "/v1/properties/a", "1")
-            let revision = try #require(UInt64((written.headers["etag"] ?? "").filter(\.isNumber)))
+            let revision = try #require(written.revision)
+            // Each counts the entries of its own clients.
+            for (site, count) in zip(replicas.sites, [1, 0]) {
+                try site.awaitMetric("latchkey_cluster_changes_total", count)
+                try site.awaitMetric("latchkey_cluster_entry_repetitions_total", 0)
+            }
+            let sum = try replicas.metric("latchkey_cluster_entry_seconds_total", at: 0)
+            #expect(try #require(sum.flatMap { Double($0) }) > 0)
+            // Alerts ask for these two.
+            try replicas.sites[0].awaitMetric("latchkey_cluster_state{state=\"serving\"}", 1)
+            try eventually("the replica is young") {
+                try replicas.metric("latchkey_cluster_age_seconds", at: 0)?.hasPrefix("0") == true
+            }
             try eventually("each has heard of the other's revision") {
                 try (0..<2).allSatisfy { index in
                     let each = try known(index)
@@ -190,42 +189,5 @@ struct ClusterTests {
                 try known(0).replicas.contains { !$0.isThis && $0.noteSeconds > 6 }
             }
         }
-    }
-
-    @Test func `metrics count the entries of a replica's own clients`() async throws {
-        try await offPool {
-            let replicas = try ReplicaSet(strategies: ["lock", "lock"])
-            for number in 0..<5 {
-                let target = "/v1/properties/a\(number)"
-                #expect(try replicas.sites[0].ask("PUT", target, "1").status == 201)
-            }
-            for (site, count) in zip(replicas.sites, [5, 0]) {
-                try site.awaitMetric("latchkey_cluster_changes_total", count)
-                try site.awaitMetric("latchkey_cluster_entry_repetitions_total", 0)
-            }
-            // Alerts ask for these two.
-            try replicas.sites[0].awaitMetric("latchkey_cluster_state{state=\"serving\"}", 1)
-            try eventually("the replica is young") {
-                try replicas.sites[0].ask("GET", "/metrics").text
-                    .contains("\nlatchkey_cluster_age_seconds 0")
-            }
-            // Marks are entries, too.
-            let entries = try replicas.metric("latchkey_cluster_entries_total", at: 0)
-            let count = try #require(entries.flatMap { Int($0) })
-            #expect(count >= 5)
-            let sum = try replicas.metric("latchkey_cluster_entry_seconds_total", at: 0)
-            let seconds = try #require(sum.flatMap { Double($0) })
-            #expect(seconds > 0)
-            #expect(replicas.endAll())
-        }
-    }
-
-    @Test func `a cluster needs a folder, and other flags need a cluster`() async throws {
-        let alone = try await Program.result(of: ["serve", "--cluster", "http://127.0.0.1:1"])
-        #expect(alone.status == 2 && alone.errors.contains("--cluster needs --data"))
-        let flag = try await Program.result(of: ["serve", "--cluster-name", "a"])
-        #expect(flag.status == 2 && flag.errors.contains("no meaning without --cluster"))
-        let wrong = try await Program.result(of: ["serve", "--cluster", "ftp://a"])
-        #expect(wrong.status == 2 && wrong.errors.contains("--cluster takes"))
     }
 }

@@ -142,10 +142,7 @@ struct CompareOverHTTPTests {
             try program.awaitErrors(containing: "connections")
             let children = try program.awaitChildren(["latchkey", "latchkey", "wrk"])
             program.signal(signal)
-            for child in children where !child.ends(withinSeconds: 30) {
-                Issue.record("\(child.name) goes on without the run")
-                kill(child.identifier, SIGKILL)
-            }
+            for child in children { try child.awaitEnd() }
         }
         let result = try await offPool { program.finish() }
         // The status of a process that a signal ended is the signal's number.
@@ -199,9 +196,9 @@ struct CompareOverHTTPTests {
             }
             program.signal(SIGINT)
             // The first one has ended wrk; what is left is to wait for the drain.
-            #expect(children.filter { $0.name == "wrk" }.allSatisfy { $0.ends(withinSeconds: 30) })
+            for child in children where child.name == "wrk" { try child.awaitEnd() }
             program.signal(SIGINT)
-            #expect(services.allSatisfy { $0.ends(withinSeconds: 30) })
+            for service in services { try service.awaitEnd() }
             return program.finish()
         }
         // The second one, or the end of the bounded wait if that was first.

@@ -139,10 +139,7 @@ struct LockCommandTests {
 
     @Test func `a lease that came long after it was asked for has its whole time`() async throws {
         try await ClientWay.plain.serve { rig in
-            let sign = rig.folder.path + "/sign"
-            let command = ": >'\(sign)'; sleep 2.6"
-            let first = try rig.start(["lock", "a", "--ttl", "9", "--", "sh", "-c", command])
-            try awaitFile(sign)
+            let first = try hold(rig, "sleep 2.6", ttl: 9)
             let second = try rig.run("lock", "a", "--ttl", "3", "--", "sleep", "1")
             #expect(second.status == 0, "\(second.errors)")
             #expect(first.wait() == 0)
@@ -151,10 +148,7 @@ struct LockCommandTests {
 
     @Test func `a lock that is taken away ends its command`() async throws {
         try await ClientWay.plain.serve { rig in
-            let sign = rig.folder.path + "/sign"
-            let command = ": >'\(sign)'; sleep 300"
-            let holder = try rig.start(["lock", "a", "--ttl", "2", "--", "sh", "-c", command])
-            try awaitFile(sign)
+            let holder = try hold(rig, "sleep 300", ttl: 2)
             _ = try rig.output("delete", "a")
             let result = holder.finish()
             #expect(result.status == 123)
@@ -185,10 +179,7 @@ struct LockCommandTests {
 
     @Test func `a signal is passed on, and one while waiting leaves nothing`() async throws {
         try await ClientWay.plain.serve { rig in
-            let sign = rig.folder.path + "/sign"
-            let command = "trap 'exit 5' TERM; : >'\(sign)'; while :; do sleep 0.01; done"
-            let holder = try rig.start(["lock", "a", "--", "sh", "-c", command])
-            try awaitFile(sign)
+            let holder = try hold(rig, "while :; do sleep 0.01; done", before: "trap 'exit 5' TERM")
             let waiting = try rig.start(["lock", "a", "--", "true"])
             try Site(port: rig.port).awaitMetric("latchkey_watchers", 1)
             waiting.signal(SIGINT)
@@ -227,6 +218,20 @@ struct LockCommandTests {
             }
             #expect(try rig.run("elect", "x", "--who").status == 3)
         }
+    }
+
+    /// Starts a holder of the lock `a`, and waits until its command runs.
+    private func hold(
+        _ rig: ClientRig,
+        _ command: String,
+        before: String = ":",
+        ttl: Int = 30
+    ) throws -> Program {
+        let sign = rig.folder.path + "/sign"
+        let whole = "\(before); : >'\(sign)'; \(command)"
+        let holder = try rig.start(["lock", "a", "--ttl", "\(ttl)", "--", "sh", "-c", whole])
+        try awaitFile(sign)
+        return holder
     }
 
     /// Waits until a file has so many lines: another process writes it.

@@ -216,3 +216,8 @@ final class ReplicaSet: @unchecked Sendable {
         programs.map { $0.end() }.allSatisfy { $0 == 0 }
     }
 }
+
+extension HTTPAnswer {
+    /// The revision of the property, by its tag.
+    var revision: UInt64? { headers["etag"].flatMap { UInt64($0.filter(\.isNumber)) } }
+}

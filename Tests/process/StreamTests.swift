@@ -10,18 +10,14 @@ struct StreamTests {
     /// Its first line cannot be read, so the system says where. A port that was free a moment ago
     /// can belong to another connection by now.
     private static func awaitService(_ program: Program) throws -> Site {
-        let end = Patience.end
-        while true {
-            if let port = listeningPort(of: program.processIdentifier) {
-                EncryptedPorts.set(port, isEncrypted: false)
-                return Site(port: port)
-            }
-            guard ContinuousClock.now < end else {
-                throw ProgramError(description: "the program listens nowhere")
-            }
-            // Sleeps because a program without output gives no other sign.
-            usleep(2_000)
+        var port: UInt16?
+        try eventually("the program listens") {
+            port = listeningPort(of: program.processIdentifier)
+            return port != nil
         }
+        let found = try #require(port)
+        EncryptedPorts.set(found, isEncrypted: false)
+        return Site(port: found)
     }
 
     /// The port of an IPv4 socket of the process that is in the state LISTEN (`0A`), from
