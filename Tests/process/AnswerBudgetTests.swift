@@ -12,8 +12,10 @@ struct AnswerBudgetTests {
     ]
     private static let value = Array("\"\(String(repeating: "v", count: mebibyte - 2))\"".utf8)
     /// Of different values: one that comes several times is held once.
-    private static let sixteenGets =
-        #"{"then":["# + (0..<16).map { #"{"get":"v\#($0)"}"# }.joined(separator: ",") + "]}"
+    private static func gets(_ count: Int) -> String {
+        #"{"then":["# + (0..<count).map { #"{"get":"v\#($0)"}"# }.joined(separator: ",") + "]}"
+    }
+    private static let sixteenGets = gets(16)
 
     private static func fill(_ site: Site) throws {
         let client = try site.client()
@@ -28,11 +30,12 @@ struct AnswerBudgetTests {
         _ site: Site,
         _ method: String,
         _ target: String,
-        _ body: String = ""
+        _ body: String = "",
+        field: String = "Accept: */*"
     ) throws -> HTTPClient {
         let client = try site.client()
         try client.send(
-            "\(method) \(target) HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+            "\(method) \(target) HTTP/1.1\r\nHost: 127.0.0.1\r\n\(field)\r\n"
                 + "Content-Length: \(body.utf8.count)\r\n\r\n\(body)"
         )
         return client
@@ -278,22 +281,13 @@ struct AnswerBudgetTests {
     @Test func `repeated answers are counted, and refused beyond the bound`() async throws {
         try await Program.serve(Self.flags) { site in
             try Self.fill(site)
-            let body =
-                #"{"then":["#
-                + (0..<6).map { #"{"get":"v\#($0)"}"# }
-                .joined(separator: ",") + "]}"
-            let key = ["Idempotency-Key: one"]
-            #expect(try site.ask("POST", "/v1/transactions", body, headers: key).status == 200)
+            let (body, key) = (Self.gets(6), "Idempotency-Key: one")
+            #expect(try site.ask("POST", "/v1/transactions", body, headers: [key]).status == 200)
             let clients = try (0..<20).map { _ in
-                let client = try site.client()
-                try client.send(
-                    "POST /v1/transactions HTTP/1.1\r\nHost: 127.0.0.1\r\n\(key[0])\r\n"
-                        + "Content-Length: \(body.utf8.count)\r\n\r\n\(body)"
-                )
-                return client
+                try Self.ask(site, "POST", "/v1/transactions", body, field: key)
             }
             try Self.awaitHeld(site) { $0 > 36 * Self.mebibyte }
-            let answer = try site.ask("POST", "/v1/transactions", body, headers: key)
+            let answer = try site.ask("POST", "/v1/transactions", body, headers: [key])
             #expect(answer.problem == "too-many-answers")
             #expect(try Self.held(site) <= 40 * Self.mebibyte)
             withExtendedLifetime(clients) {}
@@ -333,42 +327,36 @@ struct AnswerBudgetTests {
     }
 
     @Test func `memory that was freed goes back to the system`() async throws {
-        let valueByteCount = 4000
-        let count = 25_600
-        let flags = ["--history", "1", "--max-body-bytes", "4194304"]
-        try await Program.serve(flags) { site in
+        let (valueByteCount, count) = (4000, 25_600)
+        let flags = ["--history", "1", "--max-body-bytes", "4MiB"]
+        try await Self.serve(flags) { site, growth in
             let client = try site.client()
-            func resident() throws -> Int {
-                let metrics = try client.request("GET", "/metrics").text
-                let name = "process_resident_memory_bytes "
-                let line = metrics.split(separator: "\n").first { $0.hasPrefix(name) }
-                return Int(try #require(line.flatMap { Double($0.dropFirst(name.count)) }))
+            func post(_ target: String, _ type: String, _ body: String) throws {
+                let headers = ["Content-Type: application/\(type)"]
+                let bytes = Array(body.utf8)
+                let answer = try client.request("POST", target, headers: headers, body: bytes)
+                #expect(answer.status == 200)
             }
             let value = "\"" + String(repeating: "x", count: valueByteCount) + "\""
             for first in stride(from: 0, to: count, by: 512) {
                 let lines = (first..<first + 512).map { #"{"name":"\#($0)","value":\#(value)}"# }
-                let answer = try client.request(
-                    "POST",
-                    "/v1/import?partial=true",
-                    headers: ["Content-Type: application/x-ndjson"],
-                    body: Array((lines.joined(separator: "\n") + "\n").utf8)
-                )
-                #expect(answer.status == 200)
+                let body = lines.joined(separator: "\n") + "\n"
+                try post("/v1/import?partial=true", "x-ndjson", body)
             }
-            let full = try resident()
+            let full = try growth("VmRSS:")
             #expect(full > count * valueByteCount)
             for first in stride(from: 0, to: count, by: 128) {
                 let steps = (first..<first + 128).map { #"{"delete":"\#($0)"}"# }
-                let body = #"{"then":[\#(steps.joined(separator: ","))]}"#
-                let answer = try client.request(
-                    "POST",
+                try post(
                     "/v1/transactions",
-                    headers: ["Content-Type: application/json"],
-                    body: Array(body.utf8)
+                    "json",
+                    #"{"then":[\#(steps.joined(separator: ","))]}"#
                 )
-                #expect(answer.status == 200)
             }
-            try eventually("half of the memory is given back") { try resident() <= full / 2 }
+            try eventually("half of the memory is given back") {
+                try growth("VmRSS:") <= full / 2
+            }
+            return []
         }
     }
 }

@@ -29,12 +29,6 @@ struct AuditFileTests {
         try FileManager.default.attributesOfItem(atPath: path)[.size] as? Int == 0
     }
 
-    /// The numbers that these members have.
-    private static func numbers(_ member: String, _ lines: [Substring]) throws -> [Int] {
-        let pattern = try Regex<(Substring, Substring)>("\"\(member)\":(\\d+)")
-        return lines.compactMap { $0.firstMatch(of: pattern).flatMap { Int($0.output.1) } }
-    }
-
     @Test func `rotation under writes loses no line and doubles none`() async throws {
         let program = try Program(flags)
         let path = path
@@ -73,7 +67,8 @@ struct AuditFileTests {
         let ended = try await offPool { program.endAndFinish() }
         #expect(ended.status == 0)
         let lines = try files.flatMap { try Self.texts($0) }
-        #expect(try Self.numbers("revision", lines).sorted() == revisions.sorted())
+        let written = lines.compactMap { $0.firstMatch(of: /"revision":(\d+)/) }
+        #expect(written.compactMap { Int($0.1) }.sorted() == revisions.sorted())
         for file in files.dropFirst() { #expect(try !Self.texts(file).isEmpty) }
         let mode = try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions]
         #expect(mode as? Int == 0o600)

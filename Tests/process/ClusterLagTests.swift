@@ -31,10 +31,7 @@ struct ClusterLagTests {
         try await offPool {
             let replicas = try ReplicaSet()
             try Self.write(replicas, at: 0, 0..<100)
-            try replicas.restart(
-                0,
-                ["--cluster-url", "http://127.0.0.1:\(replicas.sites[0].port)"]
-            )
+            try replicas.restart(0, replicas.offer(0))
             replicas.programs[2].signal(SIGSTOP)
             try Self.write(replicas, at: 0, 100..<600)
             replicas.programs[2].signal(SIGCONT)

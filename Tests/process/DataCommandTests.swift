@@ -25,7 +25,10 @@ struct DataCommandTests {
                 changes = try site.ask("GET", "/v1/changes").text
             }
             let text = try #require(changes.matches(of: /"time":"([^"]+)"/).last).1
-            time = try Date(String(text), strategy: .iso8601.time(includingFractionalSeconds: true))
+            time = try Date(
+                String(text),
+                strategy: Date.ISO8601FormatStyle(includingFractionalSeconds: true)
+            )
         }
 
         func serve(_ use: (Site) throws -> Void) throws {

@@ -53,19 +53,58 @@ final class Replication: @unchecked Sendable {
         }
     }
 
-    /// Waits until nothing is left that expires within a minute, and the replica is level.
+    /// Waits until nothing is left that expires soon, and the replica is level.
     ///
     /// Then the answers of both to one request after the other can be compared.
     func awaitQuiet() throws {
+        try source.awaitQuiet()
+        try awaitLevel()
+    }
+}
+
+extension Site {
+    /// Writes of all kinds, of ten names, `sum` and `last`; returns how many have got through.
+    func write(_ count: Int, _ random: inout SeededGenerator) throws -> Int {
+        let client = try client()
+        var done = 0
+        for number in 0..<count {
+            let name = "p\(Int.random(in: 0..<10, using: &random))"
+            let path = "/v1/properties/\(name)"
+            let (method, target, body): (String, String, String?) =
+                switch Int.random(in: 0..<10, using: &random) {
+                case 0: ("DELETE", path, nil)
+                case 1: ("PUT", path + "?ttl=0.05", "\(number)")
+                case 2: ("POST", path + "/touch?ttl=1000", nil)
+                case 3: ("DELETE", "/v1/properties?prefix=p1", nil)
+                case 4: ("POST", "/v1/pop?prefix=p2", nil)
+                case 5:
+                    (
+                        "POST", "/v1/transactions",
+                        #"{"then":[{"put":"last","value":1},{"put":"\#(name)","value":[2]},"#
+                            + #"{"delete":"p4"}]}"#
+                    )
+                case 6: ("PUT", path, "{\"lines\":\n [\(number),\r\n 1.50]}")
+                case 7: ("POST", "/v1/properties/sum/increment", nil)
+                default: ("PUT", path, "{\"a\": \(number)}")
+                }
+            let headers = body == nil ? [] : ["Content-Type: application/json"]
+            let bytes = body.map { Array($0.utf8) }
+            let answer = try client.request(method, target, headers: headers, body: bytes)
+            if answer.status < 300 || answer.status == 404 { done += 1 }
+        }
+        return done
+    }
+
+    /// Waits until nothing is left that expires within a minute.
+    func awaitQuiet() throws {
         try eventually("nothing is left that expires soon") {
             let soon = Date.now.timeIntervalSince1970 * 1000 + 60_000
-            return try Self.state(source).allSatisfy { line in
+            return try Replication.state(self).allSatisfy { line in
                 let json = try JSONSerialization.jsonObject(with: Data(line.utf8))
                 let expires = (json as? [String: Any])?["expires"] as? Double
                 return expires.map { $0 > soon } ?? true
             }
         }
-        try awaitLevel()
     }
 }
 
@@ -79,7 +118,8 @@ struct FollowTests {
         try await offPool {
             let pair = try Replication(replica: ["--strategy", strategy])
             var random = SeededGenerator(23)
-            try write(300, to: pair.source, &random)
+            let done = try pair.source.write(300, &random)
+            #expect(done == 300)
             try pair.awaitQuiet()
             #expect(try Replication.state(pair.copy).count > 3)
             // The history of a replica begins with its first export.
@@ -93,7 +133,8 @@ struct FollowTests {
             #expect(lists[0] == lists[1])
             try pair.restartReplica()
             try pair.awaitLevel()
-            try write(100, to: pair.source, &random)
+            let more = try pair.source.write(100, &random)
+            #expect(more == 100)
             try pair.awaitQuiet()
             for name in 0..<10 {
                 let path = "/v1/properties/p\(name)"
@@ -104,39 +145,6 @@ struct FollowTests {
                 #expect(one.headers["latchkey-created"] == other.headers["latchkey-created"])
             }
             #expect(pair.replica.end() == 0 && pair.leader.end() == 0)
-        }
-    }
-
-    /// Writes of all kinds, of ten names.
-    private func write(_ count: Int, to site: Site, _ random: inout SeededGenerator) throws {
-        let client = try site.client()
-        for number in 0..<count {
-            let name = "p\(Int.random(in: 0..<10, using: &random))"
-            let path = "/v1/properties/\(name)"
-            let (method, target, body): (String, String, String?) =
-                switch Int.random(in: 0..<9, using: &random) {
-                case 0: ("DELETE", path, nil)
-                case 1: ("PUT", path + "?ttl=0.05", "\(number)")
-                case 2: ("POST", path + "/touch?ttl=1000", nil)
-                case 3: ("DELETE", "/v1/properties?prefix=p1", nil)
-                case 4: ("POST", "/v1/pop?prefix=p2", nil)
-                case 5:
-                    (
-                        "POST", "/v1/transactions",
-                        #"{"then":[{"put":"p3","value":1},{"put":"\#(name)","value":[2]},"#
-                            + #"{"delete":"p4"}]}"#
-                    )
-                case 6: ("PUT", path, "{\"lines\":\n [\(number),\r\n 1.50]}")
-                default: ("PUT", path, "{\"a\": \(number)}")
-                }
-            let headers = body == nil ? [] : ["Content-Type: application/json"]
-            let answer = try client.request(
-                method,
-                target,
-                headers: headers,
-                body: body.map { Array($0.utf8) }
-            )
-            #expect(answer.status < 300 || answer.status == 404, "\(method) \(target)")
         }
     }
 

@@ -226,7 +226,7 @@ struct RecordingTests {
 
     @Test(arguments: [
         (["--trace", "/none"], "cannot be read: No such file or directory."),
-        (["--trace", "/dev/null"], "ends in the middle of its header."),
+        (["--trace", "/dev/null"], "is not a trace: it does not begin with LKTRACE."),
         (["--trace", "PATH", "--transport", "http", "--keys", "5"], "--keys has no meaning with"),
         (["--trace", "PATH", "--json", "PATH"], "--trace and --json name the same file."),
         (["--speed", "2"], "--speed has no meaning without --trace."),

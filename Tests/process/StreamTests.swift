@@ -79,13 +79,4 @@ struct StreamTests {
             #expect(try client.isClosed(), "no line of the log came here")
         }
     }
-
-    @Test(arguments: [["--version"], ["strategies"], ["serve", "--help"]])
-    func `what is printed to a closed stream is not printed`(arguments: [String]) async throws {
-        let result = try await Program.result(of: arguments, after: "exec >&-")
-        #expect(result.status == 2)
-        #expect(
-            result.errors == "latchkey: standard output cannot be written: Bad file descriptor.\n"
-        )
-    }
 }
