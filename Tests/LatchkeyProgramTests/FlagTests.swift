@@ -36,6 +36,75 @@ struct FlagTests {
     }
 
     @Test(arguments: [
+        (["--cluster", "http://127.0.0.1:1"], "--cluster needs --data"),
+        (["--cluster", "ftp://a"], "--cluster takes"),
+        (
+            ["--data", "a", "--cluster", "https://a,http://b", "--cluster-ca", "c"],
+            "--cluster-ca needs addresses in --cluster that all begin"
+        ),
+        (["--cluster-name", "a"], "no meaning without --cluster"),
+        (["--follow", "http://127.0.0.1:1", "--data", "a"], "--data has no meaning"),
+        (["--host", "0.0.0.0"], "--token-file"), (["--host", "::"], "--token-file"),
+        (["--insecure", "--token-file", "a"], "has no meaning"),
+        (["--open", "none"], "has no meaning"), (["--first-token", "f"], "has no meaning"),
+        (["--rate-mode", "count"], "has no meaning"),
+        (["--quota", "=5"], "--quota needs a prefix. --max-bytes bounds all properties."),
+        (["--quota", "a=1", "--quota=a=2"], "--quota names the prefix 'a' twice."),
+        (["--quota", "a=1,b=2,%61=3"], "--quota names the prefix 'a' twice."),
+        (
+            ["--quota", "a"],
+            "--quota takes prefixes and bytes, such as app/=64MiB, or none, not 'a'."
+        ),
+        (
+            ["--quota", "a=1,none"],
+            "--quota takes prefixes and bytes, such as app/=64MiB, or none, not 'none'."
+        ),
+        (
+            ["--quota", "a=0"],
+            "--quota takes a whole number from 1 to 1125899906842624 bytes behind '=', such as "
+                + "512KiB or 2MB, not '0'."
+        ),
+        (
+            ["--quota", "a%FF=1"],
+            "--quota takes prefixes of 1 to 256 bytes of percent-encoded UTF-8 without control "
+                + "characters, not 'a%FF'."
+        ),
+    ])
+    func `flags that are wrong or exclude each other are refused`(flags: [String], reason: String) {
+        let error = #expect(throws: UsageError.self) {
+            try ServeCommand.configuration(flags) { _ in nil }
+        }
+        #expect(error?.message.contains(reason) == true, "\(error?.message ?? "")")
+    }
+
+    @Test func `quotas are read with units, from several flags, up to a bound`() throws {
+        let setting = try #require(ServiceConfiguration.settings.first { $0.name == "quota" })
+        func quotas(_ flags: [String]) throws -> String {
+            setting.text(in: try ServeCommand.configuration(flags) { _ in nil })
+        }
+        let read = try quotas(["--quota", "a b=1KiB,é/=2MB", "--quota=x=y%25=7"])
+        #expect(read == "a b=1024,é/=2000000,x=y%25=7")
+        #expect(try quotas(["--quota", "none"]) == "none")
+        #expect(try quotas([]) == "none")
+        let many = (0..<64).map { "p\($0)=1" }.joined(separator: ",")
+        #expect(try quotas(["--quota", many]) == many)
+        let error = #expect(throws: UsageError.self) {
+            try quotas(["--quota", many, "--quota=q=1"])
+        }
+        #expect(error?.message == "--quota takes at most 64 quotas, not 65.")
+    }
+
+    @Test(arguments: [
+        ([], "'create'"), (["create"], "needs a name"), (["create", "ci"], "needs --grant"),
+        (["create", "c/i", "--grant", "read"], "A name has"),
+        (["create", "ci", "--grant", "reads"], "'reads' is no right"),
+    ])
+    func `what is wrong with a token is named`(arguments: [String], reason: String) {
+        let error = #expect(throws: UsageError.self) { try TokenCommand.run(arguments) }
+        #expect(error?.message.contains(reason) == true, "\(error?.message ?? "")")
+    }
+
+    @Test(arguments: [
         ("threds", "threads"), ("thraeds", "threads"), ("THREADS", "threads"), ("key", "keys"),
         ("read_ratio", "read-ratio"), ("stripe", "stripes"), ("nonsense", nil), ("x", nil),
         ("", nil),

@@ -12,7 +12,7 @@ import Testing
     private static let ofCompare = ComparisonSettings.settings.map(\.name)
 
     @Test(arguments: ofServe)
-    func `serve accepts values at the bounds, and none beyond, as flag and from the environment`(
+    func `serve has a default that the help names, and takes values at the bounds only`(
         name: String
     ) throws {
         // Flags that are valid only with another one.
@@ -28,24 +28,16 @@ import Testing
             case _ where name.hasPrefix("cluster-"): ["--cluster=http://a:2379", "--data=folder"]
             default: [String]()
             }
+        try checkDefault(of: name, manual: ServeCommand.manual, make: serve)
         try checkEdges(of: name, others, make: serve)
     }
 
     @Test(arguments: ofCompare)
-    func `compare accepts values at the bounds, and none beyond, as flag and from the environment`(
+    func `compare has a default that the help names, and takes values at the bounds only`(
         name: String
     ) throws {
-        try checkEdges(of: name, [], make: compare)
-    }
-
-    @Test(arguments: ofServe)
-    func `serve has the owner's default, and the help says so`(name: String) throws {
-        try checkDefault(of: name, manual: ServeCommand.manual, make: serve)
-    }
-
-    @Test(arguments: ofCompare)
-    func `compare has the owner's default, and the help says so`(name: String) throws {
         try checkDefault(of: name, manual: CompareCommand.manual, make: compare)
+        try checkEdges(of: name, [], make: compare)
     }
 
     @Test(arguments: ServiceConfiguration.limits.map(\.name))

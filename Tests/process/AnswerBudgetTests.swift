@@ -12,8 +12,10 @@ struct AnswerBudgetTests {
     ]
     private static let value = Array("\"\(String(repeating: "v", count: mebibyte - 2))\"".utf8)
     /// Of different values: one that comes several times is held once.
-    private static let sixteenGets =
-        #"{"then":["# + (0..<16).map { #"{"get":"v\#($0)"}"# }.joined(separator: ",") + "]}"
+    private static func gets(_ count: Int) -> String {
+        #"{"then":["# + (0..<count).map { #"{"get":"v\#($0)"}"# }.joined(separator: ",") + "]}"
+    }
+    private static let sixteenGets = gets(16)
 
     private static func fill(_ site: Site) throws {
         let client = try site.client()
@@ -28,11 +30,12 @@ struct AnswerBudgetTests {
         _ site: Site,
         _ method: String,
         _ target: String,
-        _ body: String = ""
+        _ body: String = "",
+        field: String = "Accept: */*"
     ) throws -> HTTPClient {
         let client = try site.client()
         try client.send(
-            "\(method) \(target) HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+            "\(method) \(target) HTTP/1.1\r\nHost: 127.0.0.1\r\n\(field)\r\n"
                 + "Content-Length: \(body.utf8.count)\r\n\r\n\(body)"
         )
         return client
@@ -140,21 +143,37 @@ struct AnswerBudgetTests {
         }
     }
 
-    @Test func `many clients that do not read cannot take the memory`() async throws {
-        let program = try Program(["serve", "--port", "0"] + Self.flags)
+    /// Serves with values, and has clients ask for what they do not read.
+    ///
+    /// The body has the site and the memory in bytes that the service has more than before.
+    private static func serve(
+        _ flags: [String],
+        _ body:
+            @escaping @Sendable (Site, _ growth: (_ field: String) throws -> Int) throws
+            -> [HTTPClient]
+    ) async throws {
+        let program = try Program(["serve", "--port", "0"] + flags)
         try await offPool {
             let site = Site(port: try program.awaitPort())
-            try Self.fill(site)
-            let before = try Self.residentBytes(program)
+            try fill(site)
+            let before = try residentBytes(program, "VmRSS:")
+            let clients = try body(site) { try residentBytes(program, $0) - before }
+            try site.isWell()
+            withExtendedLifetime(clients) {}
+            _ = program.end()
+        }
+    }
+
+    @Test func `many clients that do not read cannot take the memory`() async throws {
+        try await Self.serve(Self.flags) { site, growth in
             let clients = try (0..<40).map { _ in
                 try Self.ask(site, "POST", "/v1/transactions", Self.sixteenGets)
             }
             try Self.awaitHeld(site) { $0 > 32 * Self.mebibyte }
             try site.isWell()
-            let growth = try Self.residentBytes(program) - before
-            #expect(growth < 60 * Self.mebibyte, "\(growth) bytes for 640 MiB of answers")
-            withExtendedLifetime(clients) {}
-            _ = program.end()
+            let bytes = try growth("VmRSS:")
+            #expect(bytes < 60 * Self.mebibyte, "\(bytes) bytes for 640 MiB of answers")
+            return clients
         }
     }
 
@@ -162,24 +181,16 @@ struct AnswerBudgetTests {
     @Test func `watches that do not read the state that they asked for cannot take the memory`()
         async throws
     {
-        let program = try Program([
-            "serve", "--port", "0", "--history", "16", "--client-share", "1/1",
-            "--max-body-bytes", "\(2 * Self.mebibyte)",
-        ])
-        try await offPool {
-            let site = Site(port: try program.awaitPort())
-            try Self.fill(site)
-            let before = try Self.residentBytes(program)
+        let flags = ["--history", "16", "--client-share", "1/1", "--max-body-bytes", "2MiB"]
+        try await Self.serve(flags) { site, growth in
             let clients = try (0..<12).map { _ in
                 let client = try Self.ask(site, "GET", "/v1/watch?initial=true")
                 try Self.fill(site)
                 return client
             }
-            let growth = try Self.residentBytes(program) - before
-            #expect(growth < 100 * Self.mebibyte, "\(growth) bytes for 12 states of 17 MiB")
-            try site.isWell()
-            withExtendedLifetime(clients) {}
-            _ = program.end()
+            let bytes = try growth("VmRSS:")
+            #expect(bytes < 100 * Self.mebibyte, "\(bytes) bytes for 12 states of 17 MiB")
+            return clients
         }
     }
 
@@ -193,78 +204,59 @@ struct AnswerBudgetTests {
         target: String
     ) async throws {
         let flags = Self.flags.dropLast(2) + ["--client-share", "1/2", "--history", "16"]
-        let program = try Program(["serve", "--port", "0"] + flags)
-        try await offPool {
-            let site = Site(port: try program.awaitPort())
-            try Self.fill(site)
+        try await Self.serve(flags + []) { site, growth in
             let gets = repeatElement(#"{"get":"v"}"#, count: 8).joined(separator: ",")
             let steps = #"{"id":"j","steps":[{"transaction":{"then":[\#(gets)]}}]}"#
             #expect(try site.ask("POST", "/v1/operations", steps).status == 202)
             try site.awaitMetric(#"latchkey_operations{state="finished"}"#, 1)
-            let before = try Self.residentBytes(program)
             let clients = try (0..<30).map { _ in try Self.ask(site, "GET", target) }
             try Self.awaitRequests(site, route, clients.count)
             try Self.awaitHeld(site) { $0 > 10 * Self.mebibyte }
             let other = try site.client(from: 2)
             #expect(try other.request("GET", "/v1/properties/v").body.count == Self.value.count)
             #expect(try Self.held(site) < 24 * Self.mebibyte)
-            let growth = try Self.residentBytes(program) - before
-            #expect(growth < 60 * Self.mebibyte, "\(growth) bytes for 30 streams")
-            try site.isWell()
-            withExtendedLifetime(clients) {}
-            _ = program.end()
+            let bytes = try growth("VmRSS:")
+            #expect(bytes < 60 * Self.mebibyte, "\(bytes) bytes for 30 streams")
+            return clients
         }
     }
 
     /// An answer refers to the values, so it is small until its bytes are put together to be kept.
     @Test func `an answer that cannot be kept for its key is not copied`() async throws {
-        let program = try Program([
-            "serve", "--port", "0", "--idempotency-bytes", "65536", "--client-share", "1/1",
-            "--max-body-bytes", "\(16 * Self.mebibyte)",
-        ])
-        try await offPool {
-            let site = Site(port: try program.awaitPort())
-            try Self.fill(site)
+        let flags = [
+            "--idempotency-bytes", "65536", "--client-share", "1/1", "--max-body-bytes", "16MiB",
+        ]
+        try await Self.serve(flags) { site, growth in
             let gets = repeatElement(#"{"get":"v"}"#, count: 120).joined(separator: ",")
-            let answer = try site.ask(
-                "POST",
-                "/v1/transactions",
-                #"{"then":[\#(gets)]}"#,
-                headers: ["Idempotency-Key: k"]
-            )
+            func ask() throws -> HTTPAnswer {
+                let body = #"{"then":[\#(gets)]}"#
+                let key = ["Idempotency-Key: k"]
+                return try site.ask("POST", "/v1/transactions", body, headers: key)
+            }
+            let answer = try ask()
             #expect(answer.status == 200 && answer.body.count > 120 * Self.mebibyte)
-            let peak = try Self.residentBytes(program, "VmHWM:")
-            #expect(peak < 100 * Self.mebibyte, "\(peak) bytes for an answer of 120 MiB")
-            let again = try site.ask(
-                "POST",
-                "/v1/transactions",
-                #"{"then":[\#(gets)]}"#,
-                headers: ["Idempotency-Key: k"]
-            )
-            #expect(again.problem == "answer-not-kept")
-            _ = program.end()
+            let peak = try growth("VmHWM:")
+            #expect(peak < 60 * Self.mebibyte, "\(peak) bytes for an answer of 120 MiB")
+            #expect(try ask().problem == "answer-not-kept")
+            return []
         }
     }
 
     @Test func `one event is there once, however many clients do not read it`() async throws {
-        let program = try Program([
-            "serve", "--port", "0", "--max-connections", "1000", "--client-share", "1/1",
-        ])
-        try await offPool {
-            let site = Site(port: try program.awaitPort())
+        let flags = [
+            "--max-connections", "1000", "--client-share", "1/1", "--max-body-bytes", "2MiB",
+        ]
+        try await Self.serve(flags) { site, growth in
             let clients = try (0..<200).map { _ in try Self.ask(site, "GET", "/v1/watch") }
             try site.awaitMetric("latchkey_watchers", clients.count)
-            let before = try Self.residentBytes(program)
-            #expect(
-                try site.client().request("PUT", "/v1/properties/v", body: Self.value).status
-                    == 201
-            )
+            let before = try growth("VmRSS:")
+            let put = try site.client().request("PUT", "/v1/properties/v", body: Self.value)
+            #expect(put.status == 204)
             try site.awaitMetric("latchkey_watch_events_total", clients.count)
-            let growth = try Self.residentBytes(program) - before
-            #expect(growth < 40 * Self.mebibyte, "\(growth) bytes for 200 watchers of 1 MiB")
+            let bytes = try growth("VmRSS:") - before
+            #expect(bytes < 40 * Self.mebibyte, "\(bytes) bytes for 200 watchers of 1 MiB")
             #expect(try Self.held(site) < 2 * Self.mebibyte)
-            withExtendedLifetime(clients) {}
-            _ = program.end()
+            return clients
         }
     }
 
@@ -289,22 +281,13 @@ struct AnswerBudgetTests {
     @Test func `repeated answers are counted, and refused beyond the bound`() async throws {
         try await Program.serve(Self.flags) { site in
             try Self.fill(site)
-            let body =
-                #"{"then":["#
-                + (0..<6).map { #"{"get":"v\#($0)"}"# }
-                .joined(separator: ",") + "]}"
-            let key = ["Idempotency-Key: one"]
-            #expect(try site.ask("POST", "/v1/transactions", body, headers: key).status == 200)
+            let (body, key) = (Self.gets(6), "Idempotency-Key: one")
+            #expect(try site.ask("POST", "/v1/transactions", body, headers: [key]).status == 200)
             let clients = try (0..<20).map { _ in
-                let client = try site.client()
-                try client.send(
-                    "POST /v1/transactions HTTP/1.1\r\nHost: 127.0.0.1\r\n\(key[0])\r\n"
-                        + "Content-Length: \(body.utf8.count)\r\n\r\n\(body)"
-                )
-                return client
+                try Self.ask(site, "POST", "/v1/transactions", body, field: key)
             }
             try Self.awaitHeld(site) { $0 > 36 * Self.mebibyte }
-            let answer = try site.ask("POST", "/v1/transactions", body, headers: key)
+            let answer = try site.ask("POST", "/v1/transactions", body, headers: [key])
             #expect(answer.problem == "too-many-answers")
             #expect(try Self.held(site) <= 40 * Self.mebibyte)
             withExtendedLifetime(clients) {}
@@ -333,10 +316,7 @@ struct AnswerBudgetTests {
         }
     }
 
-    private static func residentBytes(
-        _ program: Program,
-        _ field: String = "VmRSS:"
-    ) throws -> Int {
+    private static func residentBytes(_ program: Program, _ field: String) throws -> Int {
         let status = try String(
             contentsOfFile: "/proc/\(program.processIdentifier)/status",
             encoding: .utf8
@@ -347,42 +327,36 @@ struct AnswerBudgetTests {
     }
 
     @Test func `memory that was freed goes back to the system`() async throws {
-        let valueByteCount = 4000
-        let count = 25_600
-        let flags = ["--history", "1", "--max-body-bytes", "4194304"]
-        try await Program.serve(flags) { site in
+        let (valueByteCount, count) = (4000, 25_600)
+        let flags = ["--history", "1", "--max-body-bytes", "4MiB"]
+        try await Self.serve(flags) { site, growth in
             let client = try site.client()
-            func resident() throws -> Int {
-                let metrics = try client.request("GET", "/metrics").text
-                let name = "process_resident_memory_bytes "
-                let line = metrics.split(separator: "\n").first { $0.hasPrefix(name) }
-                return Int(try #require(line.flatMap { Double($0.dropFirst(name.count)) }))
+            func post(_ target: String, _ type: String, _ body: String) throws {
+                let headers = ["Content-Type: application/\(type)"]
+                let bytes = Array(body.utf8)
+                let answer = try client.request("POST", target, headers: headers, body: bytes)
+                #expect(answer.status == 200)
             }
             let value = "\"" + String(repeating: "x", count: valueByteCount) + "\""
             for first in stride(from: 0, to: count, by: 512) {
                 let lines = (first..<first + 512).map { #"{"name":"\#($0)","value":\#(value)}"# }
-                let answer = try client.request(
-                    "POST",
-                    "/v1/import?partial=true",
-                    headers: ["Content-Type: application/x-ndjson"],
-                    body: Array((lines.joined(separator: "\n") + "\n").utf8)
-                )
-                #expect(answer.status == 200)
+                let body = lines.joined(separator: "\n") + "\n"
+                try post("/v1/import?partial=true", "x-ndjson", body)
             }
-            let full = try resident()
+            let full = try growth("VmRSS:")
             #expect(full > count * valueByteCount)
             for first in stride(from: 0, to: count, by: 128) {
                 let steps = (first..<first + 128).map { #"{"delete":"\#($0)"}"# }
-                let body = #"{"then":[\#(steps.joined(separator: ","))]}"#
-                let answer = try client.request(
-                    "POST",
+                try post(
                     "/v1/transactions",
-                    headers: ["Content-Type: application/json"],
-                    body: Array(body.utf8)
+                    "json",
+                    #"{"then":[\#(steps.joined(separator: ","))]}"#
                 )
-                #expect(answer.status == 200)
             }
-            try eventually("half of the memory is given back") { try resident() <= full / 2 }
+            try eventually("half of the memory is given back") {
+                try growth("VmRSS:") <= full / 2
+            }
+            return []
         }
     }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import LatchkeyTestSupport
 
 /// A child process of a program under test, as `/proc` shows it.
 struct Child: Sendable {
@@ -31,39 +32,30 @@ struct Child: Sendable {
             .filter { $0.parent == parent }
     }
 
-    /// Waits until the process has ended; false if that takes longer.
+    /// Waits until the process has ended, and ends it if it goes on.
     ///
     /// A zombie has ended, too.
-    func ends(withinSeconds seconds: Int) -> Bool {
-        eventually(seconds: seconds) {
-            guard let now = Child(identifier) else { return true }
-            return now.name != name || "ZX".contains(now.state) ? true : nil
-        } ?? false
+    func awaitEnd() throws {
+        do {
+            try eventually("\(name) ends") {
+                guard let now = Child(identifier) else { return true }
+                return now.name != name || "ZX".contains(now.state)
+            }
+        } catch {
+            kill(identifier, SIGKILL)
+            throw error
+        }
     }
 }
 
 extension Program {
     /// Waits until the program has children with exactly these names, and returns them.
     func awaitChildren(_ names: [String]) throws -> [Child] {
-        let children = eventually(seconds: 60) {
-            let children = (try? Child.all(of: processIdentifier)) ?? []
-            return children.map(\.name).sorted() == names.sorted() ? children : nil
-        }
-        guard let children else {
-            throw ProgramError(description: "the program does not have the children \(names)")
+        var children: [Child] = []
+        try eventually("the program has the children \(names)") {
+            children = (try? Child.all(of: processIdentifier)) ?? []
+            return children.map(\.name).sorted() == names.sorted()
         }
         return children
     }
-}
-
-/// Polls until a value is there or the time is over.
-private func eventually<Found>(seconds: Int, _ look: () -> Found?) -> Found? {
-    let clock = ContinuousClock()
-    let end = clock.now + .seconds(seconds)
-    while clock.now < end {
-        if let found = look() { return found }
-        // Sleeps because a process that is not a child has no other sign to give.
-        usleep(2_000)
-    }
-    return nil
 }

@@ -248,28 +248,6 @@ struct ClientTests {
         withExtendedLifetime(data) {}
     }
 
-    @Test func `a watch says that a service has lost its history`() async throws {
-        let first = try Program(["serve", "--port", "0"])
-        try await offPool {
-            let port = try first.awaitPort()
-            let environment = ["LATCHKEY_URL": "http://127.0.0.1:\(port)"]
-            let watch = try Program(["watch", "--json", "--count", "2"], environment: environment)
-            let put = { (value: String) in
-                try Program(["put", "a", value], environment: environment).finish().status
-            }
-            try Site(port: port).awaitMetric("latchkey_watchers", 1)
-            #expect(try put("1") == 0)
-            try watch.awaitOutput(#"{"event":"put""#)
-            #expect(first.end() == 0)
-            let second = try Program(["serve", "--port", "\(port)"])
-            _ = try second.awaitPort()
-            try watch.awaitOutput(#"{"event":"gap""#)
-            #expect(try put("2") == 0)
-            _ = watch.end()
-            #expect(second.end() == 0)
-        }
-    }
-
     @Test func `top prints one picture where there is no terminal`() async throws {
         try await ClientWay.plain.serve { rig in
             let output = try rig.output("top", "127.0.0.1:\(rig.port)")

@@ -6,14 +6,24 @@ import Testing
 /// A change with a key.
 private struct Keyed: Sendable {
     let key: String
-    let method: String
-    let target: String
-    var body: String?
-    var fields: [String] = []
+    private let method: String
+    private let target: String
+    private let body: String?
+    private let fields: [String]
 
-    func ask(_ site: Site, body other: String? = nil) throws -> HTTPAnswer {
-        let fields = fields + ["Idempotency-Key: \(key)"]
-        return try site.ask(method, target, other ?? body, headers: fields)
+    init(
+        _ key: String,
+        _ method: String,
+        _ target: String,
+        _ body: String? = nil,
+        fields: [String] = []
+    ) {
+        (self.key, self.method, self.target, self.body) = (key, method, target, body)
+        self.fields = fields + ["Idempotency-Key: \(key)"]
+    }
+
+    func ask(_ site: Site) throws -> HTTPAnswer {
+        try site.ask(method, target, body, headers: fields)
     }
 }
 
@@ -41,44 +51,31 @@ struct ClusterKeyTests {
 
     /// Changes of all kinds, in this order: each one has an effect of its own if it is made again.
     private static let changes = [
-        Keyed(key: "put", method: "PUT", target: "/v1/properties/a", body: "{\"x\":1}"),
-        Keyed(key: "put2", method: "PUT", target: "/v1/properties/q%2F1?ttl=600", body: "\"job\""),
-        Keyed(key: "add", method: "POST", target: "/v1/properties/n/increment"),
-        Keyed(key: "ttl", method: "POST", target: "/v1/properties/m/increment?ttl=300"),
+        Keyed("put", "PUT", "/v1/properties/a", "{\"x\":1}"),
+        Keyed("put2", "PUT", "/v1/properties/q%2F1?ttl=600", "\"job\""),
+        Keyed("add", "POST", "/v1/properties/n/increment"),
+        Keyed("ttl", "POST", "/v1/properties/m/increment?ttl=300"),
         Keyed(
-            key: "merge",
-            method: "PATCH",
-            target: "/v1/properties/a",
-            body: "{\"y\":[true]}",
+            "merge",
+            "PATCH",
+            "/v1/properties/a",
+            "{\"y\":[true]}",
             fields: ["Content-Type: application/merge-patch+json"]
         ),
-        Keyed(key: "touch", method: "POST", target: "/v1/properties/m/touch?ttl=900"),
-        Keyed(
-            key: "txn",
-            method: "POST",
-            target: "/v1/transactions",
-            body: transaction,
-            fields: ["Content-Type: application/json"]
-        ),
-        Keyed(key: "delete", method: "DELETE", target: "/v1/properties/b"),
+        Keyed("touch", "POST", "/v1/properties/m/touch?ttl=900"),
+        Keyed("txn", "POST", "/v1/transactions", transaction),
+        Keyed("delete", "DELETE", "/v1/properties/b"),
         // Without effect: 412, 404, 409, an answer of a read, and a pop that finds nothing.
+        Keyed("new", "PUT", "/v1/properties/a", "9", fields: ["If-None-Match: *"]),
+        Keyed("gone", "DELETE", "/v1/properties/b"),
+        Keyed("object", "POST", "/v1/properties/a/increment"),
         Keyed(
-            key: "new",
-            method: "PUT",
-            target: "/v1/properties/a",
-            body: "9",
-            fields: ["If-None-Match: *"]
+            "read",
+            "POST",
+            "/v1/transactions",
+            #"{"if":[{"name":"b","exists":true}],"else":[{"get":"n"}]}"#
         ),
-        Keyed(key: "gone", method: "DELETE", target: "/v1/properties/b"),
-        Keyed(key: "object", method: "POST", target: "/v1/properties/a/increment"),
-        Keyed(
-            key: "read",
-            method: "POST",
-            target: "/v1/transactions",
-            body: #"{"if":[{"name":"b","exists":true}],"else":[{"get":"n"}]}"#,
-            fields: ["Content-Type: application/json"]
-        ),
-        Keyed(key: "pop", method: "POST", target: "/v1/pop?prefix=q/"),
+        Keyed("pop", "POST", "/v1/pop?prefix=q/"),
     ]
 
     /// Repeats all changes at a replica: the answers are the first ones, and nothing is done.
@@ -124,13 +121,12 @@ struct ClusterKeyTests {
             try cluster.start(0)
             try self.repeatAll(cluster.sites[0], first, "back")
             // No commit stores this one before the end.
-            let last = Keyed(key: "last", method: "DELETE", target: "/v1/properties/last")
+            let last = Keyed("last", "DELETE", "/v1/properties/last")
             #expect(try last.ask(cluster.sites[2]).status == 404)
             try cluster.awaitSame()
             for index in 0..<3 { cluster.end(index, SIGTERM) }
             for index in 0..<3 {
-                let url = "http://127.0.0.1:\(cluster.sites[index].port)"
-                try cluster.start(index, ["--cluster-url", url])
+                try cluster.start(index, cluster.offer(index))
             }
             // One of them has the keys from the one that it is seeded by.
             cluster.end(1, SIGTERM)
@@ -154,7 +150,7 @@ struct ClusterKeyTests {
     @Test func `a transaction that waits is kept when it is made, and not before`() async throws {
         try await offPool {
             let cluster = try ReplicaSet()
-            let wait = Keyed(key: "k", method: "POST", target: "/v1/pop?prefix=q/&wait=20")
+            let wait = Keyed("k", "POST", "/v1/pop?prefix=q/&wait=20")
             let answers = Synchronized<[HTTPAnswer], LockStrategy>([])
             let sites = cluster.sites
             let threads = (0..<2).map { replica in

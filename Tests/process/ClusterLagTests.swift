@@ -31,10 +31,7 @@ struct ClusterLagTests {
         try await offPool {
             let replicas = try ReplicaSet()
             try Self.write(replicas, at: 0, 0..<100)
-            try replicas.restart(
-                0,
-                ["--cluster-url", "http://127.0.0.1:\(replicas.sites[0].port)"]
-            )
+            try replicas.restart(0, replicas.offer(0))
             replicas.programs[2].signal(SIGSTOP)
             try Self.write(replicas, at: 0, 100..<600)
             replicas.programs[2].signal(SIGCONT)
@@ -104,22 +101,6 @@ struct ClusterLagTests {
             #expect(result.status != 0)
             #expect(result.errors.contains("has another entry at place"), "\(result.errors)")
             #expect(replicas.programs[1].end() == 0 && replicas.programs[2].end() == 0)
-        }
-    }
-
-    @Test func `an entry of a later format stops a replica, which says so`() async throws {
-        try await offPool {
-            let replicas = try ReplicaSet(strategies: ["lock"])
-            try Self.write(replicas, at: 0, 0..<10)
-            let state = try ReplicaSet.state(replicas.sites[0])
-            try replicas.insert([200, 1, 2])
-            try Self.awaitState("diverged", replicas.sites[0])
-            let answer = try replicas.sites[0].ask("GET", "/readyz?verbose")
-            #expect(answer.text.contains("has format 200"))
-            #expect(try ReplicaSet.state(replicas.sites[0]) == state)
-            #expect(try replicas.sites[0].ask("PUT", "/v1/properties/a", "1").status == 503)
-            #expect(replicas.endAll())
-            #expect(try replicas.refused(0, []).errors.contains("update this replica"))
         }
     }
 

@@ -30,10 +30,7 @@ struct ClusterStopTests {
             // A start again finds no empty database that it would go on with.
             replicas.end(1)
             #expect(!FileManager.default.fileExists(atPath: "\(replicas.data(1))/latchkey.db"))
-            try replicas.restart(
-                0,
-                ["--cluster-url", "http://127.0.0.1:\(replicas.sites[0].port)"]
-            )
+            try replicas.restart(0, replicas.offer(0))
             try replicas.start(1)
             try replicas.awaitSame()
             #expect(replicas.endAll())

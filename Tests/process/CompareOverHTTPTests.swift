@@ -7,6 +7,12 @@ import Testing
 /// `latchkey compare --transport http` as a process, with services and `wrk` as its children.
 @Suite(.timeLimit(.minutes(3)), .serialized)
 struct CompareOverHTTPTests {
+    private static let command = [
+        "compare", "--transport", "http", "--threads", "4", "--force", "--strategies",
+    ]
+    /// For what ends while it measures.
+    private static let long = command + ["lock,spin", "--duration", "60s", "--repeats", "1"]
+
     @Test func `without wrk a comparison over HTTP is a sentence and status 2`() async throws {
         let result = try await Program.result(
             of: ["compare", "--transport", "http"],
@@ -20,12 +26,10 @@ struct CompareOverHTTPTests {
         let folder = try TemporaryFolder()
         let path = folder.path + "/a.json"
         let strategies = ["lock", "mutex", "barrier-queue-async"]
+        let list = strategies.joined(separator: ",")
         let result = try await Program.result(
-            of: [
-                "compare", "--transport", "http", "--strategies", strategies.joined(separator: ","),
-                "--threads", "4", "--repeats", "1", "--force",
-                "--json", path,
-            ])
+            of: Self.command + [list, "--repeats", "1", "--json", path]
+        )
         #expect(result.status == 0, "\(result.errors)")
         #expect(result.output.contains("as wrk corrects it"), "the method is stated")
         let report = try ComparisonReport(file: path)
@@ -54,10 +58,9 @@ struct CompareOverHTTPTests {
         let folder = try TemporaryFolder()
         let path = folder.path + "/a.json"
         let result = try await Program.result(
-            of: [
-                "compare", "--transport", "http", "--strategies", "lock,actor", "--threads", "4",
-                "--repeats", "1", "--duration", "500ms", "--arrival", "open:2000", "--keys", "20",
-                "--force", "--json", path,
+            of: Self.command + [
+                "lock,actor", "--repeats", "1", "--duration", "500ms", "--arrival", "open:2000",
+                "--keys", "20", "--json", path,
             ],
             environment: ["PATH": "/no-programs"]
         )
@@ -101,10 +104,7 @@ struct CompareOverHTTPTests {
         let programs = ProcessInfo.processInfo.environment["PATH"] ?? ""
         let path = folder.path + "/a.json"
         let result = try await Program.result(
-            of: [
-                "compare", "--transport", "http", "--strategies", "lock", "--threads", "4",
-                "--repeats", "2", "--seed", "0", "--json", path, "--force",
-            ],
+            of: Self.command + ["lock", "--repeats", "2", "--seed", "0", "--json", path],
             environment: ["PATH": folder.path + ":" + programs]
         )
         #expect(result.status == 0, "\(result.errors)")
@@ -130,22 +130,13 @@ struct CompareOverHTTPTests {
         signal: Int32
     ) async throws {
         let folder = try TemporaryFolder()
-        let program = try Program(
-            [
-                "compare", "--transport", "http", "--strategies", "lock,spin", "--threads", "4",
-                "--duration", "60s", "--repeats", "1", "--force",
-            ],
-            environment: ["TMPDIR": folder.path]
-        )
+        let program = try Program(Self.long, environment: ["TMPDIR": folder.path])
         try await offPool {
             // All services are up once the first of the cases is measured.
             try program.awaitErrors(containing: "connections")
             let children = try program.awaitChildren(["latchkey", "latchkey", "wrk"])
             program.signal(signal)
-            for child in children where !child.ends(withinSeconds: 30) {
-                Issue.record("\(child.name) goes on without the run")
-                kill(child.identifier, SIGKILL)
-            }
+            for child in children { try child.awaitEnd() }
         }
         let result = try await offPool { program.finish() }
         // The status of a process that a signal ended is the signal's number.
@@ -158,10 +149,7 @@ struct CompareOverHTTPTests {
     {
         let folder = try TemporaryFolder()
         let path = folder.path + "/a.json"
-        let program = try Program([
-            "compare", "--transport", "http", "--strategies", "lock", "--threads", "4",
-            "--repeats", "24", "--json", path, "--force",
-        ])
+        let program = try Program(Self.command + ["lock", "--repeats", "24", "--json", path])
         let result = try await offPool {
             // One service, 24 repeats of two cases and one check are 50: two rounds are done.
             try program.awaitErrors(containing: " 10 % ")
@@ -185,10 +173,7 @@ struct CompareOverHTTPTests {
     }
 
     @Test func `a second interrupt ends a run whose service does not answer`() async throws {
-        let program = try Program([
-            "compare", "--transport", "http", "--strategies", "lock,spin", "--threads", "4",
-            "--duration", "60s", "--repeats", "1", "--force",
-        ])
+        let program = try Program(Self.long)
         let result = try await offPool {
             try program.awaitErrors(containing: "connections")
             let children = try program.awaitChildren(["latchkey", "latchkey", "wrk"])
@@ -199,9 +184,9 @@ struct CompareOverHTTPTests {
             }
             program.signal(SIGINT)
             // The first one has ended wrk; what is left is to wait for the drain.
-            #expect(children.filter { $0.name == "wrk" }.allSatisfy { $0.ends(withinSeconds: 30) })
+            for child in children where child.name == "wrk" { try child.awaitEnd() }
             program.signal(SIGINT)
-            #expect(services.allSatisfy { $0.ends(withinSeconds: 30) })
+            for service in services { try service.awaitEnd() }
             return program.finish()
         }
         // The second one, or the end of the bounded wait if that was first.

@@ -2,39 +2,6 @@ import Foundation
 import LatchkeyTestSupport
 import Testing
 
-/// Three replicas of a cluster over one etcd, as processes.
-///
-/// SAFETY: `@unchecked Sendable` because one test uses it, one call after the other.
-private final class ClusterOfThree: @unchecked Sendable {
-    let etcd: EtcdProcesses
-    private let folder: TemporaryFolder
-    let programs: [Program]
-    let sites: [Site]
-
-    init() throws {
-        let etcd = try EtcdProcesses()
-        let folder = try TemporaryFolder()
-        self.etcd = etcd
-        self.folder = folder
-        programs = try (0..<3).map { number in
-            try Program(
-                Replication.quiet + [
-                    "0", "--cluster", etcd.addresses.joined(separator: ","),
-                    "--data", "\(folder.path)/\(number)",
-                ]
-            )
-        }
-        sites = try programs.map { Site(port: try $0.awaitPort()) }
-    }
-}
-
-extension HTTPAnswer {
-    /// The revision of the property, by its tag.
-    fileprivate var revision: UInt64? {
-        headers["etag"].flatMap { UInt64($0.filter(\.isNumber)) }
-    }
-}
-
 /// Reads that wait: `consistency` and `min-revision`.
 @Suite(.timeLimit(.minutes(5)))
 struct ConsistencyTests {
@@ -97,7 +64,7 @@ struct ConsistencyTests {
         async throws
     {
         try await offPool {
-            let cluster = try ClusterOfThree()
+            let cluster = try ReplicaSet()
             let writer = try cluster.sites[0].client()
             let reader = try cluster.sites[1].client()
             for number in 0..<20 {
@@ -111,7 +78,7 @@ struct ConsistencyTests {
                 let read = try reader.answer()
                 #expect(read.text == "\(number)" && read.revision == revision, "\(query)")
             }
-            for program in cluster.programs { #expect(program.end() == 0) }
+            #expect(cluster.endAll())
         }
     }
 
@@ -119,7 +86,7 @@ struct ConsistencyTests {
         async throws
     {
         try await offPool {
-            let cluster = try ClusterOfThree()
+            let cluster = try ReplicaSet()
             let client = try cluster.sites[0].client()
             #expect(try Self.put(1, at: client).status == 201)
             cluster.etcd.signal(0, SIGSTOP)
@@ -133,7 +100,7 @@ struct ConsistencyTests {
             try eventually("etcd answers again") {
                 try client.request("GET", "/v1/properties/a?consistency=linearizable").text == "1"
             }
-            for program in cluster.programs { #expect(program.end() == 0) }
+            #expect(cluster.endAll())
         }
     }
 }

@@ -5,21 +5,25 @@ import Testing
 /// The limit of file descriptors and the bound of connections.
 @Suite(.timeLimit(.minutes(3)), .serialized)
 struct DescriptorTests {
+    /// Checks that a service takes so many connections, and no more.
+    private func serves(_ program: Program, _ count: Int) async throws {
+        try await offPool {
+            let site = Site(port: try program.awaitPort())
+            let clients = try (0..<count).map { _ in try site.client() }
+            for client in clients {
+                #expect(try client.request("GET", "/readyz").status == 200)
+            }
+            #expect(try site.ask("GET", "/v1/properties").problem == "too-many-connections")
+            #expect(program.end() == 0)
+        }
+    }
+
     @Test func `a low soft limit is raised to what the bounds need`() async throws {
         let program = try Program(
             ["serve", "--port", "0", "--max-connections", "300", "--client-share", "1/1"],
             after: "ulimit -Sn 64"
         )
-        try await offPool {
-            let site = Site(port: try program.awaitPort())
-            let clients = try (0..<300).map { _ in try site.client() }
-            for client in clients {
-                #expect(try client.request("GET", "/readyz").status == 200)
-            }
-            let refused = try site.ask("GET", "/v1/properties")
-            #expect(refused.problem == "too-many-connections")
-        }
-        #expect(try await offPool { program.end() } == 0)
+        try await serves(program, 300)
     }
 
     @Test func `bounds over a hard limit are refused with a sentence`() async throws {
@@ -38,14 +42,6 @@ struct DescriptorTests {
             serve + ["--max-connections", "\(count)", "--client-share", "1/1"],
             after: "ulimit -n 400"
         )
-        try await offPool {
-            let site = Site(port: try program.awaitPort())
-            let clients = try (0..<count).map { _ in try site.client() }
-            for client in clients {
-                #expect(try client.request("GET", "/readyz").status == 200)
-            }
-            #expect(try site.ask("GET", "/v1/properties").problem == "too-many-connections")
-        }
-        #expect(try await offPool { program.end() } == 0)
+        try await serves(program, count)
     }
 }

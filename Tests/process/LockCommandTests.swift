@@ -95,13 +95,10 @@ struct LockCommandTests {
         silence: Silence
     ) async throws {
         try await ClientWay.plain.serve { rig in
-            let clock = rig.folder.path + "/clock"
             // The section writes down the time that it has seen, again and again.
             let command =
-                "trap '' TERM; while :; do date +%s%N >'\(clock).new'; "
-                + "mv '\(clock).new' '\(clock)'; done"
-            let holder = try rig.start(["lock", "a", "--ttl", "3", "--", "sh", "-c", command])
-            try awaitFile(clock)
+                #"trap '' TERM; while :; do date +%s%N >"$0.new"; mv "$0.new" "$0"; done"#
+            let holder = try hold(rig, command, ttl: 3)
             let stopped = silence == .ofService ? rig.service : holder
             stopped.signal(SIGSTOP)
             // Any lease began before this moment.
@@ -115,7 +112,10 @@ struct LockCommandTests {
                 #expect(holder.wait() == 123)
                 stopped.signal(SIGCONT)
             }
-            let text = try String(contentsOfFile: clock, encoding: .utf8)
+            let text = try String(
+                contentsOfFile: rig.folder.path + "/sign",
+                encoding: .utf8
+            )
             let last = (Double(text.dropLast()) ?? .infinity) / 1e9
             #expect(last < start + 3, "the section was seen \(last - start) s later")
         }
@@ -139,10 +139,7 @@ struct LockCommandTests {
 
     @Test func `a lease that came long after it was asked for has its whole time`() async throws {
         try await ClientWay.plain.serve { rig in
-            let sign = rig.folder.path + "/sign"
-            let command = ": >'\(sign)'; sleep 2.6"
-            let first = try rig.start(["lock", "a", "--ttl", "9", "--", "sh", "-c", command])
-            try awaitFile(sign)
+            let first = try hold(rig, #": >"$0"; sleep 2.6"#, ttl: 9)
             let second = try rig.run("lock", "a", "--ttl", "3", "--", "sleep", "1")
             #expect(second.status == 0, "\(second.errors)")
             #expect(first.wait() == 0)
@@ -151,10 +148,7 @@ struct LockCommandTests {
 
     @Test func `a lock that is taken away ends its command`() async throws {
         try await ClientWay.plain.serve { rig in
-            let sign = rig.folder.path + "/sign"
-            let command = ": >'\(sign)'; sleep 300"
-            let holder = try rig.start(["lock", "a", "--ttl", "2", "--", "sh", "-c", command])
-            try awaitFile(sign)
+            let holder = try hold(rig, #": >"$0"; sleep 300"#, ttl: 2)
             _ = try rig.output("delete", "a")
             let result = holder.finish()
             #expect(result.status == 123)
@@ -185,10 +179,8 @@ struct LockCommandTests {
 
     @Test func `a signal is passed on, and one while waiting leaves nothing`() async throws {
         try await ClientWay.plain.serve { rig in
-            let sign = rig.folder.path + "/sign"
-            let command = "trap 'exit 5' TERM; : >'\(sign)'; while :; do sleep 0.01; done"
-            let holder = try rig.start(["lock", "a", "--", "sh", "-c", command])
-            try awaitFile(sign)
+            let command = #"trap 'exit 5' TERM; : >"$0"; while :; do sleep 0.01; done"#
+            let holder = try hold(rig, command)
             let waiting = try rig.start(["lock", "a", "--", "true"])
             try Site(port: rig.port).awaitMetric("latchkey_watchers", 1)
             waiting.signal(SIGINT)
@@ -227,6 +219,14 @@ struct LockCommandTests {
             }
             #expect(try rig.run("elect", "x", "--who").status == 3)
         }
+    }
+
+    /// Starts a holder of the lock `a`, and waits until its command has made the file `$0`.
+    private func hold(_ rig: ClientRig, _ command: String, ttl: Int = 30) throws -> Program {
+        let shell = ["sh", "-c", command, rig.folder.path + "/sign"]
+        let holder = try rig.start(["lock", "a", "--ttl", "\(ttl)", "--"] + shell)
+        try awaitFile(rig.folder.path + "/sign")
+        return holder
     }
 
     /// Waits until a file has so many lines: another process writes it.

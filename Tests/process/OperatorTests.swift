@@ -9,12 +9,6 @@ import Testing
 struct OperatorTests {
     // MARK: --shutdown-delay
 
-    private func awaitUnready(_ site: Site) throws {
-        try eventually("the service is not ready") {
-            try site.ask("GET", "/readyz").status == 503
-        }
-    }
-
     @Test func `in the delay requests are served and readiness says no, until a second signal`()
         async throws
     {
@@ -24,7 +18,9 @@ struct OperatorTests {
             let client = try site.client()
             #expect(try client.request("GET", "/readyz").status == 200)
             program.signal(SIGTERM)
-            try awaitUnready(site)
+            try eventually("the service is not ready") {
+                try site.ask("GET", "/readyz").status == 503
+            }
             #expect(try client.request("PUT", "/v1/properties/a", body: [0x31]).status == 201)
             #expect(try site.ask("GET", "/v1/properties/a").text == "1", "also who connects now")
             let why = try site.ask("GET", "/readyz?verbose").text

@@ -124,34 +124,28 @@ struct RecordingTests {
         #expect(found.trace.header.sampleInterval == 16)
     }
 
-    @Test func `the recording ends at its bound, and the service goes on`() async throws {
-        let found = try await trace(limits: "record-sample=1/1,record-bytes=4096") { site in
-            let client = try site.client()
-            for _ in 0..<300 {
-                #expect(try client.request("GET", "/v1/properties/none").status == 404)
-            }
-        }
-        #expect(try bytes().count == 4096)
-        #expect(found.trace.records.count == 252)
-        #expect(found.log.contains("recording has ended"))
-        #expect(found.log.contains("recorded operations=252 lost=0"))
-    }
-
-    @Test func `a disk that takes no more ends the recording, and the service goes on`()
-        async throws
-    {
+    @Test(arguments: [
+        ("record-sample=1/1,record-bytes=4096", nil, 4096, 252, "recording has ended"),
         // The shell's unit is 512 bytes.
-        let shell = "ulimit -f 2"
-        let found = try await trace(after: shell) { site in
+        ("record-sample=1/1", "ulimit -f 2", 1024, 60, "File too large"),
+    ])
+    func `the recording ends at its bound or that of the disk, and the service goes on`(
+        limits: String,
+        shell: String?,
+        byteCount: Int,
+        count: Int,
+        sentence: String
+    ) async throws {
+        let found = try await trace(limits: limits, after: shell) { site in
             let client = try site.client()
             for _ in 0..<300 {
                 #expect(try client.request("GET", "/v1/properties/none").status == 404)
             }
         }
-        #expect(try bytes().count == 1024)
-        #expect(found.trace.records.count == 60)
-        #expect(found.log.contains("recorded operations=60 lost="))
-        #expect(found.log.contains("File too large"))
+        #expect(try bytes().count == byteCount)
+        #expect(found.trace.records.count == count)
+        #expect(found.log.contains(sentence))
+        #expect(found.log.contains("recorded operations=\(count) lost="))
     }
 
     @Test func `a service that is killed leaves what it recorded a second before`() async throws {
@@ -189,6 +183,7 @@ struct RecordingTests {
                 let second = try Program(["serve", "--port", "\(port)", "--record", path])
                 let ended = second.finish()
                 #expect(ended.status == 1)
+                #expect(ended.errors.contains("cannot start") && ended.errors.contains("\(port)"))
                 #expect(ended.errors.contains("Address already in use"))
             }
             #expect(other.end() == 0)
@@ -229,31 +224,9 @@ struct RecordingTests {
         }
     }
 
-    @Test func `a file that is no whole trace is one sentence and status 2`() async throws {
-        var header = TraceHeader(sampleInterval: 1, startedMilliseconds: 0).bytes
-        let cases: [(bytes: [UInt8]?, sentence: String)] = [
-            (nil, "cannot be read: No such file or directory."),
-            (Array("{}".utf8), "is not a trace"),
-            (Array(header.prefix(30)), "ends in the middle of its header."),
-            (header, "has no operations."),
-            (
-                {
-                    header[8] = 9
-                    return header
-                }(), "has format 9, and this program reads format 1."
-            ),
-        ]
-        for (bytes, sentence) in cases {
-            try? FileManager.default.removeItem(atPath: path)
-            if let bytes { try Data(bytes).write(to: URL(fileURLWithPath: path)) }
-            let ended = try await Program.result(of: ["compare", "--trace", path])
-            #expect(ended.status == 2)
-            #expect(ended.errors.contains(sentence), "\(ended.errors)")
-            #expect(ended.errors.split(separator: "\n").count == 1)
-        }
-    }
-
     @Test(arguments: [
+        (["--trace", "/none"], "cannot be read: No such file or directory."),
+        (["--trace", "/dev/null"], "is not a trace: it does not begin with LKTRACE."),
         (["--trace", "PATH", "--transport", "http", "--keys", "5"], "--keys has no meaning with"),
         (["--trace", "PATH", "--json", "PATH"], "--trace and --json name the same file."),
         (["--speed", "2"], "--speed has no meaning without --trace."),

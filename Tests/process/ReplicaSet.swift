@@ -9,36 +9,25 @@ final class ReplicaSet: @unchecked Sendable {
     private(set) var programs: [Program] = []
     private(set) var sites: [Site] = []
     private let folder: TemporaryFolder
-    private let name: String
     private let flags: [String]
-    private let limits: String?
 
     /// - Parameters:
     ///   - etcd: Its members; new ones if there are none.
     ///   - members: How many new ones.
     ///   - strategies: That of each replica.
-    ///   - name: That of the cluster.
     ///   - flags: Further ones, of all replicas.
-    ///   - limits: Those that are changed, of all replicas.
     /// - Throws: If a process does not start, or does not become ready.
     init(
         _ etcd: EtcdProcesses? = nil,
         members: Int = 1,
         strategies: [String] = ["lock", "snapshot", "adaptive"],
-        name: String = "test",
-        flags: [String] = [],
-        limits: String? = nil
+        flags: [String] = []
     ) throws {
         self.etcd = try etcd ?? EtcdProcesses(members: members)
-        self.name = name
         self.flags = flags
-        self.limits = limits
         folder = try TemporaryFolder()
         programs = try strategies.indices.map { index in
-            try Program(
-                arguments(index, port: 0) + ["--strategy", strategies[index]],
-                limits: limits
-            )
+            try Program(arguments(index, port: 0) + ["--strategy", strategies[index]])
         }
         sites = try programs.map { Site(port: try $0.awaitPort()) }
         for site in sites { try Self.awaitReady(site) }
@@ -48,7 +37,7 @@ final class ReplicaSet: @unchecked Sendable {
         [
             "serve", "--log-level", "error", "--port", "\(port)", "--data", data(index),
             "--cluster", etcd.addresses.joined(separator: ","),
-            "--cluster-name", name,
+            "--cluster-name", "test",
         ] + flags
     }
 
@@ -67,10 +56,7 @@ final class ReplicaSet: @unchecked Sendable {
 
     /// Starts a replica again, on its port and with its data.
     func start(_ index: Int, _ more: [String] = []) throws {
-        programs[index] = try Program(
-            arguments(index, port: sites[index].port) + more,
-            limits: limits
-        )
+        programs[index] = try Program(arguments(index, port: sites[index].port) + more)
         _ = try programs[index].awaitPort()
         try Self.awaitReady(sites[index])
     }
@@ -119,8 +105,13 @@ final class ReplicaSet: @unchecked Sendable {
     /// and has etcd forget the log before that.
     func offerState(running count: Int = 1) throws {
         end(0, SIGTERM)
-        try start(0, ["--cluster-url", "http://127.0.0.1:\(sites[0].port)"])
+        try start(0, offer(0))
         try forget(saidBy: count, address: ":\(sites[0].port)\"")
+    }
+
+    /// The flags with which a replica gives others its state.
+    func offer(_ index: Int) -> [String] {
+        ["--cluster-url", "http://127.0.0.1:\(sites[index].port)"]
     }
 
     /// Where a replica has its data.
@@ -129,7 +120,7 @@ final class ReplicaSet: @unchecked Sendable {
     /// Starts one more replica, without data.
     func add(_ more: [String] = []) throws {
         let index = programs.count
-        programs.append(try Program(arguments(index, port: 0) + more, limits: limits))
+        programs.append(try Program(arguments(index, port: 0) + more))
         sites.append(Site(port: try programs[index].awaitPort()))
         try Self.awaitReady(sites[index])
     }
@@ -139,7 +130,7 @@ final class ReplicaSet: @unchecked Sendable {
     /// - Returns: The port at which it says so.
     func addUnready() throws -> UInt16 {
         let port = try EtcdProcesses.freePort()
-        programs.append(try Program(arguments(programs.count, port: port), limits: limits))
+        programs.append(try Program(arguments(programs.count, port: port)))
         sites.append(Site(port: port))
         return port
     }
@@ -166,19 +157,14 @@ final class ReplicaSet: @unchecked Sendable {
             rest >>= 7
         }
         entry += [UInt8(rest), 0, mark.hash] + [UInt8](repeating: 0, count: 7) + [0]
-        try insert(entry)
-    }
-
-    /// Puts bytes into the log.
-    func insert(_ entry: [UInt8]) throws {
-        let key = Data("/latchkey/logs/\(name)".utf8).base64EncodedString()
+        let key = Data("/latchkey/logs/test".utf8).base64EncodedString()
         let value = Data(entry).base64EncodedString()
         try etcd.ask(0, "/v3/kv/put", "{\"key\":\"\(key)\",\"value\":\"\(value)\"}")
     }
 
     /// The result of a start that is expected to fail.
     func refused(_ index: Int, _ more: [String]) throws -> (status: Int32, errors: String) {
-        let result = try Program(arguments(index, port: 0) + more, limits: limits).finish()
+        let result = try Program(arguments(index, port: 0) + more).finish()
         return (result.status, result.errors)
     }
 
@@ -215,4 +201,9 @@ final class ReplicaSet: @unchecked Sendable {
     func endAll() -> Bool {
         programs.map { $0.end() }.allSatisfy { $0 == 0 }
     }
+}
+
+extension HTTPAnswer {
+    /// The revision of the property, by its tag.
+    var revision: UInt64? { headers["etag"].flatMap { UInt64($0.filter(\.isNumber)) } }
 }

@@ -8,21 +8,7 @@ import Testing
 /// The file of tokens, the command that makes its lines, and what a service asks for at its start.
 @Suite(.timeLimit(.minutes(3)))
 struct TokenFileTests {
-    @Test func `beyond loopback a service needs tokens, or says that it is insecure`() async throws
-    {
-        for host in ["0.0.0.0", "::"] {
-            let flags = ["serve", "--host", host, "--port", "0"]
-            let refused = try await Program.result(of: flags)
-            #expect(refused.status == 2 && refused.errors.contains("--token-file"))
-        }
-        let tokens = try Tokens(["ci": ["read"]])
-        for flags in [
-            ["--insecure", "--token-file", tokens.path], ["--open", "none"],
-            ["--first-token", "f"], ["--rate-mode", "count"],
-        ] {
-            let refused = try await Program.result(of: ["serve"] + flags)
-            #expect(refused.status == 2 && refused.errors.contains("has no meaning"), "\(flags)")
-        }
+    @Test func `beyond loopback a service without tokens says that it is insecure`() async throws {
         try await offPool {
             let program = try Program(["serve", "--host", "0.0.0.0", "--port", "0", "--insecure"])
             let site = Site(port: try program.awaitPort())
@@ -63,7 +49,7 @@ struct TokenFileTests {
         }
     }
 
-    @Test func `the command makes tokens, and names what is wrong`() async throws {
+    @Test func `the command makes tokens, and adds one to a file once`() async throws {
         let folder = try TemporaryFolder()
         let file = folder.path + "/tokens"
         let create = [
@@ -83,14 +69,5 @@ struct TokenFileTests {
         let refused = try await Program.result(of: other)
         #expect(refused.status == 2 && refused.errors.contains("has other grants"))
         #expect(try String(contentsOfFile: file, encoding: .utf8).split(separator: "\n").count == 2)
-        for (arguments, reason) in [
-            (["token"], "'create'"), (["token", "create"], "needs a name"),
-            (["token", "create", "ci"], "needs --grant"),
-            (["token", "create", "c/i", "--grant", "read"], "A name has"),
-            (["token", "create", "ci", "--grant", "reads"], "'reads' is no right"),
-        ] {
-            let wrong = try await Program.result(of: arguments)
-            #expect(wrong.status == 2 && wrong.errors.contains(reason), "\(wrong.errors)")
-        }
     }
 }

@@ -27,11 +27,7 @@ let timedTests: [String: Int] = [
     // The service on loopback, and processes of the program.
     "Tests/LatchkeyWireTests/HistoryTests.swift": 2,
     "Tests/LatchkeyWireTests/ProfileTests.swift": 2,
-    "Tests/process/AuditFileTests.swift": 2,
-    "Tests/process/Child.swift": 1,
-    "Tests/process/DataCommandTests.swift": 1,
     "Tests/process/LockCommandTests.swift": 1,
-    "Tests/process/StreamTests.swift": 3,
     // Campaigns and checks from outside: how long their load goes on, figures, and the one wait of
     // scripts/process.py.
     "Tests/clients/recipe_checks.py": 3,
