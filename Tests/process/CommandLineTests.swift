@@ -293,6 +293,12 @@ struct CommandLineTests {
         }
     }
 
+    @Test func `an address that is none is an error with a reason`() async throws {
+        let result = try await run(["serve", "--host", "not.a.host.invalid", "--port", "0"])
+        #expect(result.status == 1)
+        #expect(result.errors.contains("cannot start"))
+    }
+
     @Test func `the manual is printed page by page, or written`() async throws {
         let folder = try TemporaryFolder()
         let written = try await Program.result(of: ["manual", "--folder", folder.path])
