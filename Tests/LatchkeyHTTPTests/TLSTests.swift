@@ -20,6 +20,20 @@ struct TLSTests {
         try LoopbackConnection(port: server.port, isEncrypted: false)
     }
 
+    /// The session of a new connection, the answer to a request, if there is one, and the ticket
+    /// that has come with it.
+    private static func session(
+        _ server: TestServer,
+        _ offer: TLSOffer = TLSOffer(),
+        asking target: String? = nil
+    ) throws -> (session: TLSSession, text: String, ticket: [UInt8]) {
+        let client = try HTTPClient(port: server.port, offer: offer)
+        defer { client.close() }
+        let session = try #require(client.session)
+        guard let target else { return (session, "", []) }
+        return (session, try client.request("GET", target).text, session.ticket)
+    }
+
     @Test func `an identity whose parts are not right is refused with the reason`() throws {
         let one = TestCertificate()
         let other = TestCertificate()
@@ -48,23 +62,20 @@ struct TLSTests {
 
     @Test func `another certificate is shown without an effect on connections`() async throws {
         let server = try TestServer(.encrypted)
-        let before = try TLSProbe(server.port)
+        let before = try Self.session(server).session.certificate
         let kept = try server.client()
         #expect(kept.ask(get("/now")).body == "now")
         let next = TestCertificate("next")
         try server.server.identify(Self.identity(next))
         #expect(kept.ask(get("/now")).body == "now")
-        let after = try TLSProbe(server.port)
-        #expect(after.certificate != before.certificate)
-        #expect(after.certificate == next.der)
+        #expect(before != next.der)
+        #expect(try Self.session(server).session.certificate == next.der)
         // What is not right leaves it.
         #expect(throws: TLSIdentityError.self) {
             try server.server.identify(TLSIdentity(certificates: next.certificate, key: ""))
         }
-        #expect(try TLSProbe(server.port).certificate == next.der)
+        #expect(try Self.session(server).session.certificate == next.der)
         kept.close()
-        before.close()
-        after.close()
         try await server.stop()
     }
 
@@ -73,23 +84,23 @@ struct TLSTests {
         version: String
     ) async throws {
         let server = try TestServer(.encrypted)
-        let first = try TLSProbe(server.port, version: version)
-        #expect(try first.ask(get("/now")) == "now")
-        #expect(!first.isResumed && first.version == version)
-        let second = try TLSProbe(server.port, version: version, ticket: first.ticket)
-        #expect(second.isResumed)
-        first.close()
-        second.close()
+        let first = try Self.session(server, TLSOffer(version: version), asking: "/now")
+        #expect(first.text == "now" && !first.session.isResumed)
+        #expect(first.session.version == version)
+        let offer = TLSOffer(version: version, ticket: first.ticket)
+        #expect(try Self.session(server, offer).session.isResumed)
         try await server.await("a resumed handshake") { $0.resumedTotal == 1 }
         try server.server.identify(Self.identity(TestCertificate()))
-        #expect(try !TLSProbe(server.port, version: version, ticket: first.ticket).isResumed)
+        #expect(try !Self.session(server, offer).session.isResumed)
         try await server.stop()
     }
 
     @Test(arguments: ["1.0", "1.1"])
     func `old versions are refused`(version: String) async throws {
         let server = try TestServer(.encrypted)
-        #expect(throws: (any Error).self) { try TLSProbe(server.port, version: version) }
+        #expect(throws: (any Error).self) {
+            try Self.session(server, TLSOffer(version: version))
+        }
         try await server.await("a failed handshake") { $0.handshakeFailedTotal == 1 }
         try await server.stop()
     }
@@ -260,9 +271,9 @@ struct TLSTests {
 
     @Test func `a client cannot renegotiate`() async throws {
         let server = try TestServer(.encrypted)
-        let probe = try TLSProbe(server.port, version: "1.2")
-        #expect(!probe.renegotiates())
-        probe.close()
+        let client = try HTTPClient(port: server.port, offer: TLSOffer(version: "1.2"))
+        #expect(client.session?.renegotiates() == false)
+        client.close()
         #expect(try server.client().ask(get("/now")).body == "now")
         try await server.stop()
     }
@@ -271,18 +282,14 @@ struct TLSTests {
         let authority = TestCertificate("authority", isAuthority: true)
         let other = TestCertificate("authority", isAuthority: true)
         let own = TestCertificate()
+        let server = try TestServer(.encrypted) { $0.identity = Self.identity(own, authority) }
         func shown(
             _ certificate: TestCertificate?,
-            ticket: TLSProbe.Ticket? = nil
-        ) throws
-            -> (text: String, ticket: TLSProbe.Ticket?)
-        {
-            let probe = try TLSProbe(port, certificate: certificate, ticket: ticket)
-            defer { probe.close() }
-            return (try probe.ask(get("/certificate")), probe.ticket)
+            ticket: [UInt8] = []
+        ) throws -> (session: TLSSession, text: String, ticket: [UInt8]) {
+            let offer = TLSOffer(certificate: certificate, ticket: ticket)
+            return try Self.session(server, offer, asking: "/certificate")
         }
-        let server = try TestServer(.encrypted) { $0.identity = Self.identity(own, authority) }
-        let port = server.port
         let ann = TestCertificate("ann", isForClients: true, signedBy: authority)
         let answer = try shown(ann)
         #expect(answer.text == "ann")
