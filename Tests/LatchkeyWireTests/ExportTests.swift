@@ -139,8 +139,7 @@ struct ExportTests {
     @Test func `a drain waits for an export`() async throws {
         try await Deployment.inProcess.run(["--drain-seconds", "60"]) { site, service in
             try site.fill()
-            let client = try site.client()
-            try client.send("GET /v1/export HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            let client = try site.asking("GET", "/v1/export")
             try site.await("latchkey_http_connections{state=\"streaming\"}", "1")
             service.drain()
             try eventually("nothing new is taken") { (try? site.client()) == nil }
@@ -153,8 +152,7 @@ struct ExportTests {
         let flags = ["--drain-seconds", "0"]
         try await Deployment.inProcess.run(flags, cutsOff: (0, 1)) { site, service in
             try site.fill()
-            let client = try site.client()
-            try client.send("GET /v1/export HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            let client = try site.asking("GET", "/v1/export")
             try site.await("latchkey_http_connections{state=\"streaming\"}", "1")
             _ = service.end()
             #expect(throws: HTTPClientError.self) { try client.answer() }

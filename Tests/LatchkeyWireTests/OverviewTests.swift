@@ -26,7 +26,7 @@ struct OverviewTests {
                 _ = try client.request("PUT", "/v1/properties/\(number)", body: [0x31])
                 _ = try client.request("GET", "/v1/properties/none")
             }
-            let watch = try EventStreamClient(port: site.port, "/v1/watch?initial=true")
+            let watch = try site.stream("/v1/watch?initial=true")
             #expect(try watch.events { $0.type == "ready" }.count == 13)
             // The overview counts itself and the scrape before it, the scrape neither.
             let metrics = try client.request("GET", "/metrics").text
@@ -61,8 +61,7 @@ struct OverviewTests {
             #expect(try site.ask("GET", "/v1/watches").status == 401)
             let refused = try site.ask("GET", "/v1/watches", headers: app)
             #expect(refused.status == 403 && refused.text.contains("the right admin"))
-            let watch = try EventStreamClient(
-                port: site.port,
+            let watch = try site.stream(
                 "/v1/watch?prefix=app/&observer=o&initial=true",
                 headers: app
             )
