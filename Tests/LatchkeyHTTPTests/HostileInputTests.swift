@@ -70,12 +70,12 @@ struct HostileInputTests {
 
     @Test(arguments: Mode.allCases)
     func `a coding that is not known is 501`(mode: Mode) async throws {
-        let server = try TestServer(mode)
-        let client = try server.client()
-        let reply = client.ask("PUT /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip\r\n\r\na")
-        #expect(reply.status == 501 && reply.closes)
-        client.close()
-        try await server.stop()
+        try await serving(mode) { _, client in
+            let reply = client.ask(
+                "PUT /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip\r\n\r\na"
+            )
+            #expect(reply.status == 501 && reply.closes)
+        }
     }
 
     @Test(arguments: Mode.allCases)

@@ -218,6 +218,9 @@ public struct HTTPAnswer: Sendable {
     /// The body, unchunked.
     public internal(set) var body: [UInt8] = []
 
+    /// No answer at all.
+    public static let none = HTTPAnswer(status: 0, head: "", headers: [:])
+
     /// The body as text.
     public var text: String { String(decoding: body, as: UTF8.self) }
 
