@@ -1,4 +1,5 @@
 import LatchkeyHTTP
+import LatchkeyTestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(5)))
@@ -15,10 +16,10 @@ struct BoundsTests {
         let most = text(TestServer.bodyBytesMax)
         for make in [{ put("/echo", $0) }, { putChunked("/echo", $0) }] {
             let client = try server.client()
-            #expect(client.ask(make(most)).body == most)
+            #expect(client.ask(make(most)).text == most)
             let reply = client.ask(make(most + "a"))
             #expect(reply.status == 413)
-            #expect(reply.body == "bodyTooLarge")
+            #expect(reply.text == "bodyTooLarge")
             #expect(reply.closes && client.seesEnd())
         }
         let client = try server.client()
@@ -32,26 +33,22 @@ struct BoundsTests {
 
     @Test(arguments: Mode.allCases)
     func `a target at the bound is taken, one byte more is 414`(mode: Mode) async throws {
-        let server = try TestServer(mode)
-        let client = try server.client()
-        let most = "/p?" + text(TestServer.targetBytesMax - 3)
-        #expect(client.ask(get(most)).status == 200)
-        #expect(client.ask(get(most + "a")).status == 414)
-        #expect(client.ask(get("/now")).status == 200)
-        client.close()
-        try await server.stop()
+        try await serving(mode) { _, client in
+            let most = "/p?" + text(TestServer.targetBytesMax - 3)
+            #expect(client.ask(get(most)).status == 200)
+            #expect(client.ask(get(most + "a")).status == 414)
+            #expect(client.ask(get("/now")).status == 200)
+        }
     }
 
     @Test(arguments: Mode.allCases)
     func `a head at the bound is taken, one byte more is 431`(mode: Mode) async throws {
-        let server = try TestServer(mode)
-        let client = try server.client()
-        let rest = TestServer.headBytesMax - get("/now", "A: \r\n").utf8.count
-        #expect(client.ask(get("/now", "A: \(text(rest))\r\n")).status == 200)
-        #expect(client.ask(get("/now", "A: \(text(rest + 1))\r\n")).body == "headTooLarge")
-        #expect(client.ask(get("/now")).status == 200)
-        client.close()
-        try await server.stop()
+        try await serving(mode) { _, client in
+            let rest = TestServer.headBytesMax - get("/now", "A: \r\n").utf8.count
+            #expect(client.ask(get("/now", "A: \(text(rest))\r\n")).status == 200)
+            #expect(client.ask(get("/now", "A: \(text(rest + 1))\r\n")).text == "headTooLarge")
+            #expect(client.ask(get("/now")).status == 200)
+        }
     }
 
     @Test(arguments: Mode.allCases)
@@ -63,7 +60,7 @@ struct BoundsTests {
         #expect(clients[1].ask(get("/now")).status == 200)
         let refused = try server.client()
         let reply = refused.ask(get("/now"))
-        #expect(reply.status == 503 && reply.body == "connections")
+        #expect(reply.status == 503 && reply.text == "connections")
         #expect(reply.closes && refused.seesEnd())
         clients[0].close()
         try await server.await("one connection") { $0.connections == 1 }
@@ -83,7 +80,7 @@ struct BoundsTests {
         #expect(first.ask(get("/now")).status == 200)
         let second = try server.client()
         let reply = second.ask(get("/now"))
-        #expect(reply.status == 429 && reply.body == "connectionsOfAddress")
+        #expect(reply.status == 429 && reply.text == "connectionsOfAddress")
         first.close()
         second.close()
         try await server.stop()
@@ -123,8 +120,7 @@ struct BoundsTests {
     @Test(arguments: Mode.allCases)
     func `an idle connection is closed without a word`(mode: Mode) async throws {
         let server = try TestServer(mode) { $0.idleTimeout = .seconds(1) }
-        let fresh = try server.client()
-        let used = try server.client()
+        let (fresh, used) = (try server.client(), try server.client())
         // On a busy machine the time may be over before the request has come.
         _ = used.ask(get("/now"))
         #expect(fresh.seesEnd() && used.seesEnd())
@@ -147,7 +143,7 @@ struct BoundsTests {
         try await server.pass(until: "an idle connection") { $0.timedOutTotal == 1 }
         #expect(other.seesEnd())
         server.letGo(1)
-        #expect(client.read().body == "held")
+        #expect(client.read().text == "held")
         client.close()
         try await server.stop()
     }

@@ -21,11 +21,11 @@ struct HTTPServerTests {
             await Task.yield()
         }
         let refused = idle.ask(get("/now"))
-        #expect(refused.status == 503 && refused.body == "draining")
+        #expect(refused.status == 503 && refused.text == "draining")
         #expect(refused.closes && idle.seesEnd())
         server.letGo(1)
         let finished = busy.read()
-        #expect(finished.status == 200 && finished.body == "held")
+        #expect(finished.status == 200 && finished.text == "held")
         #expect(finished.closes && busy.seesEnd())
         #expect(stopping.join())
     }
@@ -40,7 +40,7 @@ struct HTTPServerTests {
         try await server.await("two suspended requests") { $0.suspended == 2 }
         #expect(server.server.stop(within: .zero) == (2, 0))
         let unknown = writer.read()
-        #expect(unknown.status == 500 && unknown.body == "unknown" && unknown.closes)
+        #expect(unknown.status == 500 && unknown.text == "unknown" && unknown.closes)
         #expect(writer.seesEnd())
         let refused = reader.read()
         #expect(refused.status == 503 && refused.closes)

@@ -1,4 +1,5 @@
 import LatchkeyHTTP
+import LatchkeyTestSupport
 import Testing
 
 /// Requests that a router decides at their head.
@@ -58,7 +59,7 @@ struct HeadTests {
                 let client = try server.client()
                 #expect(client.ask(request).status == status)
                 let next = client.ask(put("/things/a%20b/part", "hello"))
-                #expect(next.status == 200 && next.body == "a%20b hello")
+                #expect(next.status == 200 && next.text == "a%20b hello")
             }
         }
         try await server.stop()
@@ -95,7 +96,7 @@ struct HeadTests {
         let head = "PUT /things/a/part HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\n"
         client.send(head + Self.expects + "\r\n")
         #expect(client.read(headOnly: true).status == 100)
-        #expect(client.ask("hello").body == "a hello")
+        #expect(client.ask("hello").text == "a hello")
         client.close()
         try await server.stop()
     }

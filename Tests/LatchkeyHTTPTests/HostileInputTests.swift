@@ -1,4 +1,5 @@
 import LatchkeyHTTP
+import LatchkeyTestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(5)))
@@ -69,18 +70,18 @@ struct HostileInputTests {
 
     @Test(arguments: Mode.allCases)
     func `a coding that is not known is 501`(mode: Mode) async throws {
-        let server = try TestServer(mode)
-        let client = try server.client()
-        let reply = client.ask("PUT /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip\r\n\r\na")
-        #expect(reply.status == 501 && reply.closes)
-        client.close()
-        try await server.stop()
+        try await serving(mode) { _, client in
+            let reply = client.ask(
+                "PUT /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: gzip\r\n\r\na"
+            )
+            #expect(reply.status == 501 && reply.closes)
+        }
     }
 
     @Test(arguments: Mode.allCases)
     func `random bytes do no harm`(mode: Mode) async throws {
         let server = try TestServer(mode)
-        var random = SplitMix(state: 42)
+        var random = SeededGenerator(42)
         for _ in 0..<40 {
             let client = try server.client()
             let bytes = (0..<200).map { _ in UInt8.random(in: 0...127, using: &random) }
@@ -90,17 +91,5 @@ struct HostileInputTests {
         }
         #expect(try server.client().ask(get("/now")).status == 200)
         try await server.stop()
-    }
-}
-
-struct SplitMix: RandomNumberGenerator {
-    var state: UInt64
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
     }
 }

@@ -38,11 +38,16 @@ import Testing
         #expect(throws: Query.ParseError.emptyParameter) { try Query(Bytes(text.value)) }
     }
 
-    @Test(arguments: ["a=%", "%4=1", "a=%zz", "b=1&a=%2"])
-    func `a bad escape is an error`(text: StaticStringArgument) {
-        #expect(throws: Query.ParseError.encoding(.truncatedEscape)) {
-            try Query(Bytes(text.value))
-        }
+    @Test(
+        arguments: [
+            ("%4=1", .truncatedEscape), ("b=1&a=%2", .truncatedEscape), ("a=%FF", .invalidText),
+        ] as [(StaticStringArgument, PercentDecodingError)]
+    )
+    func `what is no name or value is an error`(
+        text: StaticStringArgument,
+        error: PercentDecodingError
+    ) {
+        #expect(throws: Query.ParseError.encoding(error)) { try Query(Bytes(text.value)) }
     }
 
     @Test func `parameters are bounded`() throws {

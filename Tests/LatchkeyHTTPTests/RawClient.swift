@@ -5,17 +5,6 @@ import LatchkeyTestSupport
 /// Reading blocks for as long as `Patience` says. It does not throw: an answer that does not come
 /// has the status 0.
 final class RawClient {
-    struct Reply {
-        var status = 0
-        var head = ""
-        var headers: [String: String] = [:]
-        var body = ""
-
-        var closes: Bool { field("Connection") == "close" }
-
-        func field(_ name: String) -> String? { headers[name.lowercased()] }
-    }
-
     private let client: HTTPClient
 
     init(port: UInt16) throws {
@@ -31,24 +20,13 @@ final class RawClient {
     /// Sends all of it, or as much as the server takes before it closes.
     func send(_ text: String) { try? client.send(text) }
 
-    func ask(_ text: String) -> Reply {
+    func ask(_ text: String) -> HTTPAnswer {
         send(text)
         return read()
     }
 
-    func read(headOnly: Bool = false) -> Reply {
-        guard let answer = try? client.answer(toHEAD: headOnly) else { return Reply() }
-        return Reply(
-            status: answer.status,
-            head: answer.head,
-            headers: answer.headers,
-            body: answer.text
-        )
-    }
-
-    /// Reads the next chunk of a body: empty for the last one, nil if the server ends the stream.
-    func readChunk() -> String? {
-        (try? client.readChunk()).map { String(decoding: $0, as: UTF8.self) }
+    func read(headOnly: Bool = false) -> HTTPAnswer {
+        (try? client.answer(toHEAD: headOnly)) ?? .none
     }
 
     /// Reads the chunks of a body to its end; nil if it is cut off.
@@ -61,6 +39,12 @@ final class RawClient {
 
     /// Whether the server ends the stream, whatever it sends before.
     func seesEndAtLast() -> Bool { (try? client.awaitClose()) != nil }
+}
+
+extension HTTPAnswer {
+    var closes: Bool { field("Connection") == "close" }
+
+    func field(_ name: String) -> String? { headers[name.lowercased()] }
 }
 
 /// A GET request for this target.

@@ -71,7 +71,7 @@ struct ResponseStreamTests {
         }
         #expect(client.read(headOnly: true).field("Transfer-Encoding") == "chunked")
         #expect(client.readChunks() == pieces.joined())
-        #expect(client.ask(get("/now")).body == "now")
+        #expect(client.ask(get("/now")).text == "now")
         client.close()
         #expect(producer.awaitEnd() == .ended)
         try await server.stop()

@@ -1,4 +1,5 @@
 import LatchkeyHTTP
+import LatchkeyTestSupport
 import Testing
 
 /// Short answers use an object of their connection again, which must not show.
@@ -8,80 +9,60 @@ struct ShortAnswerTests {
 
     @Test(arguments: TestServer.Mode.allCases)
     func `an answer has nothing of the one before it`(mode: TestServer.Mode) async throws {
-        let server = try TestServer(mode)
-        let client = try server.client()
-        var random = SplitMix(state: Self.seed)
-        for turn in 0..<400 {
-            let fields = AnswerFields(&random)
-            let reply = client.ask("GET /fields?\(fields.text) HTTP/1.1\r\nHost: x\r\n\r\n")
-            let lines = reply.head.split(separator: "\r\n")
-                .filter { $0.hasPrefix("X-") && !$0.hasPrefix("X-Content-Type-Options: ") }
-            #expect(
-                lines.map(String.init) == fields.lines && reply.body == fields.text,
-                "turn \(turn) of seed \(Self.seed)"
-            )
-            #expect(reply.field("Content-Length") == "\(fields.text.utf8.count)")
+        try await serving(mode) { _, client in
+            var random = SeededGenerator(Self.seed)
+            for turn in 0..<400 {
+                let fields = AnswerFields(&random)
+                let reply = client.ask(get("/fields?\(fields.text)"))
+                let lines = reply.head.split(separator: "\r\n")
+                    .filter { $0.hasPrefix("X-") && !$0.hasPrefix("X-Content-Type-Options: ") }
+                #expect(
+                    lines.map(String.init) == fields.lines && reply.text == fields.text,
+                    "turn \(turn) of seed \(Self.seed)"
+                )
+                #expect(reply.field("Content-Length") == "\(fields.text.utf8.count)")
+            }
         }
-        client.close()
-        try await server.stop()
     }
 
     @Test(arguments: TestServer.Mode.allCases)
-    func `a field that is not valid leaves the next answer whole`(
+    func `a field that is not valid is refused, and leaves the next answer whole`(
         mode: TestServer.Mode
     ) async throws {
-        let server = try TestServer(mode)
-        let client = try server.client()
-        for path in ["/now", "/bad-field", "/now", "/later", "/now"] {
-            let reply = client.ask("GET \(path) HTTP/1.1\r\nHost: x\r\n\r\n")
-            #expect(reply.status == (path == "/bad-field" ? 500 : 200))
-            #expect(reply.field("Retry-After") == (path == "/now" ? "0" : nil))
-            #expect(!reply.head.contains("Forged"))
+        try await serving(mode) { server, client in
+            for (target, status, field, value) in [
+                ("/now", 200, "Retry-After", "0"), ("/bad-field", 500, "Retry-After", nil),
+                ("/now", 200, "Retry-After", "0"), ("/later", 200, "Retry-After", nil),
+                ("/now", 200, "Retry-After", "0"), ("/fields?Aab", 200, "X-A", "ab"),
+                // The server makes a line feed of it; the length is the same.
+                ("/fields?A~b", 500, "X-A", nil),
+            ] as [(String, Int, String, String?)] {
+                let reply = client.ask(get(target))
+                #expect(reply.status == status && reply.field(field) == value, "\(target)")
+                #expect(!reply.head.contains("Forged"))
+            }
         }
-        client.close()
-        try await server.stop()
-    }
-
-    @Test(arguments: TestServer.Mode.allCases)
-    func `a value of the same length is checked like any other`(
-        mode: TestServer.Mode
-    ) async throws {
-        let server = try TestServer(mode)
-        let client = try server.client()
-        let good = client.ask("GET /fields?Aab HTTP/1.1\r\nHost: x\r\n\r\n")
-        #expect(good.field("X-A") == "ab")
-        // The server makes a line feed of it.
-        let bad = client.ask("GET /fields?A~b HTTP/1.1\r\nHost: x\r\n\r\n")
-        #expect(bad.status == 500)
-        client.close()
-        try await server.stop()
     }
 
     @Test
     func `known fields are found in any case, and no others`() async throws {
-        let server = try TestServer(.oneEventLoop)
-        let client = try server.client()
-        for (text, _) in FieldName.allKnown {
-            for name in [text, text.uppercased(), text.capitalized] {
-                let reply = client.ask(
-                    "GET /known HTTP/1.1\r\nHost: x\r\n\(name): 1\r\n\r\n"
-                )
-                #expect(reply.body == text, "\(name)")
-            }
-            // A dash is not the control character that differs from it in the bit of the case.
-            let others = [
-                String(text.dropLast()), text + "x", "x" + text.dropFirst(),
-                text.dropLast() + "_", text.replacing("-", with: "_"),
-            ]
-            for name in others where name != text {
-                let reply = client.ask(
-                    "GET /known HTTP/1.1\r\nHost: x\r\n\(name): 1\r\n\r\n"
-                )
-                #expect(reply.status == 200 && reply.body.isEmpty, "\(name)")
+        try await serving(.oneEventLoop) { _, client in
+            for (text, _) in FieldName.allKnown {
+                for name in [text, text.uppercased(), text.capitalized] {
+                    let reply = client.ask(get("/known", "\(name): 1\r\n"))
+                    #expect(reply.text == text, "\(name)")
+                }
+                // A dash is not the control character that differs from it in the bit of the case.
+                let others = [
+                    String(text.dropLast()), text + "x", "x" + text.dropFirst(),
+                    text.dropLast() + "_", text.replacing("-", with: "_"),
+                ]
+                for name in others where name != text {
+                    let reply = client.ask(get("/known", "\(name): 1\r\n"))
+                    #expect(reply.status == 200 && reply.text.isEmpty, "\(name)")
+                }
             }
         }
-        client.close()
-        try await server.stop()
     }
 }
 
@@ -121,7 +102,7 @@ struct AnswerFields {
     }
 
     /// Up to nine fields, some of them twice, with values of few lengths.
-    init(_ random: inout SplitMix) {
+    init(_ random: inout SeededGenerator) {
         for (letter, _) in Self.names.prefix(Int.random(in: 0...9, using: &random)) {
             guard Int.random(in: 0..<8, using: &random) > 0 else { continue }
             let value = String(Int.random(in: 1...120, using: &random))

@@ -20,6 +20,20 @@ struct TLSTests {
         try LoopbackConnection(port: server.port, isEncrypted: false)
     }
 
+    /// The session of a new connection, the answer to a request, if there is one, and the ticket
+    /// that has come with it.
+    private static func session(
+        _ server: TestServer,
+        _ offer: TLSOffer = TLSOffer(),
+        asking target: String? = nil
+    ) throws -> (session: TLSSession, text: String, ticket: [UInt8]) {
+        let client = try HTTPClient(port: server.port, offer: offer)
+        defer { client.close() }
+        let session = try #require(client.session)
+        guard let target else { return (session, "", []) }
+        return (session, try client.request("GET", target).text, session.ticket)
+    }
+
     @Test func `an identity whose parts are not right is refused with the reason`() throws {
         let one = TestCertificate()
         let other = TestCertificate()
@@ -48,23 +62,20 @@ struct TLSTests {
 
     @Test func `another certificate is shown without an effect on connections`() async throws {
         let server = try TestServer(.encrypted)
-        let before = try TLSProbe(server.port)
+        let before = try Self.session(server).session.certificate
         let kept = try server.client()
-        #expect(kept.ask(get("/now")).body == "now")
+        #expect(kept.ask(get("/now")).text == "now")
         let next = TestCertificate("next")
         try server.server.identify(Self.identity(next))
-        #expect(kept.ask(get("/now")).body == "now")
-        let after = try TLSProbe(server.port)
-        #expect(after.certificate != before.certificate)
-        #expect(after.certificate == next.der)
+        #expect(kept.ask(get("/now")).text == "now")
+        #expect(before != next.der)
+        #expect(try Self.session(server).session.certificate == next.der)
         // What is not right leaves it.
         #expect(throws: TLSIdentityError.self) {
             try server.server.identify(TLSIdentity(certificates: next.certificate, key: ""))
         }
-        #expect(try TLSProbe(server.port).certificate == next.der)
+        #expect(try Self.session(server).session.certificate == next.der)
         kept.close()
-        before.close()
-        after.close()
         try await server.stop()
     }
 
@@ -73,23 +84,23 @@ struct TLSTests {
         version: String
     ) async throws {
         let server = try TestServer(.encrypted)
-        let first = try TLSProbe(server.port, version: version)
-        #expect(try first.ask(get("/now")) == "now")
-        #expect(!first.isResumed && first.version == version)
-        let second = try TLSProbe(server.port, version: version, ticket: first.ticket)
-        #expect(second.isResumed)
-        first.close()
-        second.close()
+        let first = try Self.session(server, TLSOffer(version: version), asking: "/now")
+        #expect(first.text == "now" && !first.session.isResumed)
+        #expect(first.session.version == version)
+        let offer = TLSOffer(version: version, ticket: first.ticket)
+        #expect(try Self.session(server, offer).session.isResumed)
         try await server.await("a resumed handshake") { $0.resumedTotal == 1 }
         try server.server.identify(Self.identity(TestCertificate()))
-        #expect(try !TLSProbe(server.port, version: version, ticket: first.ticket).isResumed)
+        #expect(try !Self.session(server, offer).session.isResumed)
         try await server.stop()
     }
 
     @Test(arguments: ["1.0", "1.1"])
     func `old versions are refused`(version: String) async throws {
         let server = try TestServer(.encrypted)
-        #expect(throws: (any Error).self) { try TLSProbe(server.port, version: version) }
+        #expect(throws: (any Error).self) {
+            try Self.session(server, TLSOffer(version: version))
+        }
         try await server.await("a failed handshake") { $0.handshakeFailedTotal == 1 }
         try await server.stop()
     }
@@ -112,7 +123,7 @@ struct TLSTests {
             var last = client.receive()
             while let bytes = last, !bytes.isEmpty { last = client.receive() }
         }
-        #expect(kept.ask(get("/now")).body == "now")
+        #expect(kept.ask(get("/now")).text == "now")
         kept.close()
         try await server.await("failed handshakes") {
             $0.handshakeFailedTotal == UInt64(starts.count) && $0.handshaking == 0
@@ -130,13 +141,13 @@ struct TLSTests {
         for client in half.dropLast() { _ = client.send([0x16, 3, 1, 2, 0, 1]) }
         try await server.await("half handshakes") { $0.acceptedTotal == UInt64(half.count) }
         let client = try server.client()
-        #expect(client.ask(get("/now")).body == "now")
+        #expect(client.ask(get("/now")).text == "now")
         server.server.pass(.seconds(2))
         try await server.await("ended handshakes") {
             $0.handshakeFailedTotal == UInt64(half.count) && $0.timedOutTotal == UInt64(half.count)
         }
         for client in half { #expect(client.receive()?.isEmpty != false) }
-        #expect(client.ask(get("/now")).body == "now")
+        #expect(client.ask(get("/now")).text == "now")
         client.close()
         try await server.stop()
     }
@@ -155,10 +166,10 @@ struct TLSTests {
         server.server.pass(Self.placeTime)
         try await server.await("no early client") { $0.connections <= half.count }
         let clients = try (0..<4).map { _ in try server.client() }
-        for client in clients { #expect(client.ask(get("/now")).body == "now") }
+        for client in clients { #expect(client.ask(get("/now")).text == "now") }
         let late = try server.client()
         #expect(late.ask(get("/now")).status == 503)
-        for client in clients { #expect(client.ask(get("/now")).body == "now") }
+        for client in clients { #expect(client.ask(get("/now")).text == "now") }
         for client in half { #expect(client.receive()?.isEmpty != false) }
         for client in clients + [late] { client.close() }
         try await server.stop()
@@ -176,7 +187,7 @@ struct TLSTests {
         }
         server.server.pass(Self.placeTime)
         let clients = try (0..<4).map { _ in try server.client() }
-        for client in clients { #expect(client.ask(get("/now")).body == "now") }
+        for client in clients { #expect(client.ask(get("/now")).text == "now") }
         for _ in 0..<3 {
             let late = try server.client()
             #expect(late.ask(get("/now")).status == 503)
@@ -190,7 +201,7 @@ struct TLSTests {
             $0.handshakeTotal == 7 && $0.handshakeFailedTotal == UInt64(half.count)
         }
         let again = try (0..<4).map { _ in try server.client() }
-        for client in again { #expect(client.ask(get("/now")).body == "now") }
+        for client in again { #expect(client.ask(get("/now")).text == "now") }
         for client in again { client.close() }
         try await server.stop()
     }
@@ -205,7 +216,7 @@ struct TLSTests {
             $0.hasStandingClock = true
         }
         let kept = try server.client()
-        #expect(kept.ask(get("/now")).body == "now")
+        #expect(kept.ask(get("/now")).text == "now")
         let refused = try (0..<500).map { _ in try Self.plain(server) }
         try await server.await("refused") { $0.refusedShareTotal == UInt64(refused.count) }
         for client in refused { client.close() }
@@ -217,29 +228,33 @@ struct TLSTests {
     }
 
     @Test func `nothing is written past the library`() async throws {
-        let server = try TestServer(.encrypted) { $0.requestTimeout = .seconds(2) }
+        let server = try TestServer(.encrypted) {
+            $0.requestTimeout = .seconds(2)
+            $0.hasStandingClock = true
+        }
         func head(_ length: String) -> String {
             "PUT /echo HTTP/1.1\r\nHost: x\r\nContent-Length: \(length)\r\n\r\n"
         }
-        func endsSilently(_ text: String, after first: String? = nil) throws {
+        // Heads and bodies that do not come, of the first request and of a later one.
+        let late = try ["GET /now HT", head("5") + "hel"].map { text in
             let client = try server.client()
-            defer { client.close() }
-            if let first { #expect(client.ask(first).status == 200) }
+            client.send(text)
+            return client
+        }
+        let used = try server.client()
+        #expect(used.ask(get("/now")).status == 200)
+        used.send(head("5") + "hel")
+        try await server.pass(until: "late requests") { $0.timedOutTotal == 3 }
+        for client in late + [used] { #expect(client.seesEnd()) }
+        // What libmicrohttpd would answer in its faulty way, and a body without an end.
+        let endless = "PUT /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
+        let body = "400000\r\n" + String(repeating: "b", count: 4_000_000)
+        for text in [head("+5"), head("18446744073709551616"), endless + body] {
+            let client = try server.client()
             client.send(text)
             #expect(client.seesEnd(), "\(text.prefix(60))")
+            client.close()
         }
-        // Heads and bodies that do not come, of the first request and of a later one.
-        try endsSilently("GET /now HT")
-        try endsSilently(head("5") + "hel")
-        try endsSilently(head("5") + "hel", after: get("/now"))
-        try await server.await("late requests") { $0.timedOutTotal == 3 }
-        // What libmicrohttpd would answer in its faulty way.
-        try endsSilently(head("+5"))
-        try endsSilently(head("18446744073709551616"))
-        // A body without an end.
-        let chunk = String(repeating: "b", count: 100_000)
-        let endless = "PUT /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n"
-        try endsSilently(endless + "400000\r\n" + String(repeating: chunk, count: 40))
         // A length that is far too large is answered through the library, as is one that is not.
         for length in [9_999_999, TestServer.bodyBytesMax + 1] {
             let client = try server.client()
@@ -252,7 +267,7 @@ struct TLSTests {
         let client = try server.client()
         client.send(get("/now"))
         client.end()
-        #expect(client.read().body == "now")
+        #expect(client.read().text == "now")
         #expect(client.seesEnd())
         client.close()
         try await server.stop()
@@ -260,10 +275,10 @@ struct TLSTests {
 
     @Test func `a client cannot renegotiate`() async throws {
         let server = try TestServer(.encrypted)
-        let probe = try TLSProbe(server.port, version: "1.2")
-        #expect(!probe.renegotiates())
-        probe.close()
-        #expect(try server.client().ask(get("/now")).body == "now")
+        let client = try HTTPClient(port: server.port, offer: TLSOffer(version: "1.2"))
+        #expect(client.session?.renegotiates() == false)
+        client.close()
+        #expect(try server.client().ask(get("/now")).text == "now")
         try await server.stop()
     }
 
@@ -271,18 +286,14 @@ struct TLSTests {
         let authority = TestCertificate("authority", isAuthority: true)
         let other = TestCertificate("authority", isAuthority: true)
         let own = TestCertificate()
+        let server = try TestServer(.encrypted) { $0.identity = Self.identity(own, authority) }
         func shown(
             _ certificate: TestCertificate?,
-            ticket: TLSProbe.Ticket? = nil
-        ) throws
-            -> (text: String, ticket: TLSProbe.Ticket?)
-        {
-            let probe = try TLSProbe(port, certificate: certificate, ticket: ticket)
-            defer { probe.close() }
-            return (try probe.ask(get("/certificate")), probe.ticket)
+            ticket: [UInt8] = []
+        ) throws -> (session: TLSSession, text: String, ticket: [UInt8]) {
+            let offer = TLSOffer(certificate: certificate, ticket: ticket)
+            return try Self.session(server, offer, asking: "/certificate")
         }
-        let server = try TestServer(.encrypted) { $0.identity = Self.identity(own, authority) }
-        let port = server.port
         let ann = TestCertificate("ann", isForClients: true, signedBy: authority)
         let answer = try shown(ann)
         #expect(answer.text == "ann")

@@ -173,13 +173,10 @@ final class TestServer: Sendable {
         sourceLocation: SourceLocation = #_sourceLocation,
         _ isMet: (HTTPServerStatistics) -> Bool
     ) async throws {
-        let end = Patience.end
-        while ContinuousClock.now < end {
-            if isMet(server.statistics) { return }
-            // Sleeps because the server does not tell when its counts change.
-            try await Task.sleep(for: .milliseconds(2))
-        }
-        Issue.record("never: \(expectation): \(server.statistics)", sourceLocation: sourceLocation)
+        // The server does not tell when its counts change.
+        let hasCome = (try? eventually(expectation) { isMet(server.statistics) }) != nil
+        let comment = Comment(rawValue: "never: \(expectation): \(server.statistics)")
+        #expect(hasCome, comment, sourceLocation: sourceLocation)
     }
 
     /// The same, while time passes where the clock stands.
@@ -207,6 +204,18 @@ final class TestServer: Sendable {
         EncryptedPorts.set(port, isEncrypted: false)
         #expect(server.stop(within: Patience.duration) == (0, 0))
     }
+}
+
+/// Runs a body with a new server and one client of it, and stops the server.
+func serving(
+    _ mode: TestServer.Mode,
+    _ body: (TestServer, RawClient) async throws -> Void
+) async throws {
+    let server = try TestServer(mode)
+    let client = try server.client()
+    try await body(server, client)
+    client.close()
+    try await server.stop()
 }
 
 /// Exchanges that wait for their answer.

@@ -181,17 +181,9 @@ public final class EtcdProcesses: @unchecked Sendable {
         try ask(other, "/v3/cluster/member/remove", "{\"ID\":\"\(old.identity)\"}")
         try FileManager.default.removeItem(atPath: "\(folder.path)/m\(index)")
         let url = "http://127.0.0.1:\(members[index].peerPort)"
-        let end = Patience.end
-        while true {
-            do {
-                try ask(other, "/v3/cluster/member/add", "{\"peerURLs\":[\"\(url)\"]}")
-                break
-            } catch {
-                guard ContinuousClock.now < end else { throw error }
-                // Sleeps because members that were connected for less than five seconds count as
-                // unhealthy, and refuse that.
-                usleep(200_000)
-            }
+        // Members that were connected for less than five seconds count as unhealthy, and refuse it.
+        try eventually("etcd takes a member") {
+            (try? ask(other, "/v3/cluster/member/add", "{\"peerURLs\":[\"\(url)\"]}")) != nil
         }
         members[index].joins = true
         try start(index)
@@ -272,18 +264,13 @@ public final class EtcdProcesses: @unchecked Sendable {
 
     /// Waits until a member answers reads that need a leader.
     public func awaitHealth(_ index: Int) throws {
-        let end = Patience.end
-        while ContinuousClock.now < end, members[index].process?.isRunning == true {
-            let client = try? HTTPClient(port: members[index].healthPort)
-            if let answer = try? client?.request("GET", "/health"),
-                answer.text.contains("\"true\"")
-            {
-                return
+        try eventually("etcd is healthy") {
+            guard members[index].process?.isRunning == true else {
+                throw Failure(reason: "etcd has ended")
             }
-            // Sleeps because etcd has no other way to say that it is ready.
-            usleep(20_000)
+            let client = try? HTTPClient(port: members[index].healthPort)
+            return (try? client?.request("GET", "/health"))?.text.contains("\"true\"") == true
         }
-        throw Failure(reason: "etcd does not become healthy")
     }
 
     /// A port that was free a moment ago: etcd takes none of the system's choice.

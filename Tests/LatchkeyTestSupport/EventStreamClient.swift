@@ -1,21 +1,15 @@
-import Foundation
-
 /// A client of a stream of server-sent events: a request, and the events of its answer.
 ///
 /// Not for use from several threads at once. Reading has a time limit.
 public final class EventStreamClient {
-    private let connection: LoopbackConnection
+    private let client: HTTPClient
     private var parser: EventStreamParser
     private var events: [EventStreamParser.Event] = []
-    private var received: [UInt8] = []
-    /// The bytes of the body are a chunk's until this many are read.
-    private var chunkCount = 0
-    private var isEnded = false
 
-    /// The status and the header fields, by lower-case name.
-    public private(set) var status = 0
+    /// The status.
+    public let status: Int
     /// The header fields, by lower-case name.
-    public private(set) var headers: [String: String] = [:]
+    public let headers: [String: String]
 
     /// Sends a request from 127.0.0.N, and reads the head of the answer.
     public init(
@@ -25,15 +19,12 @@ public final class EventStreamClient {
         from number: UInt8 = 1,
         headers lines: [String] = []
     ) throws {
-        connection = try LoopbackConnection(port: port, from: number)
+        client = try HTTPClient(port: port, from: number)
         parser = EventStreamParser(lastID: lastID ?? "")
-        var head = "GET \(target) HTTP/1.1\r\nHost: localhost\r\n"
-        head += lines.map { "\($0)\r\n" }.joined()
-        if let lastID {
-            head += "Last-Event-ID: \(lastID)\r\n"
-        }
-        guard connection.send((head + "\r\n").utf8) else { throw HTTPClientError("send", errno) }
-        try readHead()
+        let cursor = lastID.map { ["Last-Event-ID: \($0)"] } ?? []
+        try client.begin("GET", target, headers: lines + cursor)
+        let head = try client.head()
+        (status, headers) = (head.status, head.headers)
     }
 
     /// The id that the client would send when it connects again.
@@ -67,68 +58,12 @@ public final class EventStreamClient {
     /// - Returns: nil at the end of the stream.
     @discardableResult
     public func read(countMax: Int) throws -> [EventStreamParser.Event]? {
-        while !isEnded {
-            if let piece = takePiece(countMax) {
-                let complete = parser.feed(piece)
-                events += complete
-                return complete
-            }
-            guard !isEnded, try fill() else { break }
-        }
-        isEnded = true
-        return nil
+        guard let piece = try client.readPiece(countMax: countMax) else { return nil }
+        let complete = parser.feed(piece)
+        events += complete
+        return complete
     }
 
     /// Closes the connection.
-    public func close() {
-        connection.close()
-    }
-
-    /// Bytes of the body; nil if there are none yet, or none at all any more.
-    private func takePiece(_ countMax: Int) -> [UInt8]? {
-        while chunkCount == 0 {
-            guard let end = received.firstRange(of: Array("\r\n".utf8)) else { return nil }
-            let size = String(decoding: received[..<end.lowerBound], as: UTF8.self)
-            received.removeFirst(end.upperBound)
-            // The line end behind a chunk reads as an empty line.
-            guard !size.isEmpty else { continue }
-            chunkCount = Int(size, radix: 16) ?? 0
-            guard chunkCount > 0 else {
-                isEnded = true
-                return nil
-            }
-        }
-        guard !received.isEmpty else { return nil }
-        let count = min(chunkCount, received.count, countMax)
-        defer {
-            received.removeFirst(count)
-            chunkCount -= count
-        }
-        return Array(received[..<count])
-    }
-
-    private func fill() throws -> Bool {
-        guard let bytes = connection.receive() else {
-            guard errno == ECONNRESET else { throw HTTPClientError("recv", errno) }
-            return false
-        }
-        received += bytes
-        return !bytes.isEmpty
-    }
-
-    private func readHead() throws {
-        let end = Array("\r\n\r\n".utf8)
-        while received.firstRange(of: end) == nil {
-            guard try fill() else { throw HTTPClientError("closed inside a head", 0) }
-        }
-        guard let range = received.firstRange(of: end) else { return }
-        let lines = String(decoding: received[..<range.lowerBound], as: UTF8.self)
-            .split(separator: "\r\n")
-        received.removeFirst(range.upperBound)
-        status = lines.first.flatMap { Int($0.split(separator: " ")[1]) } ?? 0
-        for line in lines.dropFirst() {
-            let sides = line.split(separator: ":", maxSplits: 1)
-            headers[sides[0].lowercased()] = sides[1].trimmingCharacters(in: .whitespaces)
-        }
-    }
+    public func close() { client.close() }
 }

@@ -7,11 +7,16 @@ import Foundation
 public final class HTTPClient {
     private let connection: LoopbackConnection
     private var received: [UInt8] = []
+    /// How many bytes of a chunk `readPiece` has left.
+    private var chunkRest = 0
 
-    /// Connects to a server on loopback, from 127.0.0.N.
-    public init(port: UInt16, from number: UInt8 = 1) throws {
-        connection = try LoopbackConnection(port: port, from: number)
+    /// Connects to a server on loopback, from 127.0.0.N, with this offer if the port speaks TLS.
+    public init(port: UInt16, from number: UInt8 = 1, offer: TLSOffer = TLSOffer()) throws {
+        connection = try LoopbackConnection(port: port, from: number, offer: offer)
     }
+
+    /// The session of TLS; nil if the connection is plain.
+    public var session: TLSSession? { connection.session }
 
     /// Closes the connection.
     public func close() { connection.close() }
@@ -41,19 +46,42 @@ public final class HTTPClient {
         headers: [String] = [],
         body: [UInt8]? = nil
     ) throws -> HTTPAnswer {
-        var head = "\(method) \(target) HTTP/1.1\r\nHost: localhost\r\n"
-        for header in headers {
-            head += header + "\r\n"
-        }
-        if let body {
-            head += "Content-Length: \(body.count)\r\n"
-        }
-        try send(Array((head + "\r\n").utf8) + (body ?? []))
+        try begin(method, target, headers: headers, body: body)
         return try answer(toHEAD: method == "HEAD")
+    }
+
+    /// Sends a request, and reads no answer.
+    public func begin(
+        _ method: String,
+        _ target: String,
+        headers: [String] = [],
+        body: [UInt8]? = nil
+    ) throws {
+        let length = body.map { ["Content-Length: \($0.count)"] } ?? []
+        let lines = ["\(method) \(target) HTTP/1.1", "Host: localhost"] + headers + length
+        try send(Array((lines.joined(separator: "\r\n") + "\r\n\r\n").utf8) + (body ?? []))
     }
 
     /// Reads the next answer.
     public func answer(toHEAD isHEAD: Bool = false) throws -> HTTPAnswer {
+        var answer = try head()
+        guard !isHEAD, answer.status >= 200, answer.status != 204, answer.status != 304 else {
+            return answer
+        }
+        if let length = answer.headers["content-length"].flatMap(Int.init) {
+            answer.body = try read(length)
+        } else if answer.headers["transfer-encoding"] == "chunked" {
+            answer.body = try readChunks()
+        } else {
+            try awaitClose()
+            answer.body = received
+            received = []
+        }
+        return answer
+    }
+
+    /// Reads the head of the next answer.
+    public func head() throws -> HTTPAnswer {
         let head = try readHead()
         var lines = head.split(separator: "\r\n", omittingEmptySubsequences: false)
         let words = lines.removeFirst().split(separator: " ", maxSplits: 2)
@@ -70,19 +98,7 @@ public final class HTTPClient {
             let value = sides[1].trimmingCharacters(in: .whitespaces)
             headers[name] = headers[name].map { "\($0), \(value)" } ?? value
         }
-        var body: [UInt8] = []
-        if !isHEAD, status >= 200, status != 204, status != 304 {
-            if let length = headers["content-length"].flatMap(Int.init) {
-                body = try read(length)
-            } else if headers["transfer-encoding"] == "chunked" {
-                body = try readChunks()
-            } else {
-                try awaitClose()
-                body = received
-                received = []
-            }
-        }
-        return HTTPAnswer(status: status, head: head, headers: headers, body: body)
+        return HTTPAnswer(status: status, head: head, headers: headers)
     }
 
     /// Whether the server has closed the connection, with nothing more to read.
@@ -137,6 +153,23 @@ public final class HTTPClient {
         }
     }
 
+    /// Reads some bytes of a body in chunks, without waiting for the rest of their chunk.
+    ///
+    /// - Returns: nil at the end of the body, or of the connection.
+    func readPiece(countMax: Int) throws -> [UInt8]? {
+        while chunkRest == 0 {
+            guard let line = try? readLine() else { return nil }
+            // The line end behind a chunk reads as an empty line.
+            guard !line.isEmpty else { continue }
+            chunkRest = Int(String(decoding: line, as: UTF8.self), radix: 16) ?? 0
+            guard chunkRest > 0 else { return nil }
+        }
+        guard try !received.isEmpty || fill() else { return nil }
+        let count = min(chunkRest, received.count, countMax)
+        chunkRest -= count
+        return try read(count)
+    }
+
     private func readLine() throws -> [UInt8] {
         while true {
             if let end = received.firstRange(of: [0x0D, 0x0A]) {
@@ -183,7 +216,10 @@ public struct HTTPAnswer: Sendable {
     public let headers: [String: String]
 
     /// The body, unchunked.
-    public let body: [UInt8]
+    public internal(set) var body: [UInt8] = []
+
+    /// No answer at all.
+    public static let none = HTTPAnswer(status: 0, head: "", headers: [:])
 
     /// The body as text.
     public var text: String { String(decoding: body, as: UTF8.self) }

@@ -5,9 +5,9 @@ import Foundation
 /// Not for use from several threads at once. Every call has a time limit, so that a server that
 /// does not answer fails the test instead of hanging it.
 public final class LoopbackConnection {
-    let descriptor: Int32
+    private let descriptor: Int32
     private var isOpen = true
-    private var session: TLSConnection?
+    private(set) var session: TLSSession?
 
     /// Connects.
     ///
@@ -17,11 +17,13 @@ public final class LoopbackConnection {
     ///   - port: Of the server.
     ///   - number: The last part of the client's own address, 127.0.0.N.
     ///   - isEncrypted: Whether the connection speaks TLS; nil if the port decides.
+    ///   - offer: What it offers then.
     /// - Throws: If it is refused.
     public init(
         port: UInt16,
         from number: UInt8 = 1,
-        isEncrypted: Bool? = nil
+        isEncrypted: Bool? = nil,
+        offer: TLSOffer = TLSOffer()
     ) throws {
         descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
         guard descriptor >= 0 else { throw HTTPClientError("socket", errno) }
@@ -55,7 +57,7 @@ public final class LoopbackConnection {
         // The object is whole by now, so that its deinitializer runs, and closes.
         guard result == 0 else { throw HTTPClientError("connect", errno) }
         if isEncrypted ?? EncryptedPorts.contain(port) {
-            session = try TLSConnection(descriptor)
+            session = try TLSSession(descriptor, offer)
         }
     }
 

@@ -8,17 +8,13 @@ public func sendSignal(_ signal: Int32, to process: Int32) {
     kill(process, signal)
     guard signal == SIGSTOP else { return }
     let folder = "/proc/\(process)/task"
-    let end = Patience.end
-    while ContinuousClock.now < end {
+    // A process that stops tells only its parent, by a status that Foundation takes.
+    try? eventually("process \(process) has stopped") {
         let threads = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
-        let isStopped = threads.allSatisfy { thread in
+        return threads.allSatisfy { thread in
             let state = try? String(contentsOfFile: "\(folder)/\(thread)/stat", encoding: .utf8)
             // The state is behind the name, which is in parentheses (proc(5)).
             return state?.split(separator: ")").last?.hasPrefix(" T") ?? true
         }
-        if isStopped { return }
-        // Sleeps because a process that stops tells only its parent, by a status that
-        // Foundation takes.
-        usleep(1000)
     }
 }

@@ -1,49 +1,44 @@
-import Foundation
-import LatchkeyService
 import LatchkeyTestSupport
 import Testing
 
-@testable import latchkey
-
 /// Tokens: who may do what, in both forms of the service.
+///
+/// Tests/contract/access.py tries each route with each right; here are prefixes, and what is not
+/// known before the request runs.
 @Suite(.timeLimit(.minutes(3)), .serialized)
 struct AccessTests {
     @Test func `a request needs a token that counts`() async throws {
         let tokens = try Tokens(["ci": ["read,write"]])
+        let token = tokens["ci"]
         try await Deployment.inProcess.serve(tokens.flags) { site in
-            let target = "/v1/properties/a"
-            let none = try site.ask("GET", target)
-            #expect(none.status == 401 && none.problem == "unauthorized")
-            #expect(none.headers["www-authenticate"] == #"Bearer realm="latchkey""#)
-            let fields = [
-                "Bearer lk_" + String(repeating: "0", count: 72), "Bearer", "Bearer a b",
-                "Bearer \(tokens["ci"])0",
-            ]
-            for field in ["Basic \(tokens["ci"])", "\(tokens["ci"])", "BearerX a"] {
-                let other = try site.ask("GET", target, headers: ["Authorization: \(field)"])
-                #expect(other.status == 401, "\(field)")
-                #expect(other.headers["www-authenticate"] == #"Bearer realm="latchkey""#)
+            func ask(_ field: String) throws -> HTTPAnswer {
+                try site.ask("GET", "/v1/properties/a", headers: ["Authorization: \(field)"])
             }
-            for field in fields {
-                let wrong = try site.ask("GET", target, headers: ["Authorization: \(field)"])
-                #expect(wrong.status == 401, "\(field)")
-                #expect(
-                    wrong.headers["www-authenticate"]?.contains(#"error="invalid_token""#) == true
-                )
-                #expect(!wrong.text.contains(tokens["ci"]))
+            let plain = #"Bearer realm="latchkey""#
+            let none = try site.ask("GET", "/v1/properties/a")
+            #expect(none.problem == "unauthorized" && none.headers["www-authenticate"] == plain)
+            for (fields, isToken) in [
+                (["Basic \(token)", token, "BearerX a"], false),
+                (["Bearer lk_0", "Bearer", "Bearer a b", "Bearer \(token)0"], true),
+            ] {
+                for field in fields {
+                    let answer = try ask(field)
+                    #expect(answer.status == 401 && !answer.text.contains(token), "\(field)")
+                    let shown = answer.headers["www-authenticate"] ?? ""
+                    #expect(shown.contains(#"error="invalid_token""#) == isToken, "\(field)")
+                    #expect(isToken || shown == plain, "\(field)")
+                }
             }
-            let twice = tokens.headers("ci") + tokens.headers("ci")
-            #expect(try site.ask("GET", target, headers: twice).status == 401)
-            #expect(try site.ask("PUT", target, "1", headers: tokens.headers("ci")).status == 201)
-            let lower = ["authorization: bearer \(tokens["ci"])"]
-            #expect(try site.ask("GET", target, headers: lower).text == "1")
-            for open in ["/", "/healthz", "/readyz", "/openapi.yaml", "/problems/forbidden"] {
-                #expect(try site.ask("GET", open).status == 200)
-            }
-            #expect(try site.ask("GET", "/metrics").status == 401)
-            let metrics = try site.ask("GET", "/metrics", headers: tokens.headers("ci")).text
+            let ci = site.with(tokens, "ci")
+            #expect(try ci.ask("GET", "/v1/count", headers: tokens.headers("ci")).status == 401)
+            #expect(try ci.ask("PUT", "/v1/properties/a", "1").status == 201)
+            #expect(try ask("bearer \(token)").text == "1")
+            let metrics = try ci.ask("GET", "/metrics").text
             #expect(metrics.contains("\nlatchkey_access_tokens 1\n"))
             #expect(metrics.contains("\nlatchkey_access_insecure 0\n"))
+            // The body is not asked for.
+            let fields = ["Content-Length: 1000", "Expect: 100-continue"]
+            #expect(try site.ask("PUT", "/v1/properties/a", headers: fields).status == 401)
         }
     }
 
@@ -53,103 +48,61 @@ struct AccessTests {
     ) async throws {
         let tokens = try Tokens([
             "app": ["read,write:app/"], "see": ["read:app/"], "set": ["write:app/"],
-            "all": ["read,write", "export", "import"], "out": ["read:app/", "export"],
-            "in": ["write:app/", "import"],
+            "all": ["read,write"], "out": ["read:app/", "export"], "in": ["write:app/", "import"],
         ])
-        try await deployment.serve(tokens.flags) { site in
-            func status(
-                _ name: String,
-                _ method: String,
-                _ target: String,
-                _ body: String? = nil,
-                _ more: [String] = []
-            ) throws -> Int {
-                try site.ask(method, target, body, headers: tokens.headers(name) + more).status
-            }
-            let mine = "/v1/properties/app%2Fa"
-            let other = "/v1/properties/b"
-            let merge = ["Content-Type: application/merge-patch+json"]
-            #expect(try status("app", "PUT", mine, "1") == 201)
-            #expect(try status("all", "PUT", other, "1") == 201)
-            for (method, target, body, more) in [
-                ("GET", "", nil, []), ("GET", "?after=0", nil, []), ("GET", "?revision=1", nil, []),
-                ("PUT", "", "2", []), ("PATCH", "", "3", merge), ("DELETE", "", nil, []),
-                ("POST", "/increment", nil, []),
-            ] as [(String, String, String?, [String])] {
-                #expect(try status("app", method, other + target, body, more) == 403, "\(method)")
-            }
-            #expect(try status("see", "GET", mine) == 200)
-            #expect(try status("see", "PUT", mine, "2") == 403)
-            #expect(try status("set", "GET", mine) == 403)
-            #expect(try status("set", "PUT", mine, "2") == 204)
+        let merge = ["Content-Type: application/merge-patch+json"]
+        let (mine, other) = ("/v1/properties/app%2Fa", "/v1/properties/b")
+        let (put, get) = (#"{"put":"app/a","value":1}"#, #"{"get":"app/a"}"#)
+        let cases: [(String, String, String, String?, Int)] = [
+            ("app", "PUT", mine, "1", 201), ("all", "PUT", other, "1", 201),
+            ("app", "GET", other, nil, 403), ("app", "GET", other + "?after=0", nil, 403),
+            ("app", "GET", other + "?revision=1", nil, 403), ("app", "PUT", other, "2", 403),
+            ("app", "PATCH", other, "3", 403), ("app", "DELETE", other, nil, 403),
+            ("app", "POST", other + "/increment", nil, 403), ("see", "GET", mine, nil, 200),
+            ("see", "PUT", mine, "2", 403), ("set", "GET", mine, nil, 403),
+            ("set", "PUT", mine, "2", 204),
             // Their answers have the value.
-            #expect(try status("set", "POST", mine + "/increment") == 403)
-            #expect(try status("set", "PATCH", mine, "5", merge) == 403)
-            #expect(try status("app", "POST", mine + "/increment") == 200)
+            ("set", "POST", mine + "/increment", nil, 403), ("set", "PATCH", mine, "5", 403),
+            ("app", "POST", mine + "/increment", nil, 200),
+            ("see", "GET", "/v1/properties?prefix=app/", nil, 200),
+            ("see", "GET", "/v1/changes?prefix=app/x", nil, 200),
+            ("see", "GET", "/v1/watch?name=b", nil, 403), ("out", "GET", "/v1/export", nil, 403),
+            ("see", "GET", "/v1/export?prefix=app/", nil, 403),
+            ("out", "GET", "/v1/export?prefix=app/", nil, 200),
+        ]
+        // Each transaction, and who may commit it.
+        let transactions = [
+            (#"{"then":[\#(put)]}"#, ["app", "set", "all"]),
+            (#"{"then":[\#(get)]}"#, ["app", "see", "all"]),
+            (#"{"then":[],"else":[{"put":"b","value":1}]}"#, ["all"]),
+            (#"{"if":[{"name":"b","exists":true}],"then":[]}"#, ["all"]),
+            (#"{"then":[{"increment":"app/n"}]}"#, ["app", "all"]),
+        ]
+        try await deployment.serve(tokens.flags) { site in
+            for (name, method, target, body, status) in cases {
+                let headers = method == "PATCH" ? merge : []
+                let answer = try site.with(tokens, name).ask(method, target, body, headers: headers)
+                #expect(answer.status == status, "\(name) \(method) \(target) \(answer.text)")
+            }
             for list in ["/v1/properties", "/v1/changes", "/v1/watch"] {
                 for query in ["", "?prefix=ap", "?prefix=b"] {
-                    let answer = try site.ask("GET", list + query, headers: tokens.headers("see"))
+                    let answer = try site.with(tokens, "see").ask("GET", list + query)
                     #expect(answer.status == 403 && answer.text.contains("the right read"))
                 }
             }
-            #expect(try status("see", "GET", "/v1/properties?prefix=app/") == 200)
-            #expect(try status("see", "GET", "/v1/changes?prefix=app/x") == 200)
-            #expect(try status("see", "GET", "/v1/watch?name=b") == 403)
-            #expect(try status("out", "GET", "/v1/export") == 403)
-            #expect(try status("see", "GET", "/v1/export?prefix=app/") == 403)
-            #expect(try status("out", "GET", "/v1/export?prefix=app/") == 200)
-            let lines = #"{"name":"app/i","value":1}"# + "\n" + #"{"name":"b","value":9}"# + "\n"
-            let refused = try site.ask(
-                "POST",
-                "/v1/import?partial=true&batch=1",
-                lines,
-                headers: tokens.headers("in")
-            )
-            #expect(refused.status == 403 && refused.text.contains(#""line":2"#))
-            #expect(refused.text.contains(#""imported":1"#))
-            #expect(try site.ask("GET", other, headers: tokens.headers("all")).text == "1")
-        }
-    }
-
-    @Test(arguments: [Deployment.inProcess, .oneReplica])
-    func `a transaction needs all its rights`(deployment: Deployment) async throws {
-        let tokens = try Tokens([
-            "app": ["read,write:app/"], "see": ["read"], "set": ["write"], "all": ["read,write"],
-        ])
-        try await deployment.serve(tokens.flags) { site in
-            let put = #"{"then":[{"put":"app/a","value":1}]}"#
-            let get = #"{"then":[{"get":"app/a"}]}"#
-            let other = #"{"then":[],"else":[{"put":"b","value":1}]}"#
-            let condition = #"{"if":[{"name":"b","exists":true}],"then":[]}"#
-            let increment = #"{"then":[{"increment":"app/n"}]}"#
-            for (body, allowed) in [
-                (put, ["app", "set", "all"]), (get, ["app", "see", "all"]),
-                (other, ["set", "all"]),
-                (condition, ["see", "all"]), (increment, ["app", "all"]),
-            ] {
+            for (body, allowed) in transactions {
                 for name in ["app", "see", "set", "all"] {
-                    let answer = try site.ask(
-                        "POST",
-                        "/v1/transactions",
-                        body,
-                        headers: tokens.headers(name)
-                    )
-                    let expected = allowed.contains(name) ? 200 : 403
-                    #expect(answer.status == expected, "\(name) \(body) \(answer.text)")
+                    let answer = try site.with(tokens, name).ask("POST", "/v1/transactions", body)
+                    let status = allowed.contains(name) ? 200 : 403
+                    #expect(answer.status == status, "\(name) \(body) \(answer.text)")
                 }
             }
-        }
-    }
-
-    @Test func `a request without a token is refused before its body`() async throws {
-        let tokens = try Tokens(["ci": ["read,write"]])
-        try await Deployment.inProcess.serve(tokens.flags) { site in
-            let client = try site.client()
-            try client.send(
-                "PUT /v1/properties/a HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n"
-                    + "Expect: 100-continue\r\n\r\n"
-            )
-            #expect(try client.answer().status == 401)
+            let lines = #"{"name":"app/i","value":1}"# + "\n" + #"{"name":"b","value":9}"# + "\n"
+            let refused = try site.with(tokens, "in")
+                .ask("POST", "/v1/import?partial=true&batch=1", lines)
+            #expect(refused.status == 403 && refused.text.contains(#""line":2"#))
+            #expect(refused.text.contains(#""imported":1"#))
+            #expect(try site.with(tokens, "all").ask("GET", other).text == "1")
         }
     }
 
@@ -162,44 +115,32 @@ struct AccessTests {
             "boss": ["operations", "admin"],
         ])
         try await deployment.serve(tokens.flags) { site in
-            func ask(
-                _ name: String,
-                _ method: String,
-                _ path: String,
-                _ body: String? = nil
-            ) throws
-                -> HTTPAnswer
-            {
-                try site.ask(method, "/v1/operations" + path, body, headers: tokens.headers(name))
-            }
+            let (one, two) = (site.with(tokens, "one"), site.with(tokens, "two"))
+            let boss = site.with(tokens, "boss")
+            let mine = "/v1/operations/mine"
             let steps = #"{"id":"mine","steps":[{"put":"app/a","value":1},{"wait":60}]}"#
-            #expect(try ask("one", "POST", "", steps).status == 202)
-            #expect(try ask("one", "GET", "/mine").text.contains(#""owner":"one""#))
-            for (method, path) in [("GET", "/mine"), ("DELETE", "/mine"), ("GET", "/mine/events")] {
-                #expect(try ask("two", method, path).status == 404)
+            #expect(try one.submit(steps).status == 202)
+            let operation = try one.operation("mine")
+            #expect(operation["owner"] == "one")
+            for (method, target) in [("GET", mine), ("DELETE", mine), ("GET", mine + "/events")] {
+                #expect(try two.ask(method, target).status == 404)
             }
-            #expect(try ask("two", "GET", "").text == #"{"operations":[]}"#)
-            #expect(try ask("boss", "GET", "").text.contains(#""id":"mine""#))
+            #expect(try two.list("").isEmpty)
+            #expect(try boss.list("") == ["mine"])
             let behind = #"{"dependsOn":["mine"],"steps":[{"wait":0}]}"#
-            #expect(try ask("two", "POST", "", behind).problem == "unknown-dependency")
+            #expect(try two.submit(behind).problem == "unknown-dependency")
             for step in [
                 #"{"put":"b","value":1}"#, #"{"compare":{}}"#, #"{"import":"{}"}"#,
                 #"{"transaction":{"then":[{"get":"b"}]}}"#,
             ] {
-                let answer = try ask("one", "POST", "", #"{"steps":[\#(step)]}"#)
-                #expect(answer.status == 403, "\(step) \(answer.text)")
+                #expect(try one.submit(#"{"steps":[\#(step)]}"#).status == 403, "\(step)")
             }
             // What is imported is known when the step is made.
             let lines = #"{"steps":[{"import":"{\"name\":\"app/x\",\"value\":1}\n"}],"id":"late"}"#
-            #expect(try ask("two", "POST", "", lines).status == 202)
-            let client = try EventStreamClient(
-                port: site.port,
-                "/v1/operations/late/events",
-                headers: tokens.headers("two")
-            )
-            let last = try client.events { $0.data.contains(#""state":"failed""#) }.last
-            #expect(last?.data.contains("/problems/forbidden") == true)
-            #expect(try ask("boss", "DELETE", "/mine").status == 202)
+            #expect(try two.submit(lines).status == 202)
+            #expect(try two.events(of: "late").states.last == "failed")
+            #expect(try two.operation("late").problem == "forbidden")
+            #expect(try boss.ask("DELETE", mine).status == 202)
         }
     }
 
@@ -209,23 +150,16 @@ struct AccessTests {
         let flags = ["--answer-bytes", "1MiB", "--open", "metrics"]
         try await Deployment.inProcess.serve(tokens.flags + flags) { site in
             let value = "\"" + String(repeating: "x", count: 100_000) + "\""
-            let target = "/v1/properties/a"
-            #expect(
-                try site.ask("PUT", target, value, headers: tokens.headers("one")).status == 201
-            )
-            for name in ["one", "two"] {
-                for target in [target, "/v1/properties", "/v1/changes"] {
+            let one = site.with(tokens, "one")
+            #expect(try one.ask("PUT", "/v1/properties/a", value).status == 201)
+            for caller in [one, site.with(tokens, "two")] {
+                for target in ["/v1/properties/a", "/v1/properties", "/v1/changes"] {
                     for _ in 0..<20 {
-                        let answer = try site.ask("GET", target, headers: tokens.headers(name))
-                        #expect(
-                            answer.status == 200,
-                            "\(name) \(target) \(answer.text.prefix(200))"
-                        )
+                        #expect(try caller.ask("GET", target).status == 200, "\(target)")
                     }
                 }
             }
-            let export = try site.ask("GET", "/v1/export", headers: tokens.headers("one"))
-            #expect(export.text.contains(#""end":true"#))
+            #expect(try one.ask("GET", "/v1/export").text.contains(#""end":true"#))
             try site.awaitMetric("latchkey_answer_bytes", 0)
         }
     }
@@ -233,58 +167,53 @@ struct AccessTests {
     @Test func `keys and observers of tokens are apart`() async throws {
         let tokens = try Tokens(["one": ["read,write"], "two": ["read,write"]])
         try await Deployment.inProcess.serve(tokens.flags) { site in
-            for value in ["one", "two"] {
-                let headers = tokens.headers(value) + ["Idempotency-Key: k"]
-                let target = "/v1/properties/\(value)"
-                #expect(try site.ask("PUT", target, "1", headers: headers).status == 201)
-                let again = try site.ask("PUT", target, "1", headers: headers)
-                #expect(again.headers["idempotency-replayed"] == "true")
+            let callers = ["one", "two"].map { ($0, site.with(tokens, $0)) }
+            for (name, caller) in callers {
+                func put() throws -> HTTPAnswer {
+                    let key = ["Idempotency-Key: k"]
+                    return try caller.ask("PUT", "/v1/properties/\(name)", "1", headers: key)
+                }
+                #expect(try put().status == 201)
+                #expect(try put().headers["idempotency-replayed"] == "true")
             }
-            let watches = try ["one", "two"].map { name in
-                try EventStreamClient(
-                    port: site.port,
-                    "/v1/watch?initial=true&observer=o",
-                    headers: tokens.headers(name)
-                )
-            }
+            let watches = try callers.map { try $1.stream("/v1/watch?initial=true&observer=o") }
             for watch in watches {
                 #expect(try watch.events { $0.type == "ready" }.count == 3)
             }
-            let put = try site.ask("PUT", "/v1/properties/x", "1", headers: tokens.headers("one"))
-            #expect(put.status == 201)
-            for watch in watches {
-                #expect(try watch.next()?.type == "put")
-            }
+            #expect(try callers[0].1.ask("PUT", "/v1/properties/x", "1").status == 201)
+            for watch in watches { #expect(try watch.next()?.type == "put") }
         }
     }
 
     @Test func `a session's cookie stands for its token, for pages of this service`() async throws {
         let tokens = try Tokens(["page": ["read"]])
         try await Deployment.inProcess.serve(tokens.flags) { site in
-            #expect(try site.ask("POST", "/v1/session").status == 401)
-            let opened = try site.ask("POST", "/v1/session", headers: tokens.headers("page"))
+            let opened = try site.with(tokens, "page").ask("POST", "/v1/session")
             let field = opened.headers["set-cookie"] ?? ""
             #expect(opened.status == 204 && field.contains("; HttpOnly; SameSite=Strict"))
             #expect(field.contains("; Max-Age=3600; ") && !field.contains(tokens["page"]))
             let cookie = String(field.prefix { $0 != ";" })
-            func list(_ headers: [String]) throws -> Int {
-                try site.ask("GET", "/v1/properties", headers: headers).status
+            let (name, value) = (cookie.prefix { $0 != "=" }, cookie.drop { $0 != "=" }.dropFirst())
+            func list(_ cookie: String, _ fields: String...) throws -> Int {
+                try site.ask("GET", "/v1/properties", headers: ["Cookie: \(cookie)"] + fields)
+                    .status
             }
-            #expect(try list(["Cookie: \(cookie)"]) == 200)
-            #expect(try list(["Cookie: a=b; \(cookie); c=d"]) == 200)
-            let name = cookie.prefix { $0 != "=" }
-            #expect(try list(["Cookie: \(name)=x; \(cookie)"]) == 200)
-            // As a proxy may send it.
-            #expect(try list(["Cookie: \(cookie)", "Authorization: Basic YTpi"]) == 200)
-            #expect(try list(["Cookie: \(cookie)", "Sec-Fetch-Site: cross-site"]) == 403)
-            #expect(try list(["Cookie: \(cookie)", "Origin: http://other.example"]) == 403)
-            // A wrong header is not helped by a cookie.
-            #expect(try list(["Cookie: \(cookie)", "Authorization: Bearer x"]) == 401)
-            let value = cookie.drop { $0 != "=" }.dropFirst()
+            for right in [cookie, "a=b; \(cookie); c=d", "\(name)=x; \(cookie)"] {
+                #expect(try list(right) == 200, "\(right)")
+            }
+            for (field, status) in [
+                // As a proxy may send it.
+                ("Authorization: Basic YTpi", 200),
+                ("Sec-Fetch-Site: cross-site", 403), ("Origin: http://other.example", 403),
+                // A wrong header is not helped by a cookie.
+                ("Authorization: Bearer x", 401),
+            ] {
+                #expect(try list(cookie, field) == status, "\(field)")
+            }
             for index in value.indices {
                 var wrong = cookie
                 wrong.replaceSubrange(index...index, with: [value[index] == "1" ? "2" : "1"])
-                #expect(try list(["Cookie: \(wrong)"]) == 401, "\(wrong)")
+                #expect(try list(wrong) == 401, "\(wrong)")
             }
             // A cookie gives no other one: else a stolen one would last without limit.
             let renewed = try site.ask("POST", "/v1/session", headers: ["Cookie: \(cookie)"])

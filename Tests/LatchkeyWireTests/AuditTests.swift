@@ -1,10 +1,7 @@
 import Foundation
-import LatchkeyService
 import LatchkeyStrategies
 import LatchkeyTestSupport
 import Testing
-
-@testable import latchkey
 
 /// `serve --audit-log`: which requests have which lines.
 @Suite(.timeLimit(.minutes(3)), .serialized)
@@ -69,6 +66,9 @@ struct AuditTests {
     private static let waits =
         #"{"operations":[{"id":"one","steps":[{"wait":60}]},{"id":"two","steps":[{"wait":60}]}]}"#
 
+    private static let increment = "route=/v1/properties/{name}/increment"
+    private static let commit = "route=/v1/transactions"
+
     private static let cases: [Case] = [
         Case(201, "PUT /properties/a", "name=a revision=1", body: "1"),
         Case(204, "PUT /properties/a?ttl=60", "name=a revision=2", body: "2"),
@@ -79,11 +79,7 @@ struct AuditTests {
             body: "{}",
             headers: ["Content-Type: application/merge-patch+json"]
         ),
-        Case(
-            200,
-            "POST /properties/n/increment",
-            "route=/v1/properties/{name}/increment name=n revision=4"
-        ),
+        Case(200, "POST /properties/n/increment", "\(increment) name=n revision=4"),
         Case(200, "GET /properties/a"), Case(404, "GET /properties/none"),
         Case(200, "GET /properties"), Case(200, "GET /export"),
         Case(400, "PUT /properties/a", "name=a problem=malformed-json", body: "x"),
@@ -101,11 +97,11 @@ struct AuditTests {
         Case(
             200,
             "POST /transactions",
-            "route=/v1/transactions name=x revision=7",
-            "route=/v1/transactions name=n revision=7 removed=1",
+            "\(commit) name=x revision=7",
+            "\(commit) name=n revision=7 removed=1",
             body: steps
         ),
-        Case(200, "POST /transactions", "route=/v1/transactions", body: nothing),
+        Case(200, "POST /transactions", commit, body: nothing),
         Case(
             200,
             "POST /import?partial=true",
@@ -141,7 +137,7 @@ struct AuditTests {
 
     @Test(arguments: [Deployment.inProcess, .oneReplica])
     func `each write and each refusal has its lines`(deployment: Deployment) async throws {
-        let identifiers = Guarded<[String?]>([])
+        let identifiers = Synchronized<[String?], LockStrategy>([])
         try await deployment.serve(flags) { site in
             for one in Self.cases {
                 let answer = try site.ask(one.method, one.target, one.body, headers: one.headers)
@@ -175,39 +171,33 @@ struct AuditTests {
         /\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/
     }
 
+    /// The members of this name of all lines.
+    private func all(_ name: String, of lines: [Line]) -> [String?] { lines.map { $0[name] } }
+
     @Test func `refusals name the token, and traces are kept`() async throws {
         let tokens = try Tokens(["ci": ["read,write:app/"]])
-        let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
-        let answers = Guarded<[HTTPAnswer]>([])
+        let trace = "traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+        let identifiers = Synchronized<[String?], LockStrategy>([])
         try await Deployment.inProcess.serve(flags + tokens.flags) { site in
-            let headers = tokens.headers("ci")
-            for (method, target, body, headers) in [
-                ("PUT", "app%2Fa", "1", headers + ["traceparent: \(trace)"]),
-                ("GET", "b", nil, headers + ["traceparent: \(trace)x"]),
-                ("PUT", "app%2Fa", "1", headers),
-                ("PUT", "a", "1", ["Authorization: Bearer lk_wrong"]),
-            ] as [(String, String, String?, [String])] {
-                let target = "/v1/properties/" + target
-                let answer = try site.ask(method, target, body, headers: headers)
-                answers.write { $0.append(answer) }
-            }
+            let ci = site.with(tokens, "ci")
+            let wrong = ["Authorization: Bearer lk_wrong"]
+            let answers = [
+                try ci.ask("PUT", "/v1/properties/app%2Fa", "1", headers: [trace]),
+                try ci.ask("GET", "/v1/properties/b", headers: [trace + "x"]),
+                try ci.ask("PUT", "/v1/properties/app%2Fa", "1"),
+                try site.ask("PUT", "/v1/properties/a", "1", headers: wrong),
+            ]
+            #expect(answers.map(\.status) == [201, 403, 204, 401])
+            identifiers.write { $0 = answers.map { $0.headers["latchkey-request-id"] } }
         }
         let found = try lines(path)
-        #expect(answers.read { $0.map(\.status) } == [201, 403, 204, 401])
-        #expect(found.map { $0["status"] } == ["201", "403", "204", "401"])
-        #expect(
-            found.map { $0["request"] }
-                == answers.read { $0.map { $0.headers["latchkey-request-id"] } }
-        )
-        #expect(found.map { $0["token"] } == ["ci", "ci", "ci", "null"])
-        #expect(found.map { $0["name"] } == ["app/a", "b", "app/a", "a"])
-        #expect(
-            found.map { $0["problem"] }
-                == [nil, "forbidden", nil, "unauthorized"]
-        )
-        #expect(found[0]["trace"] == "0af7651916cd43dd8448eb211c80319c")
+        #expect(all("status", of: found) == ["201", "403", "204", "401"])
+        #expect(all("request", of: found) == identifiers.read { $0 })
+        #expect(all("token", of: found) == ["ci", "ci", "ci", "null"])
+        #expect(all("name", of: found) == ["app/a", "b", "app/a", "a"])
+        #expect(all("problem", of: found) == [nil, "forbidden", nil, "unauthorized"])
+        #expect(all("trace", of: found) == ["0af7651916cd43dd8448eb211c80319c", nil, nil, nil])
         #expect(found[0]["parent"] == "b7ad6b7169203331")
-        #expect(found.dropFirst().allSatisfy { $0["trace"] == nil })
         let text = try String(contentsOfFile: path, encoding: .utf8)
         #expect(!text.contains(tokens["ci"]) && !text.contains("lk_wrong"))
     }
@@ -218,38 +208,30 @@ struct AuditTests {
             "app": ["read,write:app/", "operations"], "in": ["operations", "import"],
         ])
         try await deployment.serve(flags + tokens.flags) { site in
-            func run(_ name: String, _ id: String, _ steps: String) throws {
-                let body = #"{"id":"\#(id)","steps":[\#(steps)]}"#
-                let headers = tokens.headers(name)
-                let answer = try site.ask("POST", "/v1/operations", body, headers: headers)
-                #expect(answer.status == 202, "\(answer.text)")
-                let client = try EventStreamClient(
-                    port: site.port,
-                    "/v1/operations/\(id)/events",
-                    headers: headers
-                )
-                _ = try client.events { $0.data.contains(#""ended":"#) }
+            for (name, id, steps) in [
+                ("app", "one", #"{"put":"app/a","value":"secret"},{"increment":"app/a"}"#),
+                ("in", "two", #"{"import":"{\"name\":\"app/x\",\"value\":1}\n"}"#),
+            ] {
+                let owner = site.with(tokens, name)
+                #expect(try owner.submit(#"{"id":"\#(id)","steps":[\#(steps)]}"#).status == 202)
+                _ = try owner.events(of: id)
             }
-            try run("app", "one", #"{"put":"app/a","value":"secret"},{"increment":"app/a"}"#)
-            try run("in", "two", #"{"import":"{\"name\":\"app/x\",\"value\":1}\n"}"#)
         }
         let found = try lines(path).filter { $0["route"] == nil }
-        #expect(found.map { $0["operation"] } == ["one", "one", "two"])
-        #expect(found.map { $0["token"] } == ["app", "app", "in"])
-        #expect(found.map { $0["name"] } == ["app/a", "app/a", nil])
-        #expect(found.map { $0["status"] } == ["200", "409", "403"])
-        #expect(found.map { $0["revision"] } == ["1", nil, nil])
-        #expect(found.map { $0["problem"] } == [nil, "not-an-integer", "forbidden"])
+        #expect(all("operation", of: found) == ["one", "one", "two"])
+        #expect(all("token", of: found) == ["app", "app", "in"])
+        #expect(all("name", of: found) == ["app/a", "app/a", nil])
+        #expect(all("status", of: found) == ["200", "409", "403"])
+        #expect(all("revision", of: found) == ["1", nil, nil])
+        #expect(all("problem", of: found) == [nil, "not-an-integer", "forbidden"])
         #expect(found.allSatisfy { $0["address"] == "127.0.0.1" })
     }
 
     @Test func `an import whose client goes has a line, too`() async throws {
         try await Deployment.inProcess.serve(flags) { site in
-            let client = try site.client()
-            try client.send(
-                "POST /v1/import?batch=1 HTTP/1.1\r\nHost: localhost\r\nContent-Length: 999\r\n\r\n"
-                    + #"{"name":"i","value":1}"# + "\n"
-            )
+            let length = ["Content-Length: 999"]
+            let client = try site.asking("POST", "/v1/import?batch=1", headers: length)
+            try client.send(#"{"name":"i","value":1}"# + "\n")
             try site.awaitMetric("latchkey_store_properties", 1)
             client.close()
             try site.awaitMetric("latchkey_audit_lines_total", 1)
@@ -264,27 +246,21 @@ struct AuditTests {
         let tokens = try Tokens(["ci": ["read,write", "import", "operations"]])
         let data = folder.path + "/data"
         try await Deployment.inProcess.serve(tokens.flags + ["--data", data]) { site in
-            let headers = tokens.headers("ci")
-            func ask(_ method: String, _ target: String, _ body: String?) throws {
-                let answer = try site.ask(method, "/v1" + target, body, headers: headers)
-                #expect(answer.status / 100 == 2, "\(answer.text)")
+            let ci = site.with(tokens, "ci")
+            for (method, target, body) in [
+                ("PUT", "properties/a", "1"),
+                ("POST", "transactions", #"{"then":[{"put":"b","value":1},{"delete":"a"}]}"#),
+                ("POST", "import?partial=true", #"{"name":"c","value":1}"# + "\n"),
+                ("POST", "operations", #"{"id":"o","steps":[{"put":"d","value":1}]}"#),
+            ] {
+                #expect(try ci.ask(method, "/v1/" + target, body).status / 100 == 2, "\(target)")
             }
-            try ask("PUT", "/properties/a", "1")
-            try ask("POST", "/transactions", #"{"then":[{"put":"b","value":1},{"delete":"a"}]}"#)
-            try ask("POST", "/import?partial=true", #"{"name":"c","value":1}"# + "\n")
-            try ask("POST", "/operations", #"{"id":"o","steps":[{"put":"d","value":1}]}"#)
-            let client = try EventStreamClient(
-                port: site.port,
-                "/v1/operations/o/events",
-                headers: headers
-            )
-            _ = try client.events { $0.data.contains(#""ended":"#) }
+            _ = try ci.events(of: "o")
         }
         let process = Process()
         process.executableURL = URL(filePath: "/usr/bin/sqlite3")
-        process.arguments = [
-            data + "/latchkey.db", "select name, author from changes order by row",
-        ]
+        let query = "select name, author from changes order by row"
+        process.arguments = [data + "/latchkey.db", query]
         let pipe = Pipe()
         process.standardOutput = pipe
         try process.run()

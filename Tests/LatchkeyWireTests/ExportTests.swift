@@ -91,14 +91,8 @@ struct ExportTests {
     @Test func `HEAD sends the revision, and a value comes on one line`() async throws {
         try await Deployment.inProcess.serve(["--client-share", "1/1"], limits: "max-exports=4") {
             site in
-            let client = try site.client()
-            #expect(
-                try client.request(
-                    "PUT",
-                    "/v1/properties/a%22",
-                    body: Array("{\r\n \"x\":\t1\n}".utf8)
-                ).status == 201
-            )
+            let value = "{\r\n \"x\":\t1\n}"
+            #expect(try site.ask("PUT", "/v1/properties/a%22", value).status == 201)
             for _ in 0..<3 {
                 let head = try site.ask("HEAD", "/v1/export")
                 #expect(head.status == 200)
@@ -111,10 +105,8 @@ struct ExportTests {
                 text == #"{"name":"a\"","value":{   "x":\#t1 },"revision":1,"created":1}"# + "\n"
                     + #"{"end":true,"count":1,"revision":1}"# + "\n"
             )
-            #expect(
-                try site.awaitExport("?prefix=b")
-                    == #"{"end":true,"count":0,"revision":1}"# + "\n"
-            )
+            let none = try site.awaitExport("?prefix=b")
+            #expect(none == #"{"end":true,"count":0,"revision":1}"# + "\n")
         }
     }
 
@@ -123,14 +115,13 @@ struct ExportTests {
     {
         try await Deployment.inProcess.serve(limits: "max-exports=1") { site in
             try site.fill()
-            let connection = try LoopbackConnection(port: site.port)
-            #expect(connection.send("GET /v1/export HTTP/1.1\r\nHost: localhost\r\n\r\n".utf8))
-            #expect(connection.receive()?.isEmpty == false)
+            let client = try site.asking("GET", "/v1/export")
+            #expect(try client.head().status == 200)
             let refused = try site.ask("GET", "/v1/export")
             #expect(refused.problem == "too-many-exports")
             #expect(refused.status == 503)
             #expect(refused.headers["retry-after"] == "1")
-            connection.reset()
+            client.reset()
             try site.await("latchkey_http_connections{state=\"streaming\"}", "0")
             try site.awaitExport("?prefix=none")
         }
@@ -139,8 +130,7 @@ struct ExportTests {
     @Test func `a drain waits for an export`() async throws {
         try await Deployment.inProcess.run(["--drain-seconds", "60"]) { site, service in
             try site.fill()
-            let client = try site.client()
-            try client.send("GET /v1/export HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            let client = try site.asking("GET", "/v1/export")
             try site.await("latchkey_http_connections{state=\"streaming\"}", "1")
             service.drain()
             try eventually("nothing new is taken") { (try? site.client()) == nil }
@@ -153,8 +143,7 @@ struct ExportTests {
         let flags = ["--drain-seconds", "0"]
         try await Deployment.inProcess.run(flags, cutsOff: (0, 1)) { site, service in
             try site.fill()
-            let client = try site.client()
-            try client.send("GET /v1/export HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            let client = try site.asking("GET", "/v1/export")
             try site.await("latchkey_http_connections{state=\"streaming\"}", "1")
             _ = service.end()
             #expect(throws: HTTPClientError.self) { try client.answer() }

@@ -45,8 +45,7 @@ struct FreshReadTests {
                     #expect(answer.problem == "invalid-query", "\(target)")
                 }
             }
-            let watch = try EventStreamClient(
-                port: site.port,
+            let watch = try site.stream(
                 "/v1/watch?initial=true&consistency=linearizable&min-revision=\(revision)"
             )
             #expect(try watch.next()?.id != nil)

@@ -15,9 +15,7 @@ struct HostTests {
         _ request: String,
         _ fields: [String]
     ) throws -> HTTPAnswer {
-        let client = try site.client()
-        try client.send((["\(request)"] + fields + ["", ""]).joined(separator: "\r\n"))
-        return try client.answer()
+        try site.sending(([request] + fields + ["", ""]).joined(separator: "\r\n")).answer()
     }
 
     @Test func `on loopback a page of another name gets and changes nothing`() async throws {

@@ -47,21 +47,14 @@ struct ImportTests {
                 ("{\"name\":\"x\",\"value\":1,\"value\":2}", "twice"),
                 ("{\"end\":true}", "last line"),
             ] {
-                let client = try site.client()
-                let body = Array((good + bad + "\n" + after).utf8)
-                let answer = try client.request(
-                    "POST",
-                    "/v1/import?batch=10&partial=true",
-                    body: body
-                )
-                #expect(answer.status == 400)
-                #expect(answer.problem == "invalid-line")
+                let body = good + bad + "\n" + after
+                let answer = try site.ask("POST", "/v1/import?batch=10&partial=true", body)
+                #expect(answer.problem == "invalid-line" && answer.status == 400)
                 let object = try #require(answer.json as? [String: Any])
                 #expect(object["line"] as? Int == 26)
                 #expect(object["imported"] as? Int == 20)
                 #expect((object["detail"] as? String)?.contains(word) == true)
                 #expect(try site.exported().lines.count == 20)
-                #expect(try client.request("GET", "/healthz").status == 200)
             }
         }
     }
@@ -93,32 +86,23 @@ struct ImportTests {
     func `the bounds of an import`(deployment: Deployment) async throws {
         let flags = ["--max-body-bytes", "1000", "--max-properties", "150"]
         try await deployment.serve(flags) { site in
-            let nothing = try site.ask("POST", "/v1/import?partial=true")
-            #expect(nothing.text == "{\"imported\":0,\"revision\":0}")
-            #expect(try site.imported("") == (0, 0))
-            #expect(try site.imported("\n\r\n \n") == (0, 0))
-            for batch in ["0", "1001", "x", ""] {
-                let answer = try site.ask("POST", "/v1/import?batch=\(batch)", "")
-                #expect(answer.problem == "invalid-query")
+            for body in [nil, "", "\n\r\n \n"] {
+                let nothing = try site.ask("POST", "/v1/import?partial=true", body)
+                #expect(nothing.text == "{\"imported\":0,\"revision\":0}")
             }
-            for partial in ["", "1", "yes"] {
-                let answer = try site.ask("POST", "/v1/import?partial=\(partial)", "")
-                #expect(answer.problem == "invalid-query")
+            for query in ["batch=0", "batch=1001", "batch=x", "batch=", "partial=", "partial=1"] {
+                let answer = try site.ask("POST", "/v1/import?\(query)", "")
+                #expect(answer.problem == "invalid-query", "\(query)")
             }
-            func named(_ type: String) throws -> Int {
-                try site.ask("POST", "/v1/import?partial=true", "\n", headers: [type]).status
-            }
-            for type in [
-                "application/x-ndjson", "application/jsonl",
-                "application/json-lines; charset=utf-8",
+            for (field, status) in [
+                ("Type: application/x-ndjson", 200), ("Type: application/jsonl", 200),
+                ("Type: application/json-lines; charset=utf-8", 200),
+                ("Type: application/json", 415), ("Encoding: gzip", 415),
+                ("Type: application/x-ndjson; charset=latin1", 415),
             ] {
-                #expect(try named("Content-Type: \(type)") == 200)
-            }
-            for field in [
-                "Content-Type: application/json", "Content-Encoding: gzip",
-                "Content-Type: application/x-ndjson; charset=latin1",
-            ] {
-                #expect(try named(field) == 415)
+                let fields = ["Content-\(field)"]
+                let answer = try site.ask("POST", "/v1/import?partial=true", "\n", headers: fields)
+                #expect(answer.status == status, "\(field)")
             }
             let start = "{\"name\":\"a\",\"value\":\""
             let long = start + String(repeating: "x", count: 1000 - start.count - 2) + "\"}"
@@ -126,17 +110,9 @@ struct ImportTests {
             let longer = try site.ask("POST", "/v1/import?partial=true", "\n" + long + " ")
             #expect(longer.problem == "invalid-line")
             #expect((longer.json as? [String: Any])?["line"] as? Int == 2)
-            #expect(
-                try site.imported(
-                    manyLines(0..<100) { "\($0)" },
-                    query: "?batch=1000&partial=true"
-                ).count == 100
-            )
-            let full = try site.ask(
-                "POST",
-                "/v1/import?batch=20&partial=true",
-                manyLines(100..<200) { "\($0)" }
-            )
+            let (some, more) = (manyLines(0..<100) { "\($0)" }, manyLines(100..<200) { "\($0)" })
+            #expect(try site.imported(some, query: "?batch=1000&partial=true").count == 100)
+            let full = try site.ask("POST", "/v1/import?batch=20&partial=true", more)
             #expect(full.problem == "store-full")
             let object = try #require(full.json as? [String: Any])
             #expect(object["line"] as? Int == 41)
@@ -148,11 +124,10 @@ struct ImportTests {
     @Test(arguments: Deployment.strategies)
     func `a client that goes leaves whole batches`(deployment: Deployment) async throws {
         try await deployment.serve { site in
-            let client = try LoopbackConnection(port: site.port)
-            let head =
-                "POST /v1/import?batch=10&partial=true HTTP/1.1\r\nHost: localhost\r\n"
-                + "Content-Length: 100000\r\n\r\n"
-            #expect(client.send((head + manyLines(0..<25) { "\($0)" }).utf8))
+            let length = ["Content-Length: 100000"]
+            let target = "/v1/import?batch=10&partial=true"
+            let client = try site.asking("POST", target, headers: length)
+            try client.send(manyLines(0..<25) { "\($0)" })
             try site.await("latchkey_store_properties", "20")
             client.close()
             try site.await("latchkey_http_connections{state=\"receiving\"}", "0")

@@ -112,12 +112,10 @@ struct OperatingTests {
 
     @Test func `the fixed answers are there`() async throws {
         try await Deployment.inProcess.serve(["--strategy", "spin"]) { site in
-            #expect(try site.ask("GET", "/healthz").text == #"{"status":"ok"}"#)
+            try site.isWell()
             #expect(try site.ask("GET", "/readyz").text == #"{"status":"ready"}"#)
             #expect(try site.ask("GET", "/readyz?verbose").text.contains("\"checks\""))
-            let table = try #require(
-                try site.ask("GET", "/v1/strategies").json as? [String: Any]
-            )
+            let table = try #require(site.ask("GET", "/v1/strategies").json as? [String: Any])
             #expect(table["serving"] as? String == "spin")
             let rows = try #require(table["strategies"] as? [[String: Any]])
             #expect(rows.map { $0["name"] as? String } == StrategyKind.allCases.map(\.rawValue))

@@ -195,7 +195,7 @@ struct EventReader {
 
     init(_ site: Site, _ id: String, after number: String? = nil) throws {
         let target = "/v1/operations/\(id)/events"
-        client = try EventStreamClient(port: site.port, target, lastID: number)
+        client = try site.stream(target, lastID: number)
         #expect(client.status == 200)
         #expect(client.headers["content-type"] == "text/event-stream")
     }

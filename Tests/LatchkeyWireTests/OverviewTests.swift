@@ -26,7 +26,7 @@ struct OverviewTests {
                 _ = try client.request("PUT", "/v1/properties/\(number)", body: [0x31])
                 _ = try client.request("GET", "/v1/properties/none")
             }
-            let watch = try EventStreamClient(port: site.port, "/v1/watch?initial=true")
+            let watch = try site.stream("/v1/watch?initial=true")
             #expect(try watch.events { $0.type == "ready" }.count == 13)
             // The overview counts itself and the scrape before it, the scrape neither.
             let metrics = try client.request("GET", "/metrics").text
@@ -55,26 +55,12 @@ struct OverviewTests {
     @Test func `those who may see it see who watches`() async throws {
         let tokens = try Tokens(["boss": ["admin"], "app": ["read:app/", "read:x"]])
         try await Deployment.inProcess.serve(tokens.flags) { site in
-            let app = tokens.headers("app")
-            #expect(try site.ask("GET", "/v1/overview").status == 401)
-            #expect(try site.ask("GET", "/v1/overview", headers: app).status == 200)
-            #expect(try site.ask("GET", "/v1/watches").status == 401)
-            let refused = try site.ask("GET", "/v1/watches", headers: app)
-            #expect(refused.status == 403 && refused.text.contains("the right admin"))
-            let watch = try EventStreamClient(
-                port: site.port,
-                "/v1/watch?prefix=app/&observer=o&initial=true",
-                headers: app
-            )
+            let (app, boss) = (site.with(tokens, "app"), site.with(tokens, "boss"))
+            let watch = try app.stream("/v1/watch?prefix=app/&observer=o&initial=true")
             #expect(try watch.events { $0.type == "ready" }.count == 1)
-            let poll = try site.client()
-            try poll.send(
-                "GET /v1/properties/x?after=0&wait=60 HTTP/1.1\r\nHost: localhost\r\n"
-                    + "Authorization: Bearer \(tokens["app"])\r\n\r\n"
-            )
-            try site.awaitMetric("latchkey_watchers", 2, headers: app)
-            let boss = tokens.headers("boss")
-            let answer = try site.ask("GET", "/v1/watches", headers: boss)
+            let poll = try app.asking("GET", "/v1/properties/x?after=0&wait=60")
+            try app.awaitMetric("latchkey_watchers", 2)
+            let answer = try boss.ask("GET", "/v1/watches")
             #expect(!answer.text.contains(tokens["app"]) && !answer.text.contains("lk_"))
             let found = try Self.object(answer)
             #expect(found["count"] as? Int == 2 && found["next"] == nil)
@@ -90,21 +76,17 @@ struct OverviewTests {
                 #expect(entry["observer"] as? String == (isPoll ? nil : "o"))
                 #expect(entry["state"] as? String == (isPoll ? "waiting" : "live"))
             }
-            let page = try Self.object(
-                try site.ask("GET", "/v1/watches?limit=1", headers: boss)
-            )
+            let page = try Self.object(try boss.ask("GET", "/v1/watches?limit=1"))
             let next = try #require(page["next"] as? Int)
-            let rest = try Self.object(
-                try site.ask("GET", "/v1/watches?limit=1&after=\(next)", headers: boss)
-            )
+            let rest = try Self.object(try boss.ask("GET", "/v1/watches?limit=1&after=\(next)"))
             #expect((rest["watches"] as? [Any])?.count == 1 && rest["next"] == nil)
             for query in ["limit=0", "limit=1001", "after=x", "after=-1", "after=%2B1", "b=1"] {
-                let wrong = try site.ask("GET", "/v1/watches?\(query)", headers: boss)
+                let wrong = try boss.ask("GET", "/v1/watches?\(query)")
                 #expect(wrong.problem == "invalid-query", "\(query)")
             }
             watch.close()
             poll.close()
-            try site.awaitMetric("latchkey_watchers", 0, headers: app)
+            try app.awaitMetric("latchkey_watchers", 0)
         }
     }
 

@@ -58,8 +58,7 @@ struct ProfileTests {
         let flags = ["--profile", "--http-threads", "1"]
         try await Deployment.inProcess.run(flags) { site, service in
             let clients = try (0..<8).map { _ in
-                let client = try site.client()
-                try client.send("GET \(Self.path)?seconds=60 HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                let client = try site.asking("GET", "\(Self.path)?seconds=60")
                 return client
             }
             // One thread serves: the answer shows that it is free, and has seen the others.

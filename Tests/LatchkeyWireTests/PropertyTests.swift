@@ -10,43 +10,39 @@ struct PropertyTests {
         deployment: Deployment
     ) async throws {
         try await deployment.serve { site in
-            let client = try site.client()
-            let name = "/v1/properties/a"
-            let value = Array(" {\"x\": [1, 2]}\n".utf8)
-            var answer = try client.request("PUT", name, body: value)
-            #expect(answer.status == 201)
-            #expect(answer.headers["etag"] == "\"1\"")
-            answer = try client.request("GET", name)
-            #expect(answer.status == 200)
-            #expect(answer.body == value, "the bytes come back as they were sent")
-            #expect(answer.headers["content-type"] == "application/json")
-            #expect(answer.headers["etag"] == "\"1\"")
-            #expect(answer.headers["latchkey-created"] == "1")
-            answer = try client.request("HEAD", name)
-            #expect(answer.status == 200)
-            #expect(answer.headers["latchkey-created"] == "1")
-            #expect(answer.headers["content-length"] == "\(value.count)")
-            answer = try client.request("PUT", name, body: Array("41".utf8))
-            #expect(answer.status == 204)
-            #expect(answer.headers["etag"] == "\"2\"")
-            answer = try client.request("POST", "\(name)/increment")
-            #expect(answer.status == 200)
-            #expect(answer.text == "42")
-            #expect(answer.headers["etag"] == "\"3\"")
-            #expect(answer.headers["latchkey-created"] == "1")
-            answer = try client.request(
-                "POST",
-                "\(name)/increment",
-                body: Array("{\"by\":-50}".utf8)
-            )
-            #expect(answer.text == "-8")
-            answer = try client.request("DELETE", name)
-            #expect(answer.status == 204)
-            #expect(try client.request("GET", name).problem == "not-found")
-            #expect(try client.request("DELETE", name).problem == "not-found")
-            answer = try client.request("POST", "/v1/properties/new/increment")
-            #expect(answer.text == "1")
-            #expect(answer.headers["etag"] == "\"6\"")
+            // The bytes come back as they were sent.
+            let value = " {\"x\": [1, 2]}\n"
+            for (method, name, body, status, text, fields) in [
+                ("PUT", "a", value, 201, "", ["etag": "\"1\""]),
+                (
+                    "GET", "a", nil, 200, value,
+                    [
+                        "content-type": "application/json", "etag": "\"1\"",
+                        "latchkey-created": "1",
+                    ]
+                ),
+                (
+                    "HEAD", "a", nil, 200, "",
+                    ["latchkey-created": "1", "content-length": "\(value.utf8.count)"]
+                ),
+                ("PUT", "a", "41", 204, "", ["etag": "\"2\""]),
+                (
+                    "POST", "a/increment", nil, 200, "42",
+                    ["etag": "\"3\"", "latchkey-created": "1"]
+                ),
+                ("POST", "a/increment", "{\"by\":-50}", 200, "-8", [:]),
+                ("DELETE", "a", nil, 204, "", [:]), ("GET", "a", nil, 404, nil, [:]),
+                ("DELETE", "a", nil, 404, nil, [:]),
+                ("POST", "new/increment", nil, 200, "1", ["etag": "\"6\""]),
+            ] as [(String, String, String?, Int, String?, [String: String])] {
+                let answer = try site.ask(method, "/v1/properties/\(name)", body)
+                #expect(answer.status == status, "\(method) \(name)")
+                #expect(answer.problem == (status == 404 ? "not-found" : nil))
+                #expect(text == nil || answer.text == text, "\(method) \(name)")
+                for (field, value) in fields {
+                    #expect(answer.headers[field] == value, "\(field) of \(method) \(name)")
+                }
+            }
         }
     }
 
@@ -77,60 +73,48 @@ struct PropertyTests {
     @Test(arguments: Deployment.allCases)
     func `conditions decide by RFC 9110`(deployment: Deployment) async throws {
         try await deployment.serve { site in
-            let client = try site.client()
-            func status(_ method: String, _ field: String, _ body: String? = nil) throws -> Int {
-                try client.request(
-                    method,
-                    "/v1/properties/c",
-                    headers: [field],
-                    body: body.map { Array($0.utf8) }
-                ).status
+            for (method, field, body, status) in [
+                // Nothing is there: If-Match never holds, and what would be 404 stays 404.
+                ("PUT", "If-Match: *", "1", 412),
+                ("PUT", "If-Match: \"1\"", "1", 412),
+                ("DELETE", "If-Match: \"1\"", nil, 404),
+                ("GET", "If-Match: \"1\"", nil, 404),
+                ("GET", "If-None-Match: *", nil, 404),
+                ("PUT", "If-None-Match: *", "1", 201),
+                ("PUT", "If-None-Match: *", "1", 412),
+                ("PUT", "If-None-Match: \"1\"", "1", 412),
+                ("PUT", "If-None-Match: W/\"1\"", "1", 412),
+                ("PUT", "If-None-Match: \"7\", \"8\"", "1", 204),
+                // Revision 2 from here on.
+                ("GET", "If-None-Match: \"1\"", nil, 200),
+                ("GET", "If-None-Match: \"1\" ,, \"2\"", nil, 304),
+                ("GET", "If-None-Match: W/\"2\"", nil, 304),
+                ("HEAD", "If-None-Match: *", nil, 304),
+                ("GET", "If-Match: \"2\"", nil, 200),
+                ("GET", "If-Match: W/\"2\"", nil, 412),
+                ("GET", "If-Match: \"02\"", nil, 412),
+                ("PUT", "If-Match: \"1\"", "1", 412),
+                ("PUT", "If-Match: \"other\", \"2\"", "1", 204),
+                ("DELETE", "If-Match: \"2\"", nil, 412),
+                ("DELETE", "If-None-Match: \"3\"", nil, 412),
+                ("DELETE", "If-Match: *", nil, 204),
+            ] as [(String, String, String?, Int)] {
+                let answer = try site.ask(method, "/v1/properties/c", body, headers: [field])
+                #expect(answer.status == status, "\(method) \(field)")
             }
-            // Nothing is there: If-Match never holds, and what would be 404 stays 404.
-            #expect(try status("PUT", "If-Match: *", "1") == 412)
-            #expect(try status("PUT", "If-Match: \"1\"", "1") == 412)
-            #expect(try status("DELETE", "If-Match: \"1\"") == 404)
-            #expect(try status("GET", "If-Match: \"1\"") == 404)
-            #expect(try status("GET", "If-None-Match: *") == 404)
-            #expect(try status("PUT", "If-None-Match: *", "1") == 201)
-            #expect(try status("PUT", "If-None-Match: *", "1") == 412)
-            #expect(try status("PUT", "If-None-Match: \"1\"", "1") == 412)
-            #expect(try status("PUT", "If-None-Match: W/\"1\"", "1") == 412)
-            #expect(try status("PUT", "If-None-Match: \"7\", \"8\"", "1") == 204)
-            // Revision 2 from here on.
-            #expect(try status("GET", "If-None-Match: \"1\"") == 200)
-            #expect(try status("GET", "If-None-Match: \"1\" ,, \"2\"") == 304)
-            #expect(try status("GET", "If-None-Match: W/\"2\"") == 304)
-            #expect(try status("HEAD", "If-None-Match: *") == 304)
-            #expect(try status("GET", "If-Match: \"2\"") == 200)
-            #expect(try status("GET", "If-Match: W/\"2\"") == 412)
-            #expect(try status("GET", "If-Match: \"02\"") == 412)
-            #expect(try status("PUT", "If-Match: \"1\"", "1") == 412)
-            #expect(try status("PUT", "If-Match: \"other\", \"2\"", "1") == 204)
-            #expect(try status("DELETE", "If-Match: \"2\"") == 412)
-            #expect(try status("DELETE", "If-None-Match: \"3\"") == 412)
-            #expect(try status("DELETE", "If-Match: *") == 204)
         }
     }
 
     @Test func `a 304 carries the tag, and several lines of a field are one list`() async throws {
         try await Deployment.inProcess.serve { site in
-            let client = try site.client()
-            _ = try client.request("PUT", "/v1/properties/c", body: [0x31])
-            let answer = try client.request(
-                "GET",
-                "/v1/properties/c",
-                headers: ["If-None-Match: \"9\"", "If-None-Match: \"1\""]
-            )
-            #expect(answer.status == 304)
+            _ = try site.ask("PUT", "/v1/properties/c", "1")
+            let two = ["If-None-Match: \"9\"", "If-None-Match: \"1\""]
+            let answer = try site.ask("GET", "/v1/properties/c", headers: two)
+            #expect(answer.status == 304 && answer.body.isEmpty)
             #expect(answer.headers["etag"] == "\"1\"")
-            #expect(answer.body.isEmpty)
             // If-Match is looked at first.
-            let both = try client.request(
-                "GET",
-                "/v1/properties/c",
-                headers: ["If-None-Match: \"1\"", "If-Match: \"9\""]
-            )
+            let fields = ["If-None-Match: \"1\"", "If-Match: \"9\""]
+            let both = try site.ask("GET", "/v1/properties/c", headers: fields)
             #expect(both.problem == "precondition-failed")
         }
     }

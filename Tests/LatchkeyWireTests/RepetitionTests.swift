@@ -42,19 +42,13 @@ struct RepetitionTests {
             }
             // Bodies that never end take no keys.
             let unfinished = try (0..<5).map { number in
-                let client = try site.client()
-                try client.send(
-                    "PUT /v1/properties/long HTTP/1.1\r\nHost: 127.0.0.1\r\n"
-                        + "Idempotency-Key: body-\(number)\r\nContent-Length: 1000000\r\n\r\n[1"
-                )
+                let fields = ["Idempotency-Key: body-\(number)", "Content-Length: 1000000"]
+                let client = try site.asking("PUT", "/v1/properties/long", headers: fields)
+                try client.send("[1")
                 return client
             }
-            let answer = try site.ask(
-                "PUT",
-                "/v1/properties/a",
-                "1",
-                headers: ["Idempotency-Key: n"]
-            )
+            let key = ["Idempotency-Key: n"]
+            let answer = try site.ask("PUT", "/v1/properties/a", "1", headers: key)
             #expect(answer.status == 201, "\(answer.text)")
             let metrics = try site.ask("GET", "/metrics").text.split(separator: "\n")
             let bytes = metrics.first { $0.hasPrefix("latchkey_idempotency_bytes ") }

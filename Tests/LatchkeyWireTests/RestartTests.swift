@@ -24,7 +24,7 @@ struct RestartTests {
             let tag = try #require(answer.headers["etag"])
             let revision = try #require(Int(tag.dropFirst().dropLast()))
             #expect(revision < 1 << 53, "exact in JSON")
-            let watch = try EventStreamClient(port: site.port, "/v1/watch?after=\(revision - 1)")
+            let watch = try site.stream("/v1/watch?after=\(revision - 1)")
             let event = try #require(try watch.next())
             let created = try site.ask("GET", "/v1/properties/lock").headers["latchkey-created"]
             let life = Kept(
@@ -52,7 +52,7 @@ struct RestartTests {
             let condition = #"{"if":[{"name":"lock","revision":\#(old.revision)}],"then":[]}"#
             #expect(try site.ask("POST", "/v1/transactions", condition).text.contains("false"))
             for id in [old.eventID, "1", "1.1", "\(created + 1_000_000)"] {
-                let watch = try EventStreamClient(port: site.port, "/v1/watch", lastID: id)
+                let watch = try site.stream("/v1/watch", lastID: id)
                 #expect(try watch.next()?.type == "gap", "\(id)")
             }
             for revision in ["\(old.revision)", "500", "\(created + 1_000_000)"] {
@@ -83,7 +83,7 @@ struct RestartTests {
             #expect(try site.ask("GET", "/v1/properties/none?after=0&wait=0.1").status == 404)
             let changes = try site.ask("GET", "/v1/changes?after=0").text
             #expect(changes.contains(#""revision":\#(start + 1),"time""#))
-            let watch = try EventStreamClient(port: site.port, "/v1/watch?after=0")
+            let watch = try site.stream("/v1/watch?after=0")
             #expect(try watch.next()?.id == "\(start + 1)")
         }
     }

@@ -1,9 +1,6 @@
 import Foundation
-import LatchkeyService
 import LatchkeyTestSupport
 import Testing
-
-@testable import latchkey
 
 /// What lasts while a token loses its rights, or counts no more.
 @Suite(.timeLimit(.minutes(3)))
@@ -24,156 +21,111 @@ struct RevocationTests {
     @Test func `an import of a revoked token stops, and says what it did`() async throws {
         let tokens = try Tokens(["in": ["write", "import"], "see": ["read"]])
         try await serve(tokens) { site, replace in
+            let see = site.with(tokens, "see")
             let lines = (0..<3).map { #"{"name":"n\#($0)","value":1}"# + "\n" }
-            let client = try site.client()
-            try client.send(
-                "POST /v1/import?partial=true&batch=1 HTTP/1.1\r\nHost: localhost\r\n"
-                    + "Authorization: Bearer \(tokens["in"])\r\n"
-                    + "Content-Length: \(lines.joined().utf8.count)\r\n\r\n"
-            )
+            let length = "Content-Length: \(lines.joined().utf8.count)"
+            let client = try site.with(tokens, "in")
+                .asking("POST", "/v1/import?partial=true&batch=1", headers: [length])
             try client.send(lines[0])
             try eventually("the first line is there") {
-                try site.ask("GET", "/v1/properties/n0", headers: tokens.headers("see")).status
-                    == 200
+                try see.ask("GET", "/v1/properties/n0").status == 200
             }
             try replace(tokens.lines(without: "in"))
             try client.send(lines[1] + lines[2])
             let answer = try client.answer()
             #expect(answer.status == 401 && answer.text.contains(#""imported":1"#))
-            let list = try site.ask("GET", "/v1/properties", headers: tokens.headers("see"))
-            #expect(list.text.contains("n0") && !list.text.contains("n1"))
+            let list = try see.ask("GET", "/v1/properties").text
+            #expect(list.contains("n0") && !list.contains("n1"))
         }
     }
 
     @Test func `an operation whose owner loses a right fails at that step`() async throws {
         let tokens = try Tokens(["one": ["read,write", "operations"]])
         try await serve(tokens) { site, replace in
+            let one = site.with(tokens, "one")
             let body =
                 #"{"id":"o","steps":[{"put":"a","value":1},{"wait":2},{"put":"b","value":1}]}"#
-            let sent = try site.ask("POST", "/v1/operations", body, headers: tokens.headers("one"))
-            #expect(sent.status == 202)
-            let narrow = tokens.lines().replacing(" read,write ", with: " read,write:a ")
-            try replace(narrow)
-            let events = try EventStreamClient(
-                port: site.port,
-                "/v1/operations/o/events",
-                headers: tokens.headers("one")
-            )
-            let last = try events.events { $0.data.contains(#""state":"failed""#) }.last
-            #expect(last?.data.contains("/problems/forbidden") == true)
-            let read = ["Authorization: Bearer \(tokens["one"])"]
-            #expect(try site.ask("GET", "/v1/properties/a", headers: read).text == "1")
+            #expect(try one.submit(body).status == 202)
+            try replace(tokens.lines().replacing(" read,write ", with: " read,write:a "))
+            #expect(try one.events(of: "o").states.last == "failed")
+            #expect(try one.operation("o").problem == "forbidden")
+            #expect(try one.ask("GET", "/v1/properties/a").text == "1")
         }
     }
 
     @Test func `a refusal is not kept for a key, so that a right can be given`() async throws {
         let tokens = try Tokens(["one": ["read:a"]])
         try await serve(tokens) { site, replace in
-            let headers = tokens.headers("one") + ["Idempotency-Key: k"]
-            #expect(try site.ask("PUT", "/v1/properties/a", "1", headers: headers).status == 403)
+            func put() throws -> Int {
+                let key = ["Idempotency-Key: k"]
+                return try site.with(tokens, "one")
+                    .ask("PUT", "/v1/properties/a", "1", headers: key).status
+            }
+            #expect(try put() == 403)
             try replace(tokens.lines().replacing(" read:a", with: " read,write:a"))
-            #expect(try site.ask("PUT", "/v1/properties/a", "1", headers: headers).status == 201)
+            #expect(try put() == 201)
         }
     }
 
     @Test func `a grant that changes ends only what is not allowed any more`() async throws {
         let tokens = try Tokens(["one": ["read:a", "read:b"]])
         try await serve(tokens) { site, replace in
-            func watch(_ prefix: String) throws -> EventStreamClient {
-                try EventStreamClient(
-                    port: site.port,
-                    "/v1/watch?initial=true&prefix=\(prefix)",
-                    headers: tokens.headers("one")
-                )
+            let one = site.with(tokens, "one")
+            let watches = try ["a", "b"].map {
+                try one.stream("/v1/watch?initial=true&prefix=\($0)")
             }
-            let (kept, lost) = (try watch("a"), try watch("b"))
-            let polls = try ["a", "b"].map { name in
-                let poll = try site.client()
-                try poll.send(
-                    "GET /v1/properties/\(name)?after=0&wait=2 HTTP/1.1\r\nHost: localhost\r\n"
-                        + "Authorization: Bearer \(tokens["one"])\r\n\r\n"
-                )
-                return poll
+            let polls = try ["a", "b"].map {
+                try one.asking("GET", "/v1/properties/\($0)?after=0&wait=60")
             }
-            try site.awaitMetric("latchkey_watchers", 4, headers: tokens.headers("one"))
+            try one.awaitMetric("latchkey_watchers", 4)
             try replace(tokens.lines().replacing(" read:b", with: " write:a"))
-            #expect(try lost.events { _ in false }.last?.type == "close")
-            let forbidden = try polls[1].answer()
-            #expect(forbidden.status == 403 && forbidden.problem == "forbidden")
-            #expect(try polls[0].answer().status == 404)
-            let put = try site.ask("PUT", "/v1/properties/a", "1", headers: tokens.headers("one"))
-            #expect(put.status == 201)
-            #expect(try kept.events { $0.type == "put" }.last?.data.contains("1") == true)
+            #expect(try watches[1].events { _ in false }.last?.type == "close")
+            #expect(try polls[1].answer().problem == "forbidden")
+            #expect(try one.ask("PUT", "/v1/properties/a", "1").status == 201)
+            #expect(try polls[0].answer().text == "1")
+            let kept = try watches[0].events { $0.type == "put" }.last
+            #expect(kept?.data.contains("1") == true)
         }
     }
 
-    @Test func `the last token can be revoked, and a file that is gone revokes none`() async throws
+    @Test func `a file that changes is read again, and what its revoked token had ends`()
+        async throws
     {
-        let tokens = try Tokens(["one": ["read"]])
-        try await serve(tokens) { site, replace in
-            func status() throws -> Int {
-                try site.ask("GET", "/v1/properties", headers: tokens.headers("one")).status
-            }
-            // A folder in its place stands for a read that fails.
-            try FileManager.default.removeItem(atPath: tokens.path)
-            #expect(try status() == 200)
-            try replace("# none\n")
-            #expect(try status() == 401)
-            try replace(tokens.lines())
-            #expect(try status() == 200)
-        }
-    }
-
-    @Test func `a session ends with its token`() async throws {
-        let tokens = try Tokens(["page": ["read"], "other": ["read"]])
-        try await serve(tokens) { site, replace in
-            let opened = try site.ask("POST", "/v1/session", headers: tokens.headers("page"))
-            let cookie = opened.headers["set-cookie"]?.prefix { $0 != ";" } ?? ""
-            let watch = try EventStreamClient(
-                port: site.port,
-                "/v1/watch",
-                headers: ["Cookie: \(cookie)"]
-            )
-            #expect(watch.status == 200)
-            try replace(tokens.lines(without: "page"))
-            #expect(try watch.events { _ in false }.last?.type == "close")
-            let list = try site.ask("GET", "/v1/properties", headers: ["Cookie: \(cookie)"])
-            #expect(list.status == 401)
-        }
-    }
-
-    @Test func `a file that changes is read again, and a revoked token's waits end`() async throws {
         let tokens = try Tokens(["old": ["read,write"], "new": ["read"]])
         try await serve(tokens) { site, replace in
-            func status(_ name: String) throws -> Int {
-                try site.ask("GET", "/v1/properties", headers: tokens.headers(name)).status
+            let (old, new) = (site.with(tokens, "old"), site.with(tokens, "new"))
+            func statuses() throws -> [Int] {
+                try [old, new].map { try $0.ask("GET", "/v1/properties").status }
             }
-            let watches = try ["old", "new"].map { name in
-                try EventStreamClient(
-                    port: site.port,
-                    "/v1/watch?initial=true",
-                    headers: tokens.headers(name)
-                )
-            }
-            let poll = try site.client()
-            try poll.send(
-                "GET /v1/properties/a?after=0&wait=60 HTTP/1.1\r\nHost: localhost\r\n"
-                    + "Authorization: Bearer \(tokens["old"])\r\n\r\n"
-            )
-            try site.awaitMetric("latchkey_watchers", 3, headers: tokens.headers("new"))
-            // A file that is not right, or not whole, changes nothing.
+            let opened = try old.ask("POST", "/v1/session").headers["set-cookie"] ?? ""
+            let cookie = ["Cookie: \(opened.prefix { $0 != ";" })"]
+            let watch = "/v1/watch?initial=true"
+            let lost = [try old.stream(watch), try site.stream(watch, headers: cookie)]
+            #expect(lost[1].status == 200)
+            let kept = try new.stream(watch)
+            let poll = try old.asking("GET", "/v1/properties/a?after=0&wait=60")
+            try new.awaitMetric("latchkey_watchers", 4)
+            // A file that is not right, not whole, or gone, changes nothing.
             let line = tokens.lines(without: "old")
             for text in ["new sha256:0 read\n", "", String(line.dropLast())] {
                 try replace(text)
-                #expect(try status("old") == 200)
+                #expect(try statuses() == [200, 200])
             }
+            try FileManager.default.removeItem(atPath: tokens.path)
+            #expect(try statuses() == [200, 200])
             try replace(line)
-            #expect(try watches[0].events { _ in false }.last?.type == "close")
+            for watch in lost { #expect(try watch.events { _ in false }.last?.type == "close") }
             let ended = try poll.answer()
             #expect(ended.status == 401 && ended.problem == "unauthorized")
             #expect(ended.headers["www-authenticate"] != nil)
-            #expect(try [status("old"), status("new")] == [401, 200])
-            #expect(try watches[1].next()?.type == "ready")
+            #expect(try site.ask("GET", "/v1/properties", headers: cookie).status == 401)
+            #expect(try statuses() == [401, 200])
+            #expect(try kept.next()?.type == "ready")
+            // The last token can be revoked, too.
+            try replace("# none\n")
+            #expect(try statuses() == [401, 401])
+            try replace(tokens.lines())
+            #expect(try statuses() == [200, 200])
         }
     }
 }

@@ -41,9 +41,8 @@ struct ShareTests {
             var watches: [EventStreamClient] = []
             var polls: [HTTPClient] = []
             for address in UInt8(1)...4 {
-                watches.append(try EventStreamClient(port: site.port, "/v1/watch", from: address))
-                let poll = try site.client(from: address)
-                try poll.send("GET \(wait) HTTP/1.1\r\nHost: localhost\r\n\r\n")
+                watches.append(try site.stream("/v1/watch", from: address))
+                let poll = try site.asking("GET", wait, from: address)
                 polls.append(poll)
                 try site.awaitMetric("latchkey_watchers", 2 * Int(address))
                 for target in ["/v1/watch", wait] {
@@ -58,7 +57,7 @@ struct ShareTests {
             for poll in polls { #expect(try poll.answer().status == 200) }
             watches[0].close()
             try site.awaitMetric("latchkey_watchers", 3)
-            #expect(try EventStreamClient(port: site.port, "/v1/watch", from: 1).status == 200)
+            #expect(try site.stream("/v1/watch", from: 1).status == 200)
             withExtendedLifetime(polls) {}
         }
     }
@@ -67,9 +66,8 @@ struct ShareTests {
         let tokens = try Tokens(["a": ["read"], "b": ["read"]])
         try await Deployment.inProcess.serve(tokens.flags + ["--max-connections", "16"]) { site in
             func connect(_ name: String) throws -> (client: HTTPClient, answer: HTTPAnswer) {
-                let client = try site.client()
-                let headers = tokens.headers(name)
-                return (client, try client.request("GET", "/v1/properties", headers: headers))
+                let client = try site.with(tokens, name).asking("GET", "/v1/properties")
+                return (client, try client.answer())
             }
             let kept = try ["a", "b"].flatMap { name in try (0..<4).map { _ in try connect(name) } }
             #expect(kept.allSatisfy { $0.answer.status == 200 })
@@ -78,8 +76,8 @@ struct ShareTests {
             #expect(refused.answer.text.contains("4 connections"))
             #expect(try refused.client.isClosed())
             // A connection belongs to the token that it was used with last.
-            let moved = try kept[0].client
-                .request("GET", "/v1/properties", headers: tokens.headers("b"))
+            let other = tokens.headers("b")
+            let moved = try kept[0].client.request("GET", "/v1/properties", headers: other)
             #expect(moved.status == 429)
             // The client sees the end of its connection before the service has freed the place.
             var next = try connect("a")
@@ -97,22 +95,20 @@ struct ShareTests {
         try await Deployment.inProcess.serve(limits: limits) { site in
             try site.fill()
             let exports = try (0..<2).map { _ in
-                let connection = try LoopbackConnection(port: site.port)
-                let request = "GET /v1/export HTTP/1.1\r\nHost: localhost\r\n\r\n"
-                #expect(connection.send(request.utf8))
-                #expect(connection.receive()?.isEmpty == false)
-                return connection
+                let client = try site.asking("GET", "/v1/export")
+                #expect(try client.head().status == 200)
+                return client
             }
             #expect(try site.ask("GET", "/v1/export").problem == "client-share-taken")
-            for connection in exports { connection.reset() }
+            for client in exports { client.reset() }
             for address in UInt8(1)...4 {
-                let answers = try (1...3).map { number in
+                let problems = try (1...3).map { number in
                     let key = ["Idempotency-Key: \(address)-\(number)"]
                     return try site.ask("PUT", "/v1/properties/a", "1", headers: key, from: address)
+                        .problem
                 }
-                #expect(answers[0].status < 300 && answers[1].status < 300)
-                let problem = address < 4 ? "client-share-taken" : "too-many-idempotency-keys"
-                #expect(answers[2].problem == problem)
+                let last = address < 4 ? "client-share-taken" : "too-many-idempotency-keys"
+                #expect(problems == [nil, nil, last])
             }
         }
     }
@@ -149,20 +145,17 @@ struct ShareTests {
         let tokens = try Tokens(["one": ["read"], "two": ["read"]])
         let flags = tokens.flags + ["--rate", "1"]
         try await Deployment.inProcess.serve(flags, limits: "rate-burst=2") { site in
-            let target = "/v1/properties"
-            func ask(_ name: String, from number: UInt8) throws -> HTTPAnswer {
-                try site.ask("GET", target, headers: tokens.headers(name), from: number)
-            }
-            var answers = [try ask("one", from: 1)]
-            #expect(answers[0].status == 200)
+            let one = site.with(tokens, "one")
+            var (count, refused) = (UInt8(0), try one.ask("GET", "/v1/properties"))
+            #expect(refused.status == 200)
             // From whatever address.
             try eventually("it is refused") {
-                answers.append(try ask("one", from: UInt8(1 + answers.count % 3)))
-                return answers.last?.status == 429
+                count += 1
+                refused = try one.ask("GET", "/v1/properties", from: 1 + count % 3)
+                return refused.status == 429
             }
-            let refused = try #require(answers.last)
             #expect(refused.problem == "rate-exceeded" && refused.headers["retry-after"] == "1")
-            #expect(try ask("two", from: 1).status == 200)
+            #expect(try site.with(tokens, "two").ask("GET", "/v1/properties").status == 200)
             #expect(try site.ask("GET", "/readyz").status == 200)
             // Without a token, the address counts, also where there is no route.
             try eventually("it is refused") { try site.ask("GET", "/x", from: 4).status == 429 }

@@ -36,7 +36,7 @@ struct SniffingTests {
                 #expect(answer.status == status, "\(method) \(target)")
                 Self.check(answer.headers, "\(method) \(target) \(fields)")
             }
-            let watch = try EventStreamClient(port: site.port, "/v1/watch")
+            let watch = try site.stream("/v1/watch")
             Self.check(watch.headers, "a stream")
             // Those that are written past the library.
             for (request, status) in [

@@ -25,46 +25,30 @@ struct TLSTests {
     @Test func `a client's certificate stands for the token of its name`() async throws {
         let authority = TestCertificate("authority", isAuthority: true)
         let tokens = try Tokens(["ann": ["read,write:ann/"], "bob": ["read"]])
+        let (mine, other) = ("/v1/properties/ann%2Fa", "/v1/properties/b")
         try await Self.run(tokens, authority) { site, _, _ in
-            try site.isWell()
-            func status(
-                _ name: String,
-                _ method: String,
-                _ path: String,
-                _ fields: String = ""
-            )
-                throws -> Int
-            {
-                let certificate = TestCertificate(name, isForClients: true, signedBy: authority)
-                let probe = try TLSProbe(site.port, certificate: certificate)
-                defer { probe.close() }
-                let line = "\(method) \(path) HTTP/1.1\r\nHost: localhost\r\n"
-                let length = method == "PUT" ? "Content-Length: 1\r\n" : ""
-                return try probe.status("\(line)\(fields)\(length)\r\n\(length.isEmpty ? "" : "1")")
+            for (name, method, target, fields, status) in [
+                ("ann", "PUT", mine, [], 201), ("ann", "PUT", other, [], 403),
+                ("bob", "GET", mine, [], 200), ("eve", "GET", mine, [], 401),
+                // A token that is sent counts more than the certificate.
+                ("ann", "PUT", mine, tokens.headers("bob"), 403),
+                ("ann", "GET", other, ["Authorization: Bearer x"], 401),
+                ("ann", "GET", mine, ["Authorization: Basic x", "Authorization: Bearer x"], 401),
+                ("ann", "GET", mine, ["Authorization: Bearer\tx"], 401),
+                ("ann", "GET", mine, ["Authorization:"], 401),
+                ("ann", "GET", mine, ["Authorization: X y"], 200),
+                // A page of another site has a browser show the certificate, too.
+                ("ann", "PUT", mine, ["Sec-Fetch-Site: cross-site"], 403),
+                // It makes no session: that is for those who hold a token.
+                ("ann", "POST", "/v1/session", [], 401),
+            ] as [(String, String, String, [String], Int)] {
+                let shown = TestCertificate(name, isForClients: true, signedBy: authority)
+                let client = try site.client(offer: TLSOffer(certificate: shown))
+                let body: [UInt8]? = method == "PUT" ? [0x31] : nil
+                let answer = try client.request(method, target, headers: fields, body: body)
+                #expect(answer.status == status, "\(name) \(method) \(target) \(fields)")
             }
-            #expect(try status("ann", "PUT", "/v1/properties/ann%2Fa") == 201)
-            #expect(try status("ann", "PUT", "/v1/properties/b") == 403)
-            #expect(try status("bob", "GET", "/v1/properties/ann%2Fa") == 200)
-            #expect(try status("eve", "GET", "/v1/properties/ann%2Fa") == 401)
-            // A token that is sent counts more than the certificate.
-            let bob = "Authorization: Bearer \(tokens["bob"])\r\n"
-            #expect(try status("ann", "PUT", "/v1/properties/ann%2Fa", bob) == 403)
-            let wrong = "Authorization: Bearer x\r\n"
-            #expect(try status("ann", "GET", "/v1/properties/b", wrong) == 401)
-            for fields in [
-                "Authorization: Basic x\r\nAuthorization: Bearer x\r\n",
-                "Authorization: Bearer\tx\r\n", "Authorization:\r\n",
-            ] {
-                #expect(try status("ann", "GET", "/v1/properties/ann%2Fa", fields) == 401)
-            }
-            let proxys = "Authorization: X y\r\n"
-            #expect(try status("ann", "GET", "/v1/properties/ann%2Fa", proxys) == 200)
-            // A page of another site has a browser show the certificate, too.
-            let cross = "Sec-Fetch-Site: cross-site\r\n"
-            #expect(try status("ann", "PUT", "/v1/properties/ann%2Fa", cross) == 403)
-            #expect(try site.ask("GET", "/v1/properties/b").status == 401)
-            // It makes no session: that is for those who hold a token.
-            #expect(try status("ann", "POST", "/v1/session", "Content-Length: 0\r\n") == 401)
+            #expect(try site.ask("GET", other).status == 401)
         }
     }
 
@@ -72,26 +56,24 @@ struct TLSTests {
         let authority = TestCertificate("authority", isAuthority: true)
         let tokens = try Tokens(["ann": ["read"]])
         try await Self.run(tokens, authority) { site, service, folder in
-            func connect(endsIn seconds: Int) throws -> TLSProbe {
+            let clients = try [3, 3600].map { seconds in
                 let shown = TestCertificate(
                     "ann",
                     isForClients: true,
                     signedBy: authority,
                     endsIn: seconds
                 )
-                return try TLSProbe(site.port, certificate: shown)
+                return try site.client(offer: TLSOffer(certificate: shown))
             }
-            let request = "GET /v1/properties HTTP/1.1\r\nHost: localhost\r\n\r\n"
-            let short = try connect(endsIn: 3)
-            let long = try connect(endsIn: 3600)
-            try eventually("the certificate has ended") { try short.status(request) == 401 }
-            #expect(try long.status(request) == 200)
+            func status(_ index: Int) throws -> Int {
+                try clients[index].request("GET", "/v1/properties").status
+            }
+            try eventually("the certificate has ended") { try status(0) == 401 }
+            #expect(try status(1) == 200)
             let other = TestCertificate("authority", isAuthority: true)
             try folder.write("authority.pem", other.certificate)
             service.reload()
-            #expect(try long.status(request) == 401)
-            short.close()
-            long.close()
+            #expect(try status(1) == 401)
         }
     }
 

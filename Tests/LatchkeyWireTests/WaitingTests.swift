@@ -10,15 +10,30 @@ import Testing
 struct WaitingTests {
     private static let json = ["Content-Type: application/json"]
 
-    private static func acquire(_ holder: Int, _ wait: Int, key: String? = nil) -> String {
+    private static let lock = "/v1/properties/lock"
+
+    /// A client that has asked for the lock, and waits.
+    private static func acquiring(
+        _ site: Site,
+        _ holder: Int,
+        _ wait: Int = 60,
+        key: String? = nil
+    ) throws -> HTTPClient {
         let body = #"""
             {"if":[{"name":"lock","absent":true}],
             "then":[{"put":"lock","value":\#(holder),"ttl":60}]}
             """#
-        let keyLine = key.map { "Idempotency-Key: \($0)\r\n" } ?? ""
-        return "POST /v1/transactions?wait=\(wait) HTTP/1.1\r\nHost: localhost\r\n"
-            + "Content-Type: application/json\r\n\(keyLine)"
-            + "Content-Length: \(body.utf8.count)\r\n\r\n\(body)"
+        let headers = json + (key.map { ["Idempotency-Key: \($0)"] } ?? [])
+        return try site.asking("POST", "/v1/transactions?wait=\(wait)", body, headers: headers)
+    }
+
+    /// Clients that wait for the lock, in the order of their numbers.
+    private static func line(_ site: Site, _ count: Int) throws -> [HTTPClient] {
+        try (1...count).map { number in
+            let client = try acquiring(site, number)
+            try site.awaitMetric("latchkey_watchers", number)
+            return client
+        }
     }
 
     /// Exactly two requests for each section, and no thread that waits has two turns.
@@ -27,22 +42,11 @@ struct WaitingTests {
         deployment: Deployment
     ) async throws {
         try await deployment.serve { site in
-            let holder = try site.client()
-            try holder.send(Self.acquire(0, 0))
-            #expect(try holder.answer().status == 200)
-            var waiting: [HTTPClient] = []
-            for number in 1...8 {
-                let client = try site.client()
-                try client.send(Self.acquire(number, 60))
-                try site.awaitMetric("latchkey_watchers", number)
-                waiting.append(client)
-            }
-            for (index, client) in waiting.enumerated() {
-                #expect(try holder.request("DELETE", "/v1/properties/lock").status == 204)
-                let answer = try client.answer()
-                #expect(answer.status == 200)
-                #expect(answer.text.contains(#""succeeded":true"#))
-                #expect(try holder.request("GET", "/v1/properties/lock").text == "\(index + 1)")
+            #expect(try Self.acquiring(site, 0, 0).answer().status == 200)
+            for (index, client) in try Self.line(site, 8).enumerated() {
+                #expect(try site.ask("DELETE", Self.lock).status == 204)
+                #expect(try client.answer().text.contains(#""succeeded":true"#))
+                #expect(try site.ask("GET", Self.lock).text == "\(index + 1)")
             }
             try site.awaitMetric("latchkey_watchers", 0)
         }
@@ -51,15 +55,11 @@ struct WaitingTests {
     @Test(arguments: [Deployment.inProcess, .oneReplica])
     func `when the time is up, the other branch is taken`(deployment: Deployment) async throws {
         try await deployment.serve { site in
-            let client = try site.client()
-            _ = try client.request("PUT", "/v1/properties/lock", body: [0x31])
-            try client.send(Self.acquire(2, 1))
-            let answer = try client.answer()
+            _ = try site.ask("PUT", Self.lock, "1")
+            let answer = try Self.acquiring(site, 2, 1).answer()
             #expect(answer.text.contains(#""succeeded":false"#))
-            #expect(try client.request("GET", "/v1/properties/lock").text == "1")
-            let pop = try client.request("POST", "/v1/pop?prefix=jobs/&wait=0.5")
-            #expect(pop.status == 404)
-            #expect(pop.problem == "not-found")
+            #expect(try site.ask("GET", Self.lock).text == "1")
+            #expect(try site.ask("POST", "/v1/pop?prefix=jobs/&wait=0.5").problem == "not-found")
         }
     }
 
@@ -67,20 +67,16 @@ struct WaitingTests {
     @Test(arguments: Deployment.allCases)
     func `nothing is done for a client that has gone`(deployment: Deployment) async throws {
         try await deployment.serve { site in
-            let client = try site.client()
-            _ = try client.request("PUT", "/v1/properties/lock", body: [0x31])
-            let gone = try site.client()
-            try gone.send(Self.acquire(2, 60, key: "k"))
+            _ = try site.ask("PUT", Self.lock, "1")
+            let gone = try Self.acquiring(site, 2, key: "k")
             try site.awaitMetric("latchkey_watchers", 1)
             gone.close()
             try site.awaitMetric("latchkey_watchers", 0)
-            _ = try client.request("DELETE", "/v1/properties/lock")
-            #expect(try client.request("GET", "/v1/properties/lock").status == 404)
-            let again = try site.client()
-            try again.send(Self.acquire(2, 60, key: "k"))
-            let answer = try again.answer()
+            _ = try site.ask("DELETE", Self.lock)
+            #expect(try site.ask("GET", Self.lock).status == 404)
+            let answer = try Self.acquiring(site, 2, key: "k").answer()
             #expect(answer.text.contains(#""succeeded":true"#))
-            #expect(try client.request("GET", "/v1/properties/lock").text == "2")
+            #expect(try site.ask("GET", Self.lock).text == "2")
         }
     }
 
@@ -90,45 +86,32 @@ struct WaitingTests {
         deployment: Deployment
     ) async throws {
         try await deployment.serve { site in
-            let client = try site.client()
-            _ = try client.request("PUT", "/v1/properties/lock", body: [0x31])
-            let first = try site.client()
-            try first.send(Self.acquire(2, 60, key: "k"))
+            _ = try site.ask("PUT", Self.lock, "1")
+            let first = try Self.acquiring(site, 2, key: "k")
             try site.awaitMetric("latchkey_watchers", 1)
-            let others = try (0..<2).map { _ in
-                let other = try site.client()
-                try other.send(Self.acquire(2, 60, key: "k"))
-                return other
-            }
+            let others = try (0..<2).map { _ in try Self.acquiring(site, 2, key: "k") }
             try site.awaitMetric("latchkey_http_suspended_requests", 3)
             first.close()
             try site.awaitMetric("latchkey_http_suspended_requests", 2)
             try site.awaitMetric("latchkey_watchers", 1)
-            others[0].close()
-            others[1].close()
+            for other in others { other.close() }
             try site.awaitMetric("latchkey_watchers", 0)
-            _ = try client.request("DELETE", "/v1/properties/lock")
-            #expect(try client.request("GET", "/v1/properties/lock").status == 404)
+            _ = try site.ask("DELETE", Self.lock)
+            #expect(try site.ask("GET", Self.lock).status == 404)
         }
     }
 
     /// The branch for the end of the time is nothing that a client which has gone asks for.
     @Test func `the other branch is not taken for a client that has gone`() async throws {
         try await Deployment.inProcess.serve { site in
-            let client = try site.client()
             let body = #"""
                 {"if":[{"name":"none","absent":false}],"then":[],"else":[{"put":"late","value":1}]}
                 """#
-            let gone = try site.client()
-            try gone.send(
-                "POST /v1/transactions?wait=60 HTTP/1.1\r\nHost: localhost\r\n"
-                    + "Content-Type: application/json\r\n"
-                    + "Content-Length: \(body.utf8.count)\r\n\r\n\(body)"
-            )
+            let gone = try site.asking("POST", "/v1/transactions?wait=60", body)
             try site.awaitMetric("latchkey_watchers", 1)
             gone.close()
             try site.awaitMetric("latchkey_watchers", 0)
-            #expect(try client.request("GET", "/v1/properties/late").status == 404)
+            #expect(try site.ask("GET", "/v1/properties/late").status == 404)
         }
     }
 
@@ -136,26 +119,15 @@ struct WaitingTests {
     @Test func `a full backlog does not end the waits of a line`() async throws {
         let flags = ["--backlog", "1", "--stripes", "1", "--strategy", "serial-queue-async"]
         try await Deployment.inProcess.serve(flags) { site in
-            func insist(_ client: HTTPClient, _ method: String, _ status: Int) throws {
+            func insist(_ method: String, _ body: String?, _ status: Int) throws {
                 while true {
-                    let answer = try client.request(
-                        method,
-                        "/v1/properties/lock",
-                        body: method == "PUT" ? [0x30] : nil
-                    )
+                    let answer = try site.ask(method, Self.lock, body)
                     if answer.status == status { return }
                     try #require(answer.problem == "backlog-full")
                 }
             }
-            let holder = try site.client()
-            try insist(holder, "PUT", 201)
-            var waiting: [HTTPClient] = []
-            for number in 1...6 {
-                let client = try site.client()
-                try client.send(Self.acquire(number, 60))
-                try site.awaitMetric("latchkey_watchers", number)
-                waiting.append(client)
-            }
+            try insist("PUT", "0", 201)
+            let waiting = try Self.line(site, 6)
             let isOver = Atomic(false)
             let refused = Arrivals()
             let crowd = (0..<6).map { _ in
@@ -172,7 +144,7 @@ struct WaitingTests {
                 for thread in crowd { thread.join() }
             }
             for (index, client) in waiting.enumerated() {
-                try insist(holder, "DELETE", 204)
+                try insist("DELETE", nil, 204)
                 let answer = try client.answer()
                 #expect(answer.status == 200, "\(index): \(answer.text)")
             }
@@ -189,37 +161,28 @@ struct WaitingTests {
             let attempt = lock.attempt(nil)
             let first = try lock.acquire(attempt, isCancelled: { false })
             let repeated = try lock.acquire(attempt, isCancelled: { false })
-            #expect(first != nil)
-            #expect(first == repeated)
+            #expect(first != nil && first == repeated)
         }
     }
 
     @Test func `a request that waits has a bounded body`() async throws {
         try await Deployment.inProcess.serve { site in
-            let client = try site.client()
-            for (count, status) in [(64 * 1024, 200), (64 * 1024 + 1, 422)] {
-                let condition = #""if":[{"name":"none","absent":true}]"#
-                let frame = #"{\#(condition),"then":[{"put":"a","value":""}]}"#
-                let value = String(repeating: "x", count: count - frame.utf8.count)
-                let body = #"{\#(condition),"then":[{"put":"a","value":"\#(value)"}]}"#
-                let answer = try client.request(
-                    "POST",
-                    "/v1/transactions?wait=9",
-                    headers: Self.json,
-                    body: Array(body.utf8)
-                )
-                #expect(answer.status == status)
-                #expect(answer.problem == (status == 200 ? nil : "transaction-too-large"))
+            for (count, problem) in [(64 * 1024, nil), (64 * 1024 + 1, "transaction-too-large")] {
+                let start =
+                    #"{"if":[{"name":"none","absent":true}],"then":[{"put":"a","value":""#
+                let value = String(repeating: "x", count: count - start.utf8.count - 4)
+                let body = start + value + #""}]}"#
+                let answer = try site.ask("POST", "/v1/transactions?wait=9", body)
+                #expect(answer.status == (problem == nil ? 200 : 422))
+                #expect(answer.problem == problem)
             }
         }
     }
 
     @Test func `a drain answers those who wait`() async throws {
         try await Deployment.inProcess.run { site, service in
-            let client = try site.client()
-            _ = try client.request("PUT", "/v1/properties/lock", body: [0x31])
-            let waiting = try site.client()
-            try waiting.send(Self.acquire(2, 60))
+            _ = try site.ask("PUT", Self.lock, "1")
+            let waiting = try Self.acquiring(site, 2)
             try site.awaitMetric("latchkey_watchers", 1)
             service.drain()
             #expect(try waiting.answer().text.contains(#""succeeded":false"#))
@@ -232,9 +195,8 @@ struct WaitingTests {
     ) async throws {
         try await deployment.serve { site in
             let client = try site.client()
-            let waiting = try site.client()
             let pop = "/v1/pop?prefix=jobs/&claim=claims/&ttl=0.3&wait=20"
-            try waiting.send("POST \(pop) HTTP/1.1\r\nHost: localhost\r\n\r\n")
+            let waiting = try site.asking("POST", pop)
             try site.awaitMetric("latchkey_watchers", 1)
             _ = try client.request("PUT", "/v1/properties/jobs%2F1", body: [0x37])
             let first = try waiting.answer()
@@ -255,12 +217,7 @@ struct WaitingTests {
                 {"if":[{"name":"claims/1","revision":\#(claim)}],
                 "then":[{"delete":"jobs/1"},{"delete":"claims/1"}]}
                 """#
-            let answer = try client.request(
-                "POST",
-                "/v1/transactions",
-                headers: Self.json,
-                body: Array(done.utf8)
-            )
+            let answer = try site.ask("POST", "/v1/transactions", done, headers: Self.json)
             #expect(answer.text.contains(#""succeeded":true"#))
             #expect(try client.request("GET", "/v1/count").text.hasPrefix(#"{"count":0,"#))
         }
@@ -277,11 +234,8 @@ struct WaitingTests {
             let answer = try client.request("GET", "/v1/properties/lease")
             #expect(answer.headers["etag"] == #""1""#)
             #expect(Double(answer.headers["latchkey-ttl"] ?? "") ?? 0 > 500)
-            let other = try client.request(
-                "POST",
-                "/v1/properties/lease/touch?ttl=9",
-                headers: [#"If-Match: "7""#]
-            )
+            let tag = [#"If-Match: "7""#]
+            let other = try site.ask("POST", "/v1/properties/lease/touch?ttl=9", headers: tag)
             #expect(other.problem == "precondition-failed")
             #expect(try client.request("POST", "/v1/properties/x/touch?ttl=9").status == 404)
             #expect(try client.request("POST", "/v1/properties/x/touch").status == 400)
@@ -306,38 +260,33 @@ struct WaitingTests {
                     + #"{"name":"b","revision":4,"created":4}]}"#
             )
             #expect(try text("GET", "/v1/count?prefix=a/") == #"{"count":3,"revision":4}"#)
-            #expect(
-                try text("DELETE", "/v1/properties?prefix=a/&limit=2")
-                    == #"{"count":2,"more":true,"revision":5}"#
-            )
-            #expect(
-                try text("DELETE", "/v1/properties?prefix=a/")
-                    == #"{"count":1,"more":false,"revision":6}"#
-            )
-            #expect(
-                try text("DELETE", "/v1/properties?prefix=a/")
-                    == #"{"count":0,"more":false,"revision":6}"#
-            )
-            #expect(try text("GET", "/v1/count") == #"{"count":1,"revision":6}"#)
-            for target in [
-                "/v1/properties", "/v1/properties?prefix=", "/v1/properties?prefix=a&limit=0",
-                "/v1/properties?prefix=a&limit=1001",
+            for (limit, counts) in [
+                ("&limit=2", #""count":2,"more":true,"revision":5"#),
+                ("", #""count":1,"more":false,"revision":6"#),
+                ("", #""count":0,"more":false,"revision":6"#),
             ] {
-                #expect(try client.request("DELETE", target).status == 400, "\(target)")
+                #expect(try text("DELETE", "/v1/properties?prefix=a/\(limit)") == "{\(counts)}")
             }
-            let names = (0...128).map { "name=n\($0)" }
-            let most = "/v1/properties?" + names.dropLast().joined(separator: "&")
-            #expect(try client.request("GET", most).status == 200)
-            #expect(
-                try client.request("GET", "/v1/properties?" + names.joined(separator: "&")).status
-                    == 400
-            )
-            for target in [
-                "/v1/pop", "/v1/pop?prefix=a&claim=b", "/v1/pop?prefix=a&ttl=5",
-                "/v1/pop?prefix=a&claim=ab&ttl=5",
-                "/v1/pop?prefix=ab&claim=a&ttl=5", "/v1/pop?prefix=a&wait=61",
+            #expect(try text("GET", "/v1/count") == #"{"count":1,"revision":6}"#)
+            let most = (0..<128).map { "name=n\($0)" }.joined(separator: "&")
+            #expect(try client.request("GET", "/v1/properties?\(most)").status == 200)
+            for (method, path, queries) in [
+                ("GET", "/v1/properties", ["?name=a&\(most)"]),
+                (
+                    "DELETE", "/v1/properties",
+                    ["", "?prefix=", "?prefix=a&limit=0", "?prefix=a&limit=1001"]
+                ),
+                (
+                    "POST", "/v1/pop",
+                    [
+                        "", "?prefix=a&claim=b", "?prefix=a&ttl=5", "?prefix=a&claim=ab&ttl=5",
+                        "?prefix=ab&claim=a&ttl=5", "?prefix=a&wait=61",
+                    ]
+                ),
             ] {
-                #expect(try client.request("POST", target).status == 400, "\(target)")
+                for query in queries {
+                    #expect(try client.request(method, path + query).status == 400, "\(query)")
+                }
             }
         }
     }
@@ -347,10 +296,13 @@ struct WaitingTests {
             let client = try site.client()
             let target = "/v1/properties/rate/increment?ttl-if-new=60"
             #expect(try client.request("POST", target).text == "1")
-            let first = try client.request("GET", "/v1/properties/rate").headers["latchkey-ttl"]
-            try Self.awaitLess(first, client)
+            func left() throws -> String? {
+                try client.request("GET", "/v1/properties/rate").headers["latchkey-ttl"]
+            }
+            let first = try left()
+            try eventually("the time to live goes on") { try left() != first }
             #expect(try client.request("POST", target).text == "2")
-            let second = try client.request("GET", "/v1/properties/rate").headers["latchkey-ttl"]
+            let second = try left()
             #expect(Double(second ?? "") ?? 99 < Double(first ?? "") ?? 0)
             let both = "/v1/properties/rate/increment?ttl-if-new=60&ttl=60"
             #expect(try client.request("POST", both).status == 400)
@@ -362,13 +314,6 @@ struct WaitingTests {
                 count = try #require(try Int(client.request("POST", short).text))
             }
             #expect(count == 1)
-        }
-    }
-
-    /// Waits until the time that is left is shorter than it was.
-    private static func awaitLess(_ first: String?, _ client: HTTPClient) throws {
-        try eventually("the time to live goes on") {
-            try client.request("GET", "/v1/properties/rate").headers["latchkey-ttl"] != first
         }
     }
 }

@@ -147,7 +147,7 @@ private struct Replica {
     mutating func follow(_ site: Site, until doneCount: Int, _ random: inout SeededRandom) throws {
         var done = 0
         while done < doneCount {
-            let client = try EventStreamClient(port: site.port, "/v1/watch", lastID: lastID)
+            let client = try site.stream("/v1/watch", lastID: lastID)
             #expect(client.status == 200)
             for _ in 0..<Int.random(in: 1...30, using: &random) where done < doneCount {
                 let count = Int.random(in: 1...700, using: &random)

@@ -77,7 +77,7 @@ struct WatchTests {
             var events: [EventStreamParser.Event] = []
             var doneCount = 0
             while doneCount < 3 {
-                let client = try EventStreamClient(port: site.port, "/v1/watch", lastID: lastID)
+                let client = try site.stream("/v1/watch", lastID: lastID)
                 #expect(client.status == 200)
                 for _ in 0..<Int.random(in: 1...20, using: &random) where doneCount < 3 {
                     let count = Int.random(in: 1...400, using: &random)
@@ -104,10 +104,7 @@ struct WatchTests {
                 let revision = try #require(
                     answer.headers["etag"].flatMap { Int($0.dropFirst().dropLast()) }
                 )
-                let watch = try EventStreamClient(
-                    port: site.port,
-                    "/v1/watch?name=n&after=\(revision - 1)"
-                )
+                let watch = try site.stream("/v1/watch?name=n&after=\(revision - 1)")
                 let event = try #require(try watch.next())
                 #expect(event.id == "\(revision)")
                 #expect(event.data.contains("\"value\":\(round)}"))
@@ -126,7 +123,7 @@ struct WatchTests {
             for name in ["b", "a", "c", "a%2F1"] {
                 _ = try client.request("PUT", "/v1/properties/\(name)", body: Array("[1,\n2]".utf8))
             }
-            let watch = try EventStreamClient(port: site.port, "/v1/watch?initial=true&prefix=a")
+            let watch = try site.stream("/v1/watch?initial=true&prefix=a")
             #expect(watch.headers["content-type"] == "text/event-stream")
             #expect(watch.headers["cache-control"] == "no-cache")
             #expect(watch.headers["x-accel-buffering"] == "no")
@@ -158,16 +155,12 @@ struct WatchTests {
                 ("?after=2", nil), ("?after=10", nil), ("?after=7", "10"), ("", "garbage"),
                 ("?initial=true", "10.1"), ("", "18446744073709551615"),
             ] as [(String, String?)] {
-                let watch = try EventStreamClient(
-                    port: site.port,
-                    "/v1/watch\(target)",
-                    lastID: lastID
-                )
+                let watch = try site.stream("/v1/watch\(target)", lastID: lastID)
                 let events = try watch.events { $0.type == "ready" }
                 #expect(events.map(\.type) == ["gap", "put", "ready"], "\(target) \(lastID ?? "")")
                 #expect(events.first?.data == #"{"revision":9,"oldest":6}"#)
             }
-            let watch = try EventStreamClient(port: site.port, "/v1/watch?after=1", lastID: "6")
+            let watch = try site.stream("/v1/watch?after=1", lastID: "6")
             #expect(try watch.events { $0.id == "9" }.map(\.id) == ["7", "8", "9"])
             let metrics = try site.ask("GET", "/metrics").text
             #expect(metrics.contains("\nlatchkey_watch_gaps_total 6\n"))
@@ -180,8 +173,8 @@ struct WatchTests {
         try await Deployment.inProcess.serve(flags, limits: "watch-buffer-bytes=1024") { site in
             let client = try site.client()
             _ = try client.request("PUT", "/v1/properties/n", body: [0x30])
-            let slow = try EventStreamClient(port: site.port, "/v1/watch?after=0")
-            let fast = try EventStreamClient(port: site.port, "/v1/watch?after=1")
+            let slow = try site.stream("/v1/watch?after=0")
+            let fast = try site.stream("/v1/watch?after=1")
             let first = try #require(try slow.next())
             #expect(first.id == "1")
             // More than the buffers of both sockets hold, with what the kernel adds.
@@ -193,7 +186,7 @@ struct WatchTests {
             let rest = try slow.events { _ in false }
             #expect(rest.map(\.id) == (2..<rest.count + 2).map { "\($0)" })
             #expect(rest.count < 200)
-            let again = try EventStreamClient(port: site.port, "/v1/watch", lastID: slow.lastID)
+            let again = try site.stream("/v1/watch", lastID: slow.lastID)
             #expect(try again.next()?.type == "gap")
         }
     }
@@ -201,15 +194,15 @@ struct WatchTests {
     @Test func `observers replace each other, and watchers have a bound`() async throws {
         try await Deployment.inProcess.serve(["--max-watchers", "2", "--client-share", "1/1"]) {
             site in
-            let first = try EventStreamClient(port: site.port, "/v1/watch?observer=x")
-            let second = try EventStreamClient(port: site.port, "/v1/watch?observer=x")
+            let first = try site.stream("/v1/watch?observer=x")
+            let second = try site.stream("/v1/watch?observer=x")
             #expect(try first.next()?.type == "replaced")
             #expect(try first.next() == nil)
             _ = try site.ask("POST", "/v1/properties/n/increment")
             #expect(try second.next()?.type == "put")
             // The first one gives its place back behind the end of its stream.
             try site.awaitMetric("latchkey_watchers", 1)
-            let third = try EventStreamClient(port: site.port, "/v1/watch?observer=y")
+            let third = try site.stream("/v1/watch?observer=y")
             #expect(third.status == 200)
             var refused = try site.ask("GET", "/v1/watch")
             #expect(refused.problem == "too-many-watchers")
@@ -220,14 +213,14 @@ struct WatchTests {
             third.close()
             // The server notices the end of the client by itself.
             try site.awaitMetric("latchkey_watchers", 1)
-            let fourth = try EventStreamClient(port: site.port, "/v1/watch?initial=true")
+            let fourth = try site.stream("/v1/watch?initial=true")
             #expect(try fourth.next()?.type == "put")
         }
     }
 
     @Test func `an idle stream gets comments`() async throws {
         try await Deployment.inProcess.serve(limits: "keep-alive-seconds=1") { site in
-            let watch = try EventStreamClient(port: site.port, "/v1/watch?name=mine")
+            let watch = try site.stream("/v1/watch?name=mine")
             _ = try site.ask("POST", "/v1/properties/other/increment")
             while watch.commentCount < 2 {
                 _ = try #require(try watch.read(countMax: 1000))
@@ -239,11 +232,8 @@ struct WatchTests {
     @Test func `a drain ends streams with a last event, and polls with an answer`() async throws {
         try await Deployment.inProcess.run { site, service in
             _ = try site.ask("POST", "/v1/properties/n/increment")
-            let watch = try EventStreamClient(port: site.port, "/v1/watch")
-            let poll = try site.client()
-            try poll.send(
-                "GET /v1/properties/n?after=1&wait=60 HTTP/1.1\r\nHost: localhost\r\n\r\n"
-            )
+            let watch = try site.stream("/v1/watch")
+            let poll = try site.asking("GET", "/v1/properties/n?after=1&wait=60")
             try site.awaitMetric("latchkey_watchers", 2)
             service.drain()
             #expect(try watch.events { _ in false }.map(\.type) == ["close"])
@@ -255,7 +245,7 @@ struct WatchTests {
         try await Deployment.inProcess.serve { site in
             let parts = (0..<16).map { $0 % 2 == 0 ? "name=\($0)" : "prefix=\($0)" }
             let most = parts.joined(separator: "&")
-            #expect(try EventStreamClient(port: site.port, "/v1/watch?\(most)").status == 200)
+            #expect(try site.stream("/v1/watch?\(most)").status == 200)
             for query in [
                 "\(most)&name=a", "previous=1", "previous=true&previous=true", "after=-1",
                 "after=x", "after=1.2.3", "after=0&initial=true",
@@ -276,7 +266,7 @@ struct WatchTests {
             #expect(head.status == 200)
             #expect(head.headers["content-type"] == "text/event-stream")
             let long = "observer=\(String(repeating: "x", count: 128))"
-            #expect(try EventStreamClient(port: site.port, "/v1/watch?\(long)").status == 200)
+            #expect(try site.stream("/v1/watch?\(long)").status == 200)
             #expect(try site.ask("GET", "/metrics").text.contains("latchkey_watchers"))
         }
     }

@@ -12,9 +12,8 @@ struct WholeExportTests {
         /// How many properties are there afterwards.
         let stored: Int
 
-        init(_ problem: String, line: Int, imported: Int, stored: Int) {
-            (self.problem, self.line, self.imported) = (problem, line, imported)
-            self.stored = stored
+        init(_ problem: String, line: Int, applied: Int) {
+            (self.problem, self.line, imported, stored) = (problem, line, applied, applied)
         }
 
         /// Imports into a site without properties.
@@ -41,17 +40,11 @@ struct WholeExportTests {
             try site.imported(manyLines(0..<25) { "[\"\($0)\"]" })
             let revision = try site.exported().revision
             // Without chunks, nothing but the end of the connection ends the body.
-            let connection = try LoopbackConnection(port: site.port)
-            #expect(connection.send("GET /v1/export HTTP/1.0\r\nHost: localhost\r\n\r\n".utf8))
-            var bytes: [UInt8] = []
-            while let piece = connection.receive(), !piece.isEmpty {
-                bytes += piece
-            }
-            let answer = String(decoding: bytes, as: UTF8.self)
-            #expect(!answer.lowercased().contains("transfer-encoding"))
-            let parts = answer.split(separator: "\r\n\r\n", maxSplits: 1)
-            let body = Array(try #require(parts.last).utf8)
-            #expect(answer.hasSuffix("{\"end\":true,\"count\":25,\"revision\":\(revision)}\n"))
+            let request = "GET /v1/export HTTP/1.0\r\nHost: localhost\r\n\r\n"
+            let answer = try site.sending(request).answer()
+            #expect(answer.headers["transfer-encoding"] == nil)
+            let body = answer.body
+            #expect(answer.text.hasSuffix("{\"end\":true,\"count\":25,\"revision\":\(revision)}\n"))
             for line in try site.exported().lines {
                 _ = try site.ask("DELETE", "/v1/properties/\(line.name)")
             }
@@ -62,22 +55,13 @@ struct WholeExportTests {
                 let missing = body[count] == 0x0A ? lines + 2 : lines + 1
                 let applied = min(20, lines / 10 * 10)
                 let found = try Refusal(site, body[..<count])
-                #expect(
-                    found
-                        == Refusal(
-                            "incomplete-import",
-                            line: missing,
-                            imported: applied,
-                            stored: applied
-                        ),
-                    "\(count) of \(body.count) bytes"
-                )
+                let expected = Refusal("incomplete-import", line: missing, applied: applied)
+                #expect(found == expected, "\(count) of \(body.count) bytes")
             }
             // The line feed behind the last line may be missing.
             for whole in [body.dropLast(), body[...]] {
-                let client = try site.client()
-                let answer = try client.request("POST", "/v1/import", body: Array(whole))
-                #expect(answer.status == 200)
+                let text = String(decoding: whole, as: UTF8.self)
+                #expect(try site.ask("POST", "/v1/import", text).status == 200)
                 #expect(try site.exported().lines.count == 25)
             }
         }
@@ -88,38 +72,25 @@ struct WholeExportTests {
             let lines = manyLines(0..<25) { "\($0)" }
             for count in [24, 26, 0] {
                 let found = try Refusal(site, (lines + Self.end(count)).utf8)
-                #expect(found == Refusal("incomplete-import", line: 26, imported: 20, stored: 20))
+                #expect(found == Refusal("incomplete-import", line: 26, applied: 20))
             }
             let more = manyLines(25..<26) { "\($0)" }
             // In the batch of the end, and in the one behind it.
             for (first, applied) in [(25, 20), (29, 29)] {
                 let text = manyLines(0..<first) { "\($0)" } + Self.end(first)
                 for tail in [more, "x", Self.end(first)] {
-                    #expect(
-                        try Refusal(site, (text + "\n" + tail).utf8)
-                            == Refusal(
-                                "invalid-line",
-                                line: first + 3,
-                                imported: applied,
-                                stored: applied
-                            ),
-                        "\(tail) behind \(first) lines"
-                    )
+                    let found = try Refusal(site, (text + "\n" + tail).utf8)
+                    let expected = Refusal("invalid-line", line: first + 3, applied: applied)
+                    #expect(found == expected, "\(tail) behind \(first) lines")
                 }
             }
-            #expect(
-                try Refusal(site, "".utf8)
-                    == Refusal("incomplete-import", line: 1, imported: 0, stored: 0)
-            )
-            #expect(
-                try Refusal(site, "\n\n".utf8)
-                    == Refusal("incomplete-import", line: 3, imported: 0, stored: 0)
-            )
-            // A line in the middle that is wrong is told as such.
-            #expect(
-                try Refusal(site, "x\n\(lines)".utf8)
-                    == Refusal("invalid-line", line: 1, imported: 0, stored: 0)
-            )
+            for (text, problem, line) in [
+                ("", "incomplete-import", 1), ("\n\n", "incomplete-import", 3),
+                // A line in the middle that is wrong is told as such.
+                ("x\n\(lines)", "invalid-line", 1),
+            ] {
+                #expect(try Refusal(site, text.utf8) == Refusal(problem, line: line, applied: 0))
+            }
         }
     }
 

@@ -4,10 +4,7 @@
 let timedTests: [String: Int] = [
     // The one wait that the others use, and what has no event for it: other processes, the C side.
     "Tests/LatchkeyHTTPTests/ResponseStreamTests.swift": 1,
-    "Tests/LatchkeyHTTPTests/TestServer.swift": 3,
-    "Tests/LatchkeyTestSupport/EtcdProcess.swift": 6,
     "Tests/LatchkeyTestSupport/Patience.swift": 5,
-    "Tests/LatchkeyTestSupport/ProcessSignals.swift": 3,
     // Planted faults, which are slow or look now and then.
     "Tests/LatchkeyTestSupport/KnownBadLocks.swift": 1,
     "Tests/LatchkeyTestSupport/LateReader.swift": 1,

@@ -1,30 +1,45 @@
 import CGnuTLS
 import Foundation
 
+/// What a client of TLS offers to a server.
+public struct TLSOffer: Sendable {
+    let version: String?
+    let certificate: TestCertificate?
+    let ticket: [UInt8]
+
+    /// An offer.
+    ///
+    /// - Parameters:
+    ///   - version: The only one that is offered, such as 1.3; nil for all.
+    ///   - certificate: What the client shows if it is asked for one.
+    ///   - ticket: What a former session is resumed with; empty for none.
+    public init(
+        version: String? = nil,
+        certificate: TestCertificate? = nil,
+        ticket: [UInt8] = []
+    ) {
+        self.version = version
+        self.certificate = certificate
+        self.ticket = ticket
+    }
+
+    var priorities: String {
+        version.map { "NORMAL:%COMPAT:-VERS-ALL:+VERS-TLS\($0)" } ?? "NORMAL"
+    }
+}
+
 /// A client's session of TLS over a socket that is connected.
 ///
 /// It does not verify the server: tests of that use `curl`.
 ///
 /// SAFETY: `@safe` because the pointers stay inside, and are freed with the object.
 @safe
-final class TLSConnection {
-    let session: gnutls_session_t
+public final class TLSSession {
+    private let session: gnutls_session_t
     private let credentials: gnutls_certificate_credentials_t
 
-    /// Makes the handshake.
-    ///
-    /// - Parameters:
-    ///   - descriptor: Of the socket.
-    ///   - priorities: What is offered, as GnuTLS spells it.
-    ///   - certificate: What the client shows if it is asked for one.
-    ///   - ticket: What a former session is resumed with; empty for none.
-    /// - Throws: If the server refuses it.
-    init(
-        _ descriptor: Int32,
-        priorities: String = "NORMAL",
-        certificate: TestCertificate? = nil,
-        ticket: [UInt8] = []
-    ) throws {
+    /// Makes the handshake; throws if the server refuses it.
+    init(_ descriptor: Int32, _ offer: TLSOffer) throws {
         var credentials: gnutls_certificate_credentials_t?
         var session: gnutls_session_t?
         unsafe gnutls_certificate_allocate_credentials(&credentials)
@@ -37,9 +52,11 @@ final class TLSConnection {
         }
         unsafe self.session = session
         unsafe self.credentials = credentials
-        unsafe gnutls_priority_set_direct(session, priorities, nil)
-        unsafe certificate?.add(to: credentials)
-        if !ticket.isEmpty { unsafe gnutls_session_set_data(session, ticket, ticket.count) }
+        unsafe gnutls_priority_set_direct(session, offer.priorities, nil)
+        unsafe offer.certificate?.add(to: credentials)
+        if !offer.ticket.isEmpty {
+            unsafe gnutls_session_set_data(session, offer.ticket, offer.ticket.count)
+        }
         unsafe gnutls_credentials_set(
             session,
             GNUTLS_CRD_CERTIFICATE,
@@ -58,6 +75,36 @@ final class TLSConnection {
     deinit {
         unsafe gnutls_deinit(session)
         unsafe gnutls_certificate_free_credentials(credentials)
+    }
+
+    /// The server's certificate, in DER.
+    public var certificate: [UInt8] {
+        var count: UInt32 = 0
+        let chain = unsafe gnutls_certificate_get_peers(session, &count)
+        return unsafe chain.map { unsafe Array($0.pointee.bytes) } ?? []
+    }
+
+    /// Whether the server has resumed the session of the ticket.
+    public var isResumed: Bool { unsafe gnutls_session_is_resumed(session) != 0 }
+
+    /// 1.2 or 1.3.
+    public var version: String {
+        unsafe gnutls_protocol_get_version(session) == GNUTLS_TLS1_3 ? "1.3" : "1.2"
+    }
+
+    /// What the session can be resumed with: with TLS 1.3 only behind an answer.
+    public var ticket: [UInt8] {
+        var data = unsafe gnutls_datum_t()
+        guard unsafe gnutls_session_get_data2(session, &data) >= 0 else { return [] }
+        // `gnutls_free` is a variable that Swift takes for one that is shared.
+        defer { unsafe free(data.data) }
+        return unsafe Array(data.bytes)
+    }
+
+    /// Asks for another handshake; whether the server makes it.
+    public func renegotiates() -> Bool {
+        errno = 0
+        return unsafe gnutls_handshake(session) == GNUTLS_E_SUCCESS
     }
 
     /// Says that nothing more will be sent.
@@ -93,5 +140,11 @@ final class TLSConnection {
             errno = ECONNRESET
         }
         return count
+    }
+}
+
+extension gnutls_datum_t {
+    fileprivate var bytes: UnsafeBufferPointer<UInt8> {
+        unsafe UnsafeBufferPointer(start: data, count: Int(size))
     }
 }
