@@ -60,13 +60,20 @@ struct EdgeValueTests {
             let durations = try #require(found.summary.responseFromIntendedStart)
             let due = 1e9 * ComparisonBounds.durationSeconds.lowerBound
             #expect(Double(durations.timedCount) >= due)
+            #expect(found.repeats[0].cpuSeconds == nil, "it would be polling")
         }
     }
 
-    @Test func `a section that is longer than the slice`() async throws {
-        _ = try await cases {
+    /// An operation of 10 ms begins in the warm-up and ends after the 5 ms that are measured,
+    /// unless the thread that controls them sleeps for too long.
+    @Test func `a section longer than the slice lasts as long as it was to`() async throws {
+        let cases = try await cases {
             $0.strategies = [.lock]
+            $0.threads = [1]
             $0.sectionNanoseconds = [ComparisonBounds.workNanosecondsMax]
+        }
+        for measured in cases.flatMap(\.repeats) {
+            #expect(measured.operations > 0 || measured.seconds == 0.005)
         }
     }
 }

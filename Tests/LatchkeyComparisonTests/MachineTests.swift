@@ -134,11 +134,13 @@ struct MutexObservationTests {
         )
     }
 
-    @Test func `a debug build refuses the ranking`() throws {
+    @Test func `a debug build refuses the ranking, and force keeps the finding`() throws {
         let found = conditions(isDebug: true)
         #expect(found.ranking == .refused)
         #expect(found.findings.count == 1)
         #expect(found.findings[0].hasPrefix("This is a debug build"))
+        let forced = conditions(isForced: true, isDebug: true)
+        #expect(forced.ranking == .forced && forced.findings == found.findings)
     }
 
     @Test func `what noise allows to claim is a number, however great the noise`() {
@@ -158,12 +160,6 @@ struct MutexObservationTests {
         for (found, sentence) in disturbed {
             #expect(found.disturbances.first?.contains(sentence) == true, "\(found.disturbances)")
         }
-    }
-
-    @Test func `force ranks all the same and keeps the findings`() {
-        let found = conditions(isForced: true, isDebug: true)
-        #expect(found.ranking == .forced)
-        #expect(found.findings.count == 1)
     }
 
     @Test func `a load that is not known refuses the ranking`() {
@@ -216,10 +212,7 @@ struct MutexObservationTests {
         )
         #expect(reading.busySeconds == 4.33)
         #expect(reading.stealSeconds == 0.8)
-    }
-
-    @Test func `what the kernel does not say is not there`() {
-        var reading = MachineReading()
+        reading = MachineReading()
         reading.read(stat: "nonsense", ticksPerSecond: 100)
         #expect(reading.busySeconds == nil)
     }
