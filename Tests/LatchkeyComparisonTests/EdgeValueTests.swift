@@ -42,11 +42,13 @@ struct EdgeValueTests {
 
     @Test func `more keys than a word has bits, and more stripes than keys`() async throws {
         let cases = try await cases {
+            // No actor: its threads can be busy with other tests for longer than checks wait.
+            $0.strategies = [.lock, .snapshot, .serialQueueAsync, .barrierQueueAsync]
             $0.keys = [3, 5_000]
             $0.skews = [.uniform, .zipf(exponent: 1.2)]
             $0.stripes = [1, 1_024]
         }
-        #expect(cases.count == 16)
+        #expect(cases.count == 32)
     }
 
     @Test func `nothing but reads, and nothing but writes`() async throws {

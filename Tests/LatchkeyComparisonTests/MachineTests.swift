@@ -8,7 +8,7 @@ import Testing
 
 @testable import LatchkeyComparison
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(5)), .offPool)
 struct MutexObservationTests {
     @Test(arguments: [
         ("6", ComparisonReport.MutexObservation.Kind.priorityInheritingFutex),
@@ -43,14 +43,12 @@ struct MutexObservationTests {
     @Test func `a waiter that sleeps in another futex is not taken for the same kind`() async {
         // Control: with a semaphore in the place of the mutex the answer must be FUTEX_WAIT,
         // whatever kind of Mutex is linked.
-        let observation = await TestThread.result {
-            let neverSignalled = DispatchSemaphore(value: 0)
-            return ComparisonReport.MutexObservation.observe(Patience.seconds) { mutex in
-                // It sleeps in the semaphore again and again, until the observer has seen it.
-                repeat {
-                    _ = neverSignalled.wait(timeout: .now() + .milliseconds(500))
-                } while mutex.withLockIfAvailable({ _ in }) == nil
-            }
+        let neverSignalled = DispatchSemaphore(value: 0)
+        let observation = ComparisonReport.MutexObservation.observe(Patience.seconds) { mutex in
+            // It sleeps in the semaphore again and again, until the observer has seen it.
+            repeat {
+                _ = neverSignalled.wait(timeout: .now() + .milliseconds(500))
+            } while mutex.withLockIfAvailable({ _ in }) == nil
         }
         #expect(observation.kind == .spinningFutex, "\(observation)")
     }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import LatchkeyComparison
 
-@Suite struct StatisticsTests {
+@Suite(.offPool) struct StatisticsTests {
     @Test func `the interval of clusters holds the sign test's, and the clusters' medians`() {
         // Six of eight are left by the sign test: 1 of 2^7 is below the second.
         #expect(ClusteredMedian.interval([[1, 2, 3, 4, 5, 6, 7, 8]]) == (1, 8))
@@ -43,13 +43,11 @@ import Testing
 
     @Test func `an interval covers the true median about as often as it says`() async {
         // 200 samples of 15 values, evenly spread around 100.
-        let covered = await TestThread.result {
-            var random = SeededRandom(seed: 11)
-            return (0..<200).count { _ in
-                let values = (0..<15).map { _ in Double.random(in: 50...150, using: &random) }
-                let interval = Bootstrap.medianInterval(values)
-                return interval.low <= 100 && 100 <= interval.high
-            }
+        var random = SeededRandom(seed: 11)
+        let covered = (0..<200).count { _ in
+            let values = (0..<15).map { _ in Double.random(in: 50...150, using: &random) }
+            let interval = Bootstrap.medianInterval(values)
+            return interval.low <= 100 && 100 <= interval.high
         }
         #expect((180...200).contains(covered), "\(covered) of 200")
     }
@@ -112,7 +110,7 @@ import Testing
     }
 }
 
-@Suite struct SlowRepeatTests {
+@Suite(.offPool) struct SlowRepeatTests {
     @Test(
         arguments: [
             ([0.03, 6.03, 6.68, 7.23, 7.37], 0.03), ([1_000, 1_010, 990, 1_005, 30], 30),
@@ -147,20 +145,15 @@ import Testing
     }
 
     @Test func `an interval never falls when a repeat gets faster`() async {
-        let falls = await TestThread.result {
-            var random = SeededRandom(seed: 3)
-            return (0..<100).count { _ in
-                let slower = (0..<Int.random(in: 3...12, using: &random)).map { _ in
-                    Double.random(in: 1...100, using: &random)
-                }.sorted()
-                let faster = slower.map { $0 * Double.random(in: 1...1.01, using: &random) }
-                    .shuffled(using: &random)
-                let (one, two) = (
-                    Bootstrap.medianInterval(slower),
-                    Bootstrap.medianInterval(faster)
-                )
-                return two.low < one.low || two.high < one.high
-            }
+        var random = SeededRandom(seed: 3)
+        let falls = (0..<100).count { _ in
+            let slower = (0..<Int.random(in: 3...12, using: &random)).map { _ in
+                Double.random(in: 1...100, using: &random)
+            }.sorted()
+            let faster = slower.map { $0 * Double.random(in: 1...1.01, using: &random) }
+                .shuffled(using: &random)
+            let (one, two) = (Bootstrap.medianInterval(slower), Bootstrap.medianInterval(faster))
+            return two.low < one.low || two.high < one.high
         }
         #expect(falls == 0)
     }

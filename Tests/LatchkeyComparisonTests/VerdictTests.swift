@@ -5,11 +5,11 @@ import Testing
 
 @testable import LatchkeyComparison
 
-@Suite(.timeLimit(.minutes(5)), .serialized)
+@Suite(.timeLimit(.minutes(5)), .serialized, .offPool)
 struct VerdictTests {
     @Test(arguments: StrategyKind.allCases)
     func `every strategy passes every check`(kind: StrategyKind) async {
-        let verdicts = await TestThread.result { StrategyVerdicts.check(kind, seed: 1) }
+        let verdicts = StrategyVerdicts.check(kind, seed: 1)
         #expect(verdicts.map(\.check) == [.counts, .tornReads, .linearizability])
         #expect(verdicts.allSatisfy { $0.strategy == kind.rawValue })
         for verdict in verdicts {
@@ -34,7 +34,7 @@ struct VerdictTests {
         let triesMax = 20 as UInt64
         var missing = Set<ComparisonReport.Verdict.Check>([.counts, .tornReads, .linearizability])
         for seed in 1...triesMax where !missing.isEmpty {
-            let verdicts = await TestThread.result { check(seed) }
+            let verdicts = check(seed)
             #expect(verdicts.count == 3)
             #expect(verdicts.contains { $0.outcome == .failed }, "\(verdicts)")
             for verdict in verdicts {
@@ -49,16 +49,11 @@ struct VerdictTests {
     @Test func `a strategy that never lets anybody in fails within the bound`() async {
         defer { HangingLock.gate.signal() }
         for isBlocking in [true, false] {
-            let verdicts = await TestThread.result {
-                let bound = BoundedWait(seconds: 0.1)
-                return isBlocking
-                    ? StrategyVerdicts.check(blocking: HangingStrategy(), seed: 1, bound: bound)
-                    : StrategyVerdicts.check(
-                        submitting: HangingStrategy(),
-                        seed: 1,
-                        bound: bound
-                    )
-            }
+            let bound = BoundedWait(seconds: 0.1)
+            let verdicts =
+                isBlocking
+                ? StrategyVerdicts.check(blocking: HangingStrategy(), seed: 1, bound: bound)
+                : StrategyVerdicts.check(submitting: HangingStrategy(), seed: 1, bound: bound)
             #expect(verdicts.map(\.outcome) == [.failed])
             #expect(verdicts.first?.finding?.contains("did not return") == true)
         }
@@ -66,13 +61,11 @@ struct VerdictTests {
 
     @Test func `a check that hangs can be interrupted`() async {
         defer { HangingLock.gate.signal() }
-        let verdicts = await TestThread.result {
-            StrategyVerdicts.check(
-                blocking: HangingStrategy(),
-                seed: 1,
-                bound: BoundedWait(isInterrupted: { true })
-            )
-        }
+        let verdicts = StrategyVerdicts.check(
+            blocking: HangingStrategy(),
+            seed: 1,
+            bound: BoundedWait(isInterrupted: { true })
+        )
         #expect(verdicts.isEmpty)
     }
 }

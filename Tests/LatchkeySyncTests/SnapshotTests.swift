@@ -122,7 +122,7 @@ struct SnapshotTests {
 }
 
 /// Runs something when it is freed.
-private final class AtEnd: Sendable {
+final class AtEnd: Sendable {
     private let body: @Sendable () -> Void
 
     init(_ body: @escaping @Sendable () -> Void) {
