@@ -82,15 +82,9 @@ struct CacheLineModesTests {
     private static let modes = CacheLineModes([100, 100, 400, 400])
 
     private static func repeats(_ readings: [[Double]?]) -> [ComparisonReport.Repeat] {
-        readings.enumerated().map { index, readings in
-            ComparisonReport.Repeat(
-                index: index,
-                operations: 1,
-                seconds: 1,
-                operationsPerThread: [1],
-                lineNanoseconds: readings
-            )
-        }
+        var repeats = LatchkeyComparisonTests.repeats(readings.map { _ in 1 })
+        for index in readings.indices { repeats[index].lineNanoseconds = readings[index] }
+        return repeats
     }
 
     private static let near = [90.0, 110], far = [390.0, 420], changed = [100.0, 400]
@@ -124,10 +118,7 @@ struct CacheLineModesTests {
     }
 
     @Test func `a summary is of the repeats that count`() {
-        var repeats = Self.repeats([nil, nil, nil, nil])
-        for (index, operations) in [10, 20, 30, 1_000].enumerated() {
-            repeats[index].operations = operations
-        }
+        var repeats = LatchkeyComparisonTests.repeats([10, 20, 30, 1_000])
         repeats[3].isLeftOut = true
         let summary = ComparisonReport.Summary(repeats)
         #expect(summary.operationsPerSecond.median == 20)

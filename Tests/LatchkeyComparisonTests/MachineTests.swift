@@ -8,7 +8,7 @@ import Testing
 
 @testable import LatchkeyComparison
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(5)), .offPool)
 struct MutexObservationTests {
     @Test(arguments: [
         ("6", ComparisonReport.MutexObservation.Kind.priorityInheritingFutex),
@@ -43,14 +43,12 @@ struct MutexObservationTests {
     @Test func `a waiter that sleeps in another futex is not taken for the same kind`() async {
         // Control: with a semaphore in the place of the mutex the answer must be FUTEX_WAIT,
         // whatever kind of Mutex is linked.
-        let observation = await TestThread.result {
-            let neverSignalled = DispatchSemaphore(value: 0)
-            return ComparisonReport.MutexObservation.observe(Patience.seconds) { mutex in
-                // It sleeps in the semaphore again and again, until the observer has seen it.
-                repeat {
-                    _ = neverSignalled.wait(timeout: .now() + .milliseconds(500))
-                } while mutex.withLockIfAvailable({ _ in }) == nil
-            }
+        let neverSignalled = DispatchSemaphore(value: 0)
+        let observation = ComparisonReport.MutexObservation.observe(Patience.seconds) { mutex in
+            // It sleeps in the semaphore again and again, until the observer has seen it.
+            repeat {
+                _ = neverSignalled.wait(timeout: .now() + .milliseconds(500))
+            } while mutex.withLockIfAvailable({ _ in }) == nil
         }
         #expect(observation.kind == .spinningFutex, "\(observation)")
     }
@@ -134,11 +132,13 @@ struct MutexObservationTests {
         )
     }
 
-    @Test func `a debug build refuses the ranking`() throws {
+    @Test func `a debug build refuses the ranking, and force keeps the finding`() throws {
         let found = conditions(isDebug: true)
         #expect(found.ranking == .refused)
         #expect(found.findings.count == 1)
         #expect(found.findings[0].hasPrefix("This is a debug build"))
+        let forced = conditions(isForced: true, isDebug: true)
+        #expect(forced.ranking == .forced && forced.findings == found.findings)
     }
 
     @Test func `what noise allows to claim is a number, however great the noise`() {
@@ -158,12 +158,6 @@ struct MutexObservationTests {
         for (found, sentence) in disturbed {
             #expect(found.disturbances.first?.contains(sentence) == true, "\(found.disturbances)")
         }
-    }
-
-    @Test func `force ranks all the same and keeps the findings`() {
-        let found = conditions(isForced: true, isDebug: true)
-        #expect(found.ranking == .forced)
-        #expect(found.findings.count == 1)
     }
 
     @Test func `a load that is not known refuses the ranking`() {
@@ -216,10 +210,7 @@ struct MutexObservationTests {
         )
         #expect(reading.busySeconds == 4.33)
         #expect(reading.stealSeconds == 0.8)
-    }
-
-    @Test func `what the kernel does not say is not there`() {
-        var reading = MachineReading()
+        reading = MachineReading()
         reading.read(stat: "nonsense", ticksPerSecond: 100)
         #expect(reading.busySeconds == nil)
     }

@@ -70,20 +70,17 @@ struct ReplayTests {
         try settings.validate()
     }
 
-    @Test func `a trace of too few operations is refused`() throws {
-        let replayed = ReplayedTrace(try Self.steady(milliseconds: 90), file: "a", speed: 1)
-        var settings = ComparisonSettings()
-        replayed.apply(to: &settings)
-        let error = #expect(throws: ComparisonError.self) { try settings.validate() }
-        #expect(error?.message.hasPrefix("--trace has fewer than 100 operations") == true)
-    }
-
-    @Test func `a trace of no length is refused`() throws {
-        let trace = try Self.trace((0..<500).map { _ in Self.record(0, 1, .get) })
-        var settings = ComparisonSettings()
-        ReplayedTrace(trace, file: "a", speed: 1).apply(to: &settings)
-        let error = #expect(throws: ComparisonError.self) { try settings.validate() }
-        #expect(error?.message.hasPrefix("--trace is too short") == true)
+    @Test func `a trace of too few operations, or of no length, is refused`() throws {
+        let atOnce = try Self.trace((0..<500).map { _ in Self.record(0, 1, .get) })
+        for (trace, sentence) in [
+            (try Self.steady(milliseconds: 90), "--trace has fewer than 100 operations"),
+            (atOnce, "--trace is too short"),
+        ] {
+            var settings = ComparisonSettings()
+            ReplayedTrace(trace, file: "a", speed: 1).apply(to: &settings)
+            let error = #expect(throws: ComparisonError.self) { try settings.validate() }
+            #expect(error?.message.hasPrefix(sentence) == true)
+        }
     }
 
     @Test func `times at the end of the range are taken`() throws {

@@ -13,16 +13,9 @@ struct RoundTests {
         _ rates: [Double],
         _ processors: [ComparisonReport.ProcessorDistance?] = []
     ) -> [ComparisonReport.Repeat] {
-        rates.enumerated().map { index, rate in
-            var found = ComparisonReport.Repeat(
-                index: index,
-                operations: Int(rate),
-                seconds: 1,
-                operationsPerThread: [Int(rate)]
-            )
-            found.processors = processors.isEmpty ? nil : processors[index]
-            return found
-        }
+        var repeats = LatchkeyComparisonTests.repeats(rates)
+        for (index, distance) in processors.enumerated() { repeats[index].processors = distance }
+        return repeats
     }
 
     private static func slices(_ rates: [Double], _ line: [Double] = []) -> [ShortSlice] {
@@ -106,16 +99,18 @@ struct RoundTests {
             $0.strategies = [.lock, .spin, .mutex, .actor]
             $0.threads = [1, 2]
         }
+        func contenders(_ run: ComparisonRun, _ rate: (String) -> Double?) -> [[String]] {
+            let repeats = run.schedule.cases.map { planned in
+                Self.repeats([Double](repeating: rate(planned.subject.name) ?? 0, count: 3))
+            }
+            return run.contenders(repeats).map { $0.map { run.schedule.cases[$0].label } }
+        }
         let rates: [String: Double] = [
             "lock": 4e6, "spin": 12e6, "mutex": 3.9e6, "actor": 20e6, "unsynchronized": 90e6,
             "bare-mutex": 50e6,
         ]
-        let repeats = run.schedule.cases.map { planned in
-            Self.repeats([Double](repeating: rates[planned.subject.name] ?? 0, count: 3))
-        }
-        let found = run.contenders(repeats).map { $0.map { run.schedule.cases[$0].label } }
         #expect(
-            found
+            contenders(run) { rates[$0] }
                 == ["1 thread", "2 threads"].map { threads in
                     ["bare-mutex", "lock", "spin"].map { "\($0), \(threads)" }
                 }
@@ -126,18 +121,9 @@ struct RoundTests {
             $0.threads = [1]
             $0.current = .mutex
         }
-        let named = other.contenders(
-            other.schedule.cases.map { planned in
-                Self.repeats([Double](repeating: rates[planned.subject.name] ?? 0, count: 3))
-            }
-        )
-        #expect(named.joined().contains { other.schedule.cases[$0].label == "mutex, 1 thread" })
+        #expect(contenders(other) { rates[$0] }.joined().contains("mutex, 1 thread"))
         // Slices of few operations are too coarse, and one strategy has none beside it.
-        let slow = run.schedule.cases.map { planned in
-            let share = planned.subject.name == "lock" ? 1.0 : 0.99
-            return Self.repeats([Double](repeating: 50_000 * share, count: 3))
-        }
-        #expect(run.contenders(slow).isEmpty)
+        #expect(contenders(run) { $0 == "lock" ? 50_000 : 49_500 }.isEmpty)
     }
 
     @Test(arguments: [2, 3, 9])
@@ -246,13 +232,12 @@ struct RoundTests {
         #expect(found.clock.finishedCount == 4)
     }
 
-    @Test func `an interrupt ends the rounds`() throws {
+    @Test func `no rounds after an interrupt, with nothing to rank, or in an open loop`() throws {
         let found = try Self.measured(PlantedMethod(), isInterrupted: { true })
         #expect(found.method.seen.isEmpty && found.clock.finishedCount == 0)
-    }
-
-    @Test func `there are no rounds if nothing can be ranked`() throws {
         #expect(try Self.measured(PlantedMethod(), repeats: 2).method.seen.isEmpty)
+        let run = try Self.run { $0.arrival = .open(operationsPerSecond: 20_000) }
+        #expect(!MemoryComparison(run.settings, run.schedule).hasRounds)
     }
 
     @Test func `a round measures and checks each case`() async throws {
@@ -287,14 +272,5 @@ struct RoundTests {
         )
         let seconds = try #require(planned.with { $0 })
         #expect(seconds < 71)
-    }
-
-    @Test func `there are no rounds in an open loop`() throws {
-        let run = try Self.run {
-            $0.strategies = [.lock, .spin]
-            $0.threads = [1]
-            $0.arrival = .open(operationsPerSecond: 20_000)
-        }
-        #expect(!MemoryComparison(run.settings, run.schedule).hasRounds)
     }
 }

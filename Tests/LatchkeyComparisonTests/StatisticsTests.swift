@@ -4,7 +4,7 @@ import Testing
 
 @testable import LatchkeyComparison
 
-@Suite struct StatisticsTests {
+@Suite(.offPool) struct StatisticsTests {
     @Test func `the interval of clusters holds the sign test's, and the clusters' medians`() {
         // Six of eight are left by the sign test: 1 of 2^7 is below the second.
         #expect(ClusteredMedian.interval([[1, 2, 3, 4, 5, 6, 7, 8]]) == (1, 8))
@@ -41,20 +41,13 @@ import Testing
         #expect(Statistics.jainIndex([0, 0]) == 1)
     }
 
-    @Test func `the interval of equal values is that value`() {
-        let interval = Bootstrap.medianInterval([7, 7, 7, 7, 7])
-        #expect(interval == (7, 7))
-    }
-
     @Test func `an interval covers the true median about as often as it says`() async {
         // 200 samples of 15 values, evenly spread around 100.
-        let covered = await TestThread.result {
-            var random = SeededRandom(seed: 11)
-            return (0..<200).count { _ in
-                let values = (0..<15).map { _ in Double.random(in: 50...150, using: &random) }
-                let interval = Bootstrap.medianInterval(values)
-                return interval.low <= 100 && 100 <= interval.high
-            }
+        var random = SeededRandom(seed: 11)
+        let covered = (0..<200).count { _ in
+            let values = (0..<15).map { _ in Double.random(in: 50...150, using: &random) }
+            let interval = Bootstrap.medianInterval(values)
+            return interval.low <= 100 && 100 <= interval.high
         }
         #expect((180...200).contains(covered), "\(covered) of 200")
     }
@@ -117,7 +110,7 @@ import Testing
     }
 }
 
-@Suite struct SlowRepeatTests {
+@Suite(.offPool) struct SlowRepeatTests {
     @Test(
         arguments: [
             ([0.03, 6.03, 6.68, 7.23, 7.37], 0.03), ([1_000, 1_010, 990, 1_005, 30], 30),
@@ -152,20 +145,15 @@ import Testing
     }
 
     @Test func `an interval never falls when a repeat gets faster`() async {
-        let falls = await TestThread.result {
-            var random = SeededRandom(seed: 3)
-            return (0..<100).count { _ in
-                let slower = (0..<Int.random(in: 3...12, using: &random)).map { _ in
-                    Double.random(in: 1...100, using: &random)
-                }.sorted()
-                let faster = slower.map { $0 * Double.random(in: 1...1.01, using: &random) }
-                    .shuffled(using: &random)
-                let (one, two) = (
-                    Bootstrap.medianInterval(slower),
-                    Bootstrap.medianInterval(faster)
-                )
-                return two.low < one.low || two.high < one.high
-            }
+        var random = SeededRandom(seed: 3)
+        let falls = (0..<100).count { _ in
+            let slower = (0..<Int.random(in: 3...12, using: &random)).map { _ in
+                Double.random(in: 1...100, using: &random)
+            }.sorted()
+            let faster = slower.map { $0 * Double.random(in: 1...1.01, using: &random) }
+                .shuffled(using: &random)
+            let (one, two) = (Bootstrap.medianInterval(slower), Bootstrap.medianInterval(faster))
+            return two.low < one.low || two.high < one.high
         }
         #expect(falls == 0)
     }
@@ -198,49 +186,40 @@ import Testing
         #expect(abs(fit.coherency - coherency) < 1e-6)
     }
 
-    @Test func `perfect scaling has neither term and no peak`() throws {
-        let fit = try #require(ScalabilityCurve(threads.map { ($0, 1_000 * $0) }))
-        #expect(fit.contention < 1e-9)
-        #expect(fit.coherency < 1e-9)
+    @Test(arguments: [0, 0.1])
+    func `perfect scaling and more has neither term and no peak`(gain: Double) throws {
+        let fit = try #require(ScalabilityCurve(threads.map { ($0, 1_000 * $0 * (1 + gain * $0)) }))
+        #expect((0..<1e-9).contains(fit.contention) && (0..<1e-9).contains(fit.coherency))
         #expect(fit.peakThreads.map { $0 > 1_000 } ?? true)
     }
 
-    @Test func `terms do not go below nothing where threads gain too much`() throws {
-        let fit = try #require(ScalabilityCurve(threads.map { ($0, 1_000 * $0 * (1 + $0 / 10)) }))
-        #expect(fit.contention >= 0)
-        #expect(fit.coherency >= 0)
-    }
-
-    @Test func `the peak is where the curve is highest`() throws {
-        let curve = ScalabilityCurve(single: 1, contention: 0.04, coherency: 0.015)
-        let peak = try #require(curve.peakThreads)
-        #expect(peak == 8)
-        #expect(curve.throughput(8) > curve.throughput(7))
-        #expect(curve.throughput(8) > curve.throughput(9))
-    }
-
-    @Test(arguments: [(1.0, 0.0), (1.4, 0.0), (1.0, 0.2), (0.5, 0.9)])
-    func `a curve that never rises is highest on one thread`(
+    @Test(
+        arguments: [
+            (1.0, 0.0, 1), (1.4, 0, 1), (1, 0.2, 1), (0.5, 0.9, 1), (0.04, 0.015, 8), (0.2, 0, nil),
+        ] as [(Double, Double, Double?)]
+    )
+    func `the peak is where the curve is highest, unless it always rises`(
         contention: Double,
-        coherency: Double
+        coherency: Double,
+        peak: Double?
     ) {
         let curve = ScalabilityCurve(single: 1, contention: contention, coherency: coherency)
-        #expect(curve.peakThreads == 1)
-        #expect(curve.throughput(1) >= curve.throughput(2))
-    }
-
-    @Test func `a curve that always rises has no peak`() {
-        #expect(ScalabilityCurve(single: 1, contention: 0.2, coherency: 0).peakThreads == nil)
+        #expect(curve.peakThreads == peak)
+        let highest = curve.throughput(peak ?? 1_000)
+        #expect(threads.allSatisfy { curve.throughput($0) <= highest })
     }
 
     @Test func `an open loop has no fit`() {
-        let fast = ScalabilityCurve(single: 1e6, contention: 0.8, coherency: 0.1)
-        let steady = ScalabilityCurve(single: 5e5, contention: 0.2, coherency: 0.01)
-        var cases = sweep("fast", fast) + sweep("steady", steady)
+        let curve = ScalabilityCurve(single: 1e6, contention: 0.8, coherency: 0.1)
+        var cases = threads.map { threads in
+            let truth = curve.throughput(threads)
+            return measured("lock", threads: Int(threads), [truth * 0.99, truth, truth * 1.01])
+        }
+        #expect(ComparisonReport.ScalingFit(cases, seed: 1) != nil)
         for index in cases.indices {
             cases[index].workload.arrival = .open(operationsPerSecond: 1e5)
         }
-        #expect(cases.sweeps.allSatisfy { ComparisonReport.ScalingFit($0, seed: 1) == nil })
+        #expect(ComparisonReport.ScalingFit(cases, seed: 1) == nil)
     }
 
     @Test func `two numbers of threads are too few`() {
@@ -267,33 +246,32 @@ import Testing
         #expect(fit.rSquared > 0.9)
     }
 
-    private func sweep(_ name: String, _ curve: ScalabilityCurve) -> [ComparisonReport.Case] {
-        threads.map { threads in
-            let truth = curve.throughput(threads)
-            return measured(name, threads: Int(threads), [truth * 0.99, truth, truth * 1.01])
-        }
+}
+
+/// Repeats of one second, or of so many, with these throughputs.
+func repeats(
+    _ rates: [Double],
+    threads: Int = 1,
+    seconds: Double = 1
+) -> [ComparisonReport.Repeat] {
+    rates.enumerated().map { index, rate in
+        let operations = Int(rate * seconds)
+        return ComparisonReport.Repeat(
+            index: index,
+            operations: operations,
+            seconds: seconds,
+            operationsPerThread: [Int](repeating: operations / threads, count: threads)
+        )
     }
 }
 
 /// A case with these throughputs.
-func measured(
-    _ strategy: String,
-    threads: Int,
-    _ rates: [Double],
-    readRatio: Double = 0.5
-) -> ComparisonReport.Case {
-    let repeats = rates.enumerated().map { index, rate in
-        ComparisonReport.Repeat(
-            index: index,
-            operations: Int(rate * 1_000),
-            seconds: 1_000,
-            operationsPerThread: [Int](repeating: Int(rate * 1_000) / threads, count: threads)
-        )
-    }
+func measured(_ strategy: String, threads: Int, _ rates: [Double]) -> ComparisonReport.Case {
+    let repeats = repeats(rates, threads: threads, seconds: 1_000)
     return ComparisonReport.Case(
         strategy: strategy,
         threads: threads,
-        workload: workload(readRatio: readRatio),
+        workload: workload(),
         repeats: repeats,
         summary: ComparisonReport.Summary(repeats)
     )

@@ -5,24 +5,17 @@ import Testing
 
 @testable import LatchkeyComparison
 
-@Suite(.timeLimit(.minutes(5)), .serialized)
+@Suite(.timeLimit(.minutes(5)), .serialized, .offPool)
 struct VerdictTests {
     @Test(arguments: StrategyKind.allCases)
     func `every strategy passes every check`(kind: StrategyKind) async {
-        let verdicts = await TestThread.result { StrategyVerdicts.check(kind, seed: 1) }
+        let verdicts = StrategyVerdicts.check(kind, seed: 1)
         #expect(verdicts.map(\.check) == [.counts, .tornReads, .linearizability])
         #expect(verdicts.allSatisfy { $0.strategy == kind.rawValue })
         for verdict in verdicts {
             #expect(verdict.outcome == .passed, "\(verdict)")
             #expect(verdict.checkedCount > 0)
         }
-    }
-
-    @Test func `barriers on a global queue fail`() async {
-        let verdicts = await TestThread.result {
-            StrategyVerdicts.check(blocking: BarrierOnGlobalQueueStrategy(), seed: 1)
-        }
-        expectFailure(verdicts, of: "barrier-on-global-queue")
     }
 
     @Test func `a spin lock that tests and sets in two steps fails every check`() async {
@@ -41,8 +34,13 @@ struct VerdictTests {
         let triesMax = 20 as UInt64
         var missing = Set<ComparisonReport.Verdict.Check>([.counts, .tornReads, .linearizability])
         for seed in 1...triesMax where !missing.isEmpty {
-            let verdicts = await TestThread.result { check(seed) }
-            expectFailure(verdicts, of: "torn-spin")
+            let verdicts = check(seed)
+            #expect(verdicts.count == 3)
+            #expect(verdicts.contains { $0.outcome == .failed }, "\(verdicts)")
+            for verdict in verdicts {
+                #expect(verdict.strategy == "torn-spin")
+                #expect((verdict.finding == nil) == (verdict.outcome == .passed))
+            }
             missing.subtract(verdicts.filter { $0.outcome == .failed }.map(\.check))
         }
         #expect(missing.isEmpty)
@@ -51,16 +49,11 @@ struct VerdictTests {
     @Test func `a strategy that never lets anybody in fails within the bound`() async {
         defer { HangingLock.gate.signal() }
         for isBlocking in [true, false] {
-            let verdicts = await TestThread.result {
-                let bound = BoundedWait(seconds: 0.1)
-                return isBlocking
-                    ? StrategyVerdicts.check(blocking: HangingStrategy(), seed: 1, bound: bound)
-                    : StrategyVerdicts.check(
-                        submitting: HangingStrategy(),
-                        seed: 1,
-                        bound: bound
-                    )
-            }
+            let bound = BoundedWait(seconds: 0.1)
+            let verdicts =
+                isBlocking
+                ? StrategyVerdicts.check(blocking: HangingStrategy(), seed: 1, bound: bound)
+                : StrategyVerdicts.check(submitting: HangingStrategy(), seed: 1, bound: bound)
             #expect(verdicts.map(\.outcome) == [.failed])
             #expect(verdicts.first?.finding?.contains("did not return") == true)
         }
@@ -68,23 +61,12 @@ struct VerdictTests {
 
     @Test func `a check that hangs can be interrupted`() async {
         defer { HangingLock.gate.signal() }
-        let verdicts = await TestThread.result {
-            StrategyVerdicts.check(
-                blocking: HangingStrategy(),
-                seed: 1,
-                bound: BoundedWait(isInterrupted: { true })
-            )
-        }
+        let verdicts = StrategyVerdicts.check(
+            blocking: HangingStrategy(),
+            seed: 1,
+            bound: BoundedWait(isInterrupted: { true })
+        )
         #expect(verdicts.isEmpty)
-    }
-
-    private func expectFailure(_ verdicts: [ComparisonReport.Verdict], of name: String) {
-        #expect(verdicts.count == 3)
-        #expect(verdicts.contains { $0.outcome == .failed }, "\(verdicts)")
-        for verdict in verdicts {
-            #expect(verdict.strategy == name)
-            #expect((verdict.finding == nil) == (verdict.outcome == .passed))
-        }
     }
 }
 

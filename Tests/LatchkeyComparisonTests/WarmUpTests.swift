@@ -49,11 +49,9 @@ extension WarmUpTests {
     ) async {
         var settings = ComparisonSettings()
         settings.durationSeconds = 1
-        let slice = await TestThread.result { [settings] in
-            let schedule = Schedule(settings)
-            return MemoryComparison(settings, schedule)
-                .slice(schedule.cases[0], repeatIndex: 0, isMetered: isMetered)
-        }
+        let schedule = Schedule(settings)
+        let slice = MemoryComparison(settings, schedule)
+            .slice(schedule.cases[0], repeatIndex: 0, isMetered: isMetered)
         #expect(slice.warmUpNanoseconds == warmUp)
         #expect(slice.measuredNanoseconds == measured)
     }

@@ -82,13 +82,11 @@ import Testing
         #expect(meter.reading.read.contended == 0)
     }
 
-    /// At a level without a clock, so that nothing but the holder counts.
-    @Test func `are what mutex is judged by`() {
-        Self.expectJudgedByHolder(ContentionMeter(MutexStrategy.self, level: .counts))
-    }
-
     /// Decided by the lock, not by a name.
+    ///
+    /// At a level without a clock, so that nothing but the holder counts.
     @Test func `are what every lock is judged by that is not tried, issue 17`() {
+        Self.expectJudgedByHolder(ContentionMeter(MutexStrategy.self, level: .counts))
         Self.expectJudgedByHolder(
             ContentionMeter(RawLockStrategy<UntriedLock>.self, level: .counts)
         )

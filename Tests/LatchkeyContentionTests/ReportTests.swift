@@ -73,16 +73,6 @@ import Testing
         #expect(rows.map(\.level) == [.full, .full, .counts])
     }
 
-    @Test func `begins anew for all rows at a reset`() {
-        let meters = ContentionMeters()
-        let meter = ContentionMeter(LockStrategy.self, level: .full)
-        meters.add(meter)
-        Reset.record(100, in: meter)
-        #expect(meters.report().rows[0].acquisitions.all == 1)
-        meters.reset()
-        #expect(meters.report().rows[0].acquisitions.all == 0)
-    }
-
     private static let golden = """
         {
           "generatedAt" : "2023-11-14T22:13:20Z",

@@ -87,7 +87,7 @@ func report<Value>(
     settings.repeats = 1
     change(&settings)
     let run = try ComparisonRun(settings, version: "test", catalogue: lab.prepared("bench"))
-    return try await TestThread.result { Result { try run.run() } }.get().report
+    return try run.run().report
 }
 
 /// A slice of four threads that only write.

@@ -213,8 +213,7 @@ struct CacheLineReportTests {
     {
         var report = Self.report(60)
         report.conclude(isForced: false)
-        let style = TerminalStyle(width: 180, usesColor: false)
-        func terminal() -> String { TerminalReport(report, style: style).text }
+        func terminal() -> String { report.terminal(width: 180) }
         #expect(
             terminal().contains("A cache line takes 60 ns from one processor to another and back.")
         )
@@ -246,22 +245,5 @@ struct CacheLineReportTests {
         #expect(terminal().contains("a cache line between processors was not measured. No pair."))
         report.fingerprint.cacheLine = nil
         #expect(!terminal().contains("cache line"))
-    }
-
-    @Test func `the readings of a repeat are in the CSV`() {
-        var report = Self.report(60)
-        report.cases = [report.cases[0]]
-        report.baselines = []
-        report.cases[0].repeats = [report.cases[0].repeats[0]]
-        report.cases[0].repeats[0].lineNanoseconds = [60.5, 240]
-        report.cases[0].repeats[0].processors = .changed
-        report.cases[0].repeats[0].isLeftOut = true
-        let lines = String(decoding: report.csv(), as: UTF8.self).split(separator: "\r\n").map {
-            $0.split(separator: ",", omittingEmptySubsequences: false)
-        }
-        let fields = Dictionary(uniqueKeysWithValues: zip(lines[0], lines[1]))
-        #expect(fields["lineNanoseconds"] == "60.5 240.0")
-        #expect(fields["processors"] == "changed")
-        #expect(fields["isLeftOut"] == "true")
     }
 }

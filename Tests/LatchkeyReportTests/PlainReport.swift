@@ -48,6 +48,18 @@ extension ComparisonReport {
         }
     }
 
+    /// Gives the cases of a strategy another name.
+    mutating func rename(_ kind: StrategyKind, to name: String) {
+        for index in cases.indices where cases[index].strategy == kind.rawValue {
+            cases[index].strategy = name
+        }
+    }
+
+    /// What the terminal shows.
+    func terminal(width: Int, usesColor: Bool = false) -> String {
+        TerminalReport(self, style: TerminalStyle(width: width, usesColor: usesColor)).text
+    }
+
     /// With other figures in the cases of a strategy.
     func with(
         _ kind: StrategyKind,
@@ -62,6 +74,39 @@ extension ComparisonReport {
             change(&report.cases[index].summary)
         }
         return report
+    }
+}
+
+extension ComparisonReport.Crossover {
+    /// Between one number of threads and twice as many.
+    static func sample(_ from: Double, _ below: String, _ above: String) -> Self {
+        Self(
+            axis: .threads,
+            workload: SampleReport.workload(),
+            from: from,
+            to: 2 * from,
+            fasterBelow: below,
+            fasterAbove: above
+        )
+    }
+}
+
+extension ComparisonReport.ScalingFit {
+    /// Of `lock`, with an estimate for each term.
+    static func sample(
+        contention: ComparisonReport.Estimate,
+        coherency: ComparisonReport.Estimate,
+        peakThreads: Double? = nil
+    ) -> Self {
+        Self(
+            strategy: "lock",
+            workload: SampleReport.workload(),
+            singleThreadOperationsPerSecond: .init(value: 1e6, low: 9e5, high: 2e6),
+            contention: contention,
+            coherency: coherency,
+            peakThreads: peakThreads,
+            rSquared: 0.99
+        )
     }
 }
 

@@ -19,19 +19,16 @@ struct RecommendationTests {
     }
 
     @Test func `a flip over the read ratio names the ratio`() {
-        let writes = SampleReport(
-            strategies: [.lock, .readWriteLock],
-            threads: [4],
-            workloads: [SampleReport.workload(readRatio: 0)],
-            speed: { kind, _ in kind == .lock ? 10 : 1 }
-        ).make()
-        var report = SampleReport(
-            strategies: [.lock, .readWriteLock],
-            threads: [4],
-            workloads: [SampleReport.workload(readRatio: 1)],
-            speed: { kind, _ in kind == .lock ? 1 : 3 }
-        ).make()
-        report.cases += writes.cases
+        func sample(readRatio: Double, _ lock: Double, _ other: Double) -> ComparisonReport {
+            SampleReport(
+                strategies: [.lock, .readWriteLock],
+                threads: [4],
+                workloads: [SampleReport.workload(readRatio: readRatio)],
+                speed: { kind, _ in kind == .lock ? lock : other }
+            ).make()
+        }
+        var report = sample(readRatio: 1, 1, 3)
+        report.cases += sample(readRatio: 0, 10, 1).cases
         let recommendation = ComparisonReport.Recommendation(report)
         #expect(recommendation.strategies == ["lock"])
         #expect(recommendation.flip.hasPrefix("Except: `read-write-lock` with reads only: "))
@@ -92,24 +89,9 @@ struct RecommendationTests {
         }
         let notes = ComparisonReport.Recommendation(report).notes
         #expect(!notes.contains { $0.hasPrefix("If long waits matter") }, "\(notes)")
-        for index in report.cases.indices where report.cases[index].strategy == "actor" {
-            report.cases[index].strategy = "monitor"
-        }
+        report.rename(.actor, to: "monitor")
         let other = ComparisonReport.Recommendation(report).notes
         #expect(other.contains { $0.hasPrefix("If long waits matter more than throughput: `mon") })
-    }
-
-    @Test func `a bistable strategy is not preferred to a steady one in between`() throws {
-        var report = sample([.lock, .spin], threads: [4]) { kind, _ in kind == .lock ? 1e6 : 3e6 }
-        let index = try #require(report.cases.firstIndex { $0.strategy == "spin" })
-        for place in [1, 3] {
-            report.cases[index].repeats[place].operations = 20_000 + place
-        }
-        report.cases[index].summary = ComparisonReport.Summary(report.cases[index].repeats)
-        #expect(report.cases[index].summary.isBistable)
-        let recommendation = ComparisonReport.Recommendation(report)
-        #expect(recommendation.strategies == ["lock"])
-        #expect(recommendation.notes.contains { $0.hasPrefix("`spin` had two modes") })
     }
 
     @Test func `in an open loop, too, a bistable strategy is not preferred`() throws {
@@ -123,8 +105,7 @@ struct RecommendationTests {
         let recommendation = ComparisonReport.Recommendation(report)
         #expect(recommendation.strategies == ["lock"])
         #expect(recommendation.notes.contains { $0.hasPrefix("`spin` had two modes") })
-        let terminal = TerminalReport(report, style: TerminalStyle(width: 100, usesColor: false))
-        #expect(terminal.text.contains("~=10.0 µs"))
+        #expect(report.terminal(width: 100).contains("~=10.0 µs"))
     }
 
     @Test func `who does not keep up with an open loop's rate is not ranked`() throws {
@@ -139,8 +120,7 @@ struct RecommendationTests {
                 "`spin` did not keep up with the rate on 4 threads and is not ranked."
             )
         )
-        let terminal = TerminalReport(report, style: TerminalStyle(width: 100, usesColor: false))
-        #expect(terminal.text.contains(">10.0 µs"))
+        #expect(report.terminal(width: 100).contains(">10.0 µs"))
     }
 
     @Test func `refused ranking recommends nothing and says why`() {

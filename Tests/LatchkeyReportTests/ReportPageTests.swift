@@ -60,13 +60,9 @@ struct RenderedPageTests {
             workloads: [SampleReport.workload(), SampleReport.workload(readRatio: 0.9)]
         ).make()
         report.fits = [
-            ComparisonReport.ScalingFit(
-                strategy: "lock",
-                workload: SampleReport.workload(),
-                singleThreadOperationsPerSecond: .init(value: 1e6, low: 9e5, high: 2e6),
+            .sample(
                 contention: .init(value: 0.9, low: 0.8, high: 1),
-                coherency: .init(value: 0.01, low: 0, high: 0.1),
-                rSquared: 0.99
+                coherency: .init(value: 0.01, low: 0, high: 0.1)
             )
         ]
         let body = try rendered(report)
@@ -105,16 +101,7 @@ struct RenderedPageTests {
         throws
     {
         var report = SampleReport(threads: [1, 2]).make()
-        report.crossovers = [
-            ComparisonReport.Crossover(
-                axis: .threads,
-                workload: SampleReport.workload(),
-                from: 1,
-                to: 2,
-                fasterBelow: "actor",
-                fasterAbove: "barrier-queue"
-            )
-        ]
+        report.crossovers = [.sample(1, "actor", "barrier-queue")]
         let body = try rendered(report)
         #expect(body.contains("None of the best three is overtaken; 1 crossover of others in"))
         #expect(!body.contains("Crossovers") && !body.contains("<li>and 1 more"))
@@ -181,16 +168,7 @@ struct RenderedPageTests {
         for index in report.cases.indices {
             report.cases[index].summary.wait?.p50Nanoseconds = 100
         }
-        report.crossovers = (0..<61).map { number in
-            ComparisonReport.Crossover(
-                axis: .threads,
-                workload: SampleReport.workload(),
-                from: Double(number),
-                to: Double(number + 1),
-                fasterBelow: "actor",
-                fasterAbove: "lock"
-            )
-        }
+        report.crossovers = (1...61).map { .sample(Double($0), "actor", "lock") }
         let body = try rendered(report)
         #expect(body.contains("actor *</th>"))
         #expect(body.contains("* has up to 16 operations of a thread in progress"))

@@ -64,29 +64,10 @@ struct ReportSchemaTests {
             isCutOff: true
         )
         let estimate = ComparisonReport.Estimate(value: 1, low: 0, high: 2)
-        report.fits = [
-            ComparisonReport.ScalingFit(
-                strategy: "lock",
-                workload: wire,
-                singleThreadOperationsPerSecond: estimate,
-                contention: estimate,
-                coherency: estimate,
-                peakThreads: 3,
-                peakOperationsPerSecond: 4,
-                rSquared: 0.9
-            )
-        ]
-        report.crossovers = [
-            ComparisonReport.Crossover(
-                axis: .readRatio,
-                workload: wire,
-                threads: 2,
-                from: 0.5,
-                to: 0.9,
-                fasterBelow: "lock",
-                fasterAbove: "spin"
-            )
-        ]
+        report.fits = [.sample(contention: estimate, coherency: estimate, peakThreads: 3)]
+        report.fits[0].peakOperationsPerSecond = 4
+        report.crossovers = [.sample(0.4, "lock", "spin")]
+        (report.crossovers[0].axis, report.crossovers[0].threads) = (.readRatio, 2)
         report.cliffs = [
             ComparisonReport.Cliff(
                 strategy: "mutex",

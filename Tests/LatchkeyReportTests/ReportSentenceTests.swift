@@ -10,8 +10,8 @@ struct ReportSentenceTests {
     private func text(_ report: ComparisonReport) -> String {
         var report = report
         report.recommendation = ComparisonReport.Recommendation(report)
-        return TerminalReport(report, style: TerminalStyle(width: 120, usesColor: false)).text
-            .split(whereSeparator: \.isWhitespace).joined(separator: " ")
+        return report.terminal(width: 120).split(whereSeparator: \.isWhitespace)
+            .joined(separator: " ")
     }
 
     @Test func `a cliff is told of a strategy that has nothing to be compared with`() {

@@ -9,7 +9,7 @@ struct TerminalReportTests {
     private func text(_ report: ComparisonReport, width: Int, usesColor: Bool = false) -> String {
         var report = report
         report.recommendation = ComparisonReport.Recommendation(report)
-        return TerminalReport(report, style: TerminalStyle(width: width, usesColor: usesColor)).text
+        return report.terminal(width: width, usesColor: usesColor)
     }
 
     @Test func `prose goes by a narrower terminal, and tables do not`() {
@@ -198,45 +198,24 @@ struct TerminalReportTests {
         #expect(text.contains("* has up to 16 operations of a thread in progress"))
     }
 
-    private func crossover(
-        _ from: Double,
-        _ below: String,
-        _ above: String
-    )
-        -> ComparisonReport.Crossover
-    {
-        ComparisonReport.Crossover(
-            axis: .threads,
-            workload: SampleReport.workload(),
-            from: from,
-            to: 2 * from,
-            fasterBelow: below,
-            fasterAbove: above
-        )
-    }
-
     @Test func `crossovers of the best three are listed, and the others counted`() {
         var report = SampleReport(strategies: [.adaptive, .spin, .lock, .monitor, .mutex]).make()
         #expect(Ranking(report).bestThree == ["adaptive", "spin", "lock"])
         report.crossovers = [
-            crossover(1, "spin", "monitor"), crossover(2, "mutex", "lock"),
-            crossover(4, "mutex", "monitor"),
+            .sample(1, "spin", "monitor"), .sample(2, "mutex", "lock"),
+            .sample(4, "mutex", "monitor"),
         ]
         let text = text(report, width: 120)
         #expect(text.contains("Between 1 and 2 threads `monitor` overtakes `spin`.\n"))
         #expect(text.contains("Between 2 and 4 threads `lock` overtakes `mutex`.\n"))
         #expect(!text.contains("Between 4 and 8"))
         #expect(text.contains("and 1 more, in the JSON file."))
-        report.crossovers = (1...15).map { crossover(Double($0), "spin", "lock") }
+        report.crossovers = (1...15).map { .sample(Double($0), "spin", "lock") }
         #expect(self.text(report, width: 120).contains("and 3 more, in the JSON file."))
     }
 
     @Test func `where a strategy overtakes is told as closely as it was measured`() {
-        var crossing = crossover(1, "spin", "lock")
-        #expect(
-            WorkloadText.crossing(crossing, namesWorkload: false)
-                == "Between 1 and 2 threads `lock` overtakes `spin`."
-        )
+        var crossing = ComparisonReport.Crossover.sample(1, "spin", "lock")
         crossing.axis = .readRatio
         (crossing.from, crossing.to, crossing.threads) = (0.5, 0.9, 4)
         #expect(
@@ -261,14 +240,10 @@ struct TerminalReportTests {
             ComparisonReport.Estimate(value: value, low: value, high: value)
         }
         report.fits = [
-            ComparisonReport.ScalingFit(
-                strategy: "lock",
-                workload: SampleReport.workload(),
-                singleThreadOperationsPerSecond: estimate(1e6),
+            .sample(
                 contention: estimate(contention),
                 coherency: estimate(coherency),
-                peakThreads: curve.peakThreads,
-                rSquared: 1
+                peakThreads: curve.peakThreads
             )
         ]
         return report

@@ -52,19 +52,29 @@ struct AnySynchronizedTests {
         #expect(value == 2)
     }
 
-    @Test(arguments: [StrategyKind.adaptive, .snapshot, .barrierQueueAsync, .actor])
-    func `stripes have a strategy that is chosen by name`(kind: StrategyKind) async throws {
+    /// Few stripes are entered one inside the other.
+    @Test(arguments: [StrategyKind.adaptive, .snapshot, .barrierQueueAsync, .actor], [4, 6])
+    func `few and many stripes have a strategy that is chosen by name`(
+        kind: StrategyKind,
+        count: Int
+    ) async throws {
+        let observer = RecordingObserver()
         let counts = Striped(count: 8, strategy: { AnyStrategy(kind) }, value: { $0 })
         let (completed, seen) = (Gate(), Collected<[Int]>([]))
         try counts.submitWrite(
-            several: Array(2..<8),
+            several: Array((8 - count)..<8),
+            observer: observer,
             { values in values = values.map { $0 + 10 } },
             completion: { completed.open() }
         )
         #expect(await TestThread.result { completed.pass() })
         counts.submitReadAll({ all in seen.with { $0 = all } }, completion: { completed.open() })
         #expect(await TestThread.result { completed.pass() })
-        #expect(seen.with { $0 } == [0, 1] + (12..<18))
+        #expect(seen.with { $0 } == (0..<8).map { $0 < 8 - count ? $0 : $0 + 10 })
+        #expect(observer.accesses.count == count)
+        for calls in observer.accesses {
+            #expect(calls.first == .asks(.write) && calls.last == .leaves)
+        }
         for index in 0..<8 {
             #expect(try await counts[index].asyncRead { $0 } == seen.with { $0[index] })
         }

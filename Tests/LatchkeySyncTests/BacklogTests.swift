@@ -18,21 +18,4 @@ struct BacklogTests {
         try value.submitWrite({ $0 += 1 }, completion: {})
         #expect(value.backlogCount == 0)
     }
-
-    @Test func `a task hears that the backlog is full`() async {
-        let value = Synchronized(0, strategy: SerialQueueAsyncStrategy(backlogMax: 1))
-        let (inside, leave) = (Gate(), Gate())
-        try? value.submitWrite(
-            { _ in
-                inside.open()
-                leave.pass()
-            },
-            completion: {}
-        )
-        #expect(await TestThread.result { inside.pass() })
-        await #expect(throws: AccessRefused.backlogFull) {
-            try await value.asyncWrite(whenFull: .refuse) { $0 += 1 }
-        }
-        leave.open()
-    }
 }

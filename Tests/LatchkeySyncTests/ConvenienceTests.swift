@@ -27,14 +27,9 @@ struct ConvenienceTests {
     }
 
     @Test func `a replaced value is destroyed outside of the lock`() {
-        final class Last: Sendable {
-            let body: @Sendable () -> Void
-            init(_ body: @escaping @Sendable () -> Void) { self.body = body }
-            deinit { body() }
-        }
         let count = Guarded<Int>(0)
-        let value = Guarded<Last?>(nil)
-        value.exchange(Last { count.exchange(value.read { $0 == nil } ? 1 : 2) })
+        let value = Guarded<AtEnd?>(nil)
+        value.exchange(AtEnd { count.exchange(value.read { $0 == nil } ? 1 : 2) })
         value.exchange(nil)
         #expect(count.value == 1)
     }

@@ -3,7 +3,7 @@ import LatchkeyTestSupport
 import Testing
 
 /// The laws catch what they are there to catch.
-@Suite(.timeLimit(.minutes(5)), .serialized)
+@Suite(.timeLimit(.minutes(5)), .serialized, .offPool)
 struct KnownBadStrategyTests {
     @Test func `barriers on a global queue let a second writer in, and lose updates`() {
         let laws = StrategyLaws(blocking: { BarrierOnGlobalQueueStrategy() })
@@ -54,9 +54,7 @@ struct KnownBadStrategyTests {
     }
 
     @Test func `a reader that frees what writers replace is reported, issue 17`() async {
-        let violations = await TestThread.result {
-            StrategyLaws.readsFreeFewValues({ ReaderThatCleansUp() })
-        }
+        let violations = StrategyLaws.readsFreeFewValues({ ReaderThatCleansUp() })
         #expect(violations.count == 2, "\(violations)")
         #expect(violations.allSatisfy { $0.contains("one read freed 500") }, "\(violations)")
     }
@@ -72,9 +70,7 @@ struct KnownBadStrategyTests {
     }
 
     @Test func `a lock whose try works only after a wait is reported`() async {
-        let violations = await TestThread.result {
-            StrategyLaws.functionsWorkAlone { RawLockStrategy<LateLock>() }
-        }
+        let violations = StrategyLaws.functionsWorkAlone { RawLockStrategy<LateLock>() }
         #expect(violations.contains { $0.contains("tryWrite alone saw [nil, nil]") })
     }
 
@@ -94,19 +90,15 @@ struct KnownBadStrategyTests {
         patience: LateObserver.Patience,
         finding: String
     ) async {
-        let violations = await TestThread.result {
-            StrategyLaws.readsTakeNoTime {
-                LateReader(SnapshotStrategy(), by: LateObserver(patience))
-            }
+        let violations = StrategyLaws.readsTakeNoTime {
+            LateReader(SnapshotStrategy(), by: LateObserver(patience))
         }
         #expect(violations.contains { $0.contains(finding) }, "\(violations)")
     }
 
     /// Why `actor` does not promise fair hand-off.
     @Test func `an actor lets tasks of higher priority overtake, issue 17`() async {
-        let violations = await TestThread.result {
-            StrategyLaws.orderOfTasks({ ActorStrategy() }, tasks: 40)
-        }
+        let violations = StrategyLaws.orderOfTasks({ ActorStrategy() }, tasks: 40)
         #expect(violations != [])
     }
 

@@ -19,13 +19,7 @@ struct ReentryTests {
 
     @Test(arguments: blocking.filter { !$0.traits.isReentrant })
     func `reading inside a read stops elsewhere`(kind: StrategyKind) async {
-        let exit = await #expect(
-            processExitsWith: .failure,
-            observing: [\.standardErrorContent]
-        ) { [name = kind.rawValue as String] in
-            _ = StrategyKind(rawValue: name)?.accept(Nested("read", inside: "read"))
-        }
-        #expect(ReentrySentence(exit).names("read", inside: "read", at: #fileID, kind))
+        await expectStop(kind, ["read", "read"])
     }
 
     @Test(

@@ -32,12 +32,6 @@ import Testing
                 return found.count == 1
             }
         }
-
-        func visitBlocking<ChosenStrategy: MakeableStrategy & BlockingStrategy>(
-            _ strategy: ChosenStrategy.Type
-        ) -> Task<Bool, Never> {
-            visit(strategy)
-        }
     }
 
     @Test(arguments: StrategyKind.allCases)

@@ -38,25 +38,6 @@ struct SeveralStripesTests {
         #expect(observer.accesses == Array(repeating: [.asks(.write), .enters, .leaves], count: 2))
     }
 
-    @Test(arguments: [1, 4, 5], StrategyKind.allCases)
-    func `a submitted write reaches few stripes and many`(count: Int, kind: StrategyKind) async {
-        let violations = await TestThread.result { kind.accept(FewAndMany(count: count)) }
-        #expect(violations == [])
-    }
-
-    @Test func `values are moved to the body, not copied`() {
-        let values = Striped<[Int], LockStrategy>(count: 2) { Array(repeating: $0, count: 100) }
-        let before = (0..<2).map { values.read($0, Self.address) }
-        values.write(several: [0, 1]) { lists in
-            for index in lists.indices { lists[index][0] = 7 }
-        }
-        #expect((0..<2).map { values.read($0, Self.address) } == before)
-    }
-
-    private static func address(_ list: [Int]) -> Int {
-        unsafe list.withUnsafeBufferPointer { Int(bitPattern: $0.baseAddress) }
-    }
-
     @Test(arguments: [[], [1, 0], [1, 1]])
     func `stripes that are not ascending stop`(stripes: [Int]) async {
         await #expect(processExitsWith: .failure) { [stripes] in
@@ -108,41 +89,6 @@ private struct OrderOfSubmission: StrategyVisitor {
         )
         read.pass()
         return seen.with { $0 }
-    }
-}
-
-/// A write to the last stripes of eight, of which few are entered one inside the other.
-private struct FewAndMany: StrategyVisitor {
-    let count: Int
-
-    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> [String] {
-        let observer = RecordingObserver()
-        let values = Striped<Int, ChosenStrategy>(count: 8) { $0 }
-        let completed = Gate()
-        let seen = Collected<[Int]>([])
-        try? values.submitWrite(
-            several: Array((8 - count)..<8),
-            observer: observer,
-            { inside in
-                for index in inside.indices { inside[index] += 10 }
-            },
-            completion: { completed.open() }
-        )
-        completed.pass()
-        let read = Gate()
-        values.submitReadAll({ all in seen.with { $0 = all } }, completion: { read.open() })
-        read.pass()
-        let expected = (0..<8).map { $0 < 8 - count ? $0 : $0 + 10 }
-        var violations: [String] = []
-        if seen.with({ $0 }) != expected {
-            violations.append("the stripes hold \(seen.with { $0 })")
-        }
-        let calls = observer.accesses
-        let isWhole = calls.allSatisfy { $0.first == .asks(.write) && $0.last == .leaves }
-        if calls.count != count || !isWhole {
-            violations.append("the observer heard \(calls)")
-        }
-        return violations
     }
 }
 

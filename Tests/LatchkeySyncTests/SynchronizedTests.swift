@@ -39,11 +39,6 @@ struct SynchronizedTests {
         #expect(observer.accesses == [[.asks(.write), .enters, .leaves]])
     }
 
-    @Test func `the summaries and names are distinct`() {
-        #expect(Set(StrategyKind.allCases.map(\.summary)).count == StrategyKind.allCases.count)
-        #expect(Set(StrategyKind.allCases.map(\.rawValue)).count == StrategyKind.allCases.count)
-    }
-
     @Test(arguments: StrategyKind.allCases)
     func `a name leads to the strategy of that name`(kind: StrategyKind) {
         #expect(kind.accept(NameVisitor()) == kind.rawValue)

@@ -5,7 +5,9 @@ import Testing
 @testable import LatchkeySync
 
 /// Tasks whose thread a lock blocks.
-@Suite(.timeLimit(.minutes(5)))
+///
+/// Off the pool, because the task has one of the few threads of it until the test lets it go on.
+@Suite(.timeLimit(.minutes(5)), .offPool)
 struct TaskCancellationTests {
     /// The task has passed the first check.
     ///
@@ -24,7 +26,7 @@ struct TaskCancellationTests {
                 leave.pass()
             }
         }
-        #expect(await TestThread.result { inside.pass() })
+        #expect(inside.pass())
         let task = Task { () -> AccessRefused? in
             do throws(AccessRefused) {
                 try await value.asyncWrite { $0.append("entered") }
@@ -33,16 +35,14 @@ struct TaskCancellationTests {
                 return error
             }
         }
-        let isAsleep = await TestThread.result {
-            eventually {
-                value.guarded.first.load(ordering: .relaxed) == AdaptiveLock.contended
-            }
+        let isAsleep = eventually {
+            value.guarded.first.load(ordering: .relaxed) == AdaptiveLock.contended
         }
         #expect(isAsleep)
         task.cancel()
         leave.open()
         #expect(await task.value == .cancelled)
-        #expect(await TestThread.result { holder.join() })
+        #expect(holder.join())
         #expect(value.value == [])
     }
 

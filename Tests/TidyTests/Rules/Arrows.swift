@@ -106,10 +106,7 @@ extension Rule {
         broken: [
             Tree([
                 "Package.swift": """
-                .target(
-                    name: "LatchkeyStore",
-                    dependencies: ["CCurl", "LatchkeySync"]
-                ),
+                .target(name: "LatchkeyStore", dependencies: ["CCurl", "LatchkeySync"]),
 
                 """,
                 "Sources/LatchkeyStore/A.swift": "internal import CCurl\n// import LatchkeySync\n",
@@ -126,12 +123,7 @@ extension Rule {
             Tree([
                 "Package.swift": """
                 .target(name: "CLatchkeyHTTP", dependencies: ["CMicrohttpd"]),
-                .testTarget(
-                    name: "LatchkeyStoreTests",
-                    dependencies: [
-                        "LatchkeyStore",
-                    ]
-                ),
+                .testTarget(name: "LatchkeyStoreTests", dependencies: ["LatchkeyStore"]),
 
                 """,
                 "Sources/CLatchkeyHTTP/a.c": "#include <microhttpd.h>\n",

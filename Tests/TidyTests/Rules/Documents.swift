@@ -87,43 +87,33 @@ extension Rule {
         }
     }
 
+    private static let release = "# Changelog\n\n## 1.0.0\n\n### Added\n\n- A.\n"
+
     static let changelog = Rule(
         "the changelog lists each release, and all say the same version",
         broken: [
             Tree(["CHANGELOG.md": "# Changelog\n\n## 1.0.0\n\nThings.\n"]),
             Tree(["CHANGELOG.md": "# Changelog\n\n## 1.0.0\n\n### News\n\n- A.\n"]),
             Tree([
-                "CHANGELOG.md": "# Changelog\n\n## 1.0.0\n\n### Added\n\n- A.\n",
+                "CHANGELOG.md": release,
                 "openapi.yaml": "info:\n  version: 1.1.0\n",
             ]),
             Tree([
-                "CHANGELOG.md": "# Changelog\n\n## 1.0.0\n\n### Added\n\n- A.\n",
+                "CHANGELOG.md": release,
                 "Sources/LatchkeyCommandLine/Version.swift":
                     "package let latchkeyVersion = \"1.1.0\"\n",
             ]),
         ],
         kept: [
             Tree([
-                "CHANGELOG.md": "# Changelog\n\n## 1.0.0\n\n### Added\n\n- A.\n",
+                "CHANGELOG.md": release,
                 "openapi.yaml": "info:\n  version: 1.0.0\n",
             ]),
             Tree([
-                "CHANGELOG.md": """
-                # Changelog
-
-                ## Unreleased
-
-                ### Added
-
-                - B.
-
-                ## 1.0.0
-
-                ### Added
-
-                - A.
-
-                """,
+                "CHANGELOG.md": release.replacing(
+                    "## 1.0.0",
+                    with: "## Unreleased\n\n### Added\n\n- B.\n\n## 1.0.0"
+                ),
                 "openapi.yaml": "info:\n  version: 1.0.0\n",
             ]),
         ]

@@ -13,11 +13,9 @@ let timedTests: [String: Int] = [
     "Tests/LatchkeyComparisonTests/OpenLoopTests.swift": 1,
     "Tests/LatchkeyComparisonTests/WarmUpTests.swift": 2,
     "Tests/LatchkeyContentionTests/HolderTests.swift": 2,
-    "Tests/LatchkeyContentionTests/ProfileTests.swift": 1,
     "Tests/LatchkeyContentionTests/ResetTests.swift": 1,
     "Tests/LatchkeyContentionTests/WaitingTests.swift": 3,
     "Tests/LatchkeyMachineTests/ProcessReadingTests.swift": 1,
-    "Tests/LatchkeyMeteringTests/LockMetersTests.swift": 1,
     "Tests/LatchkeySyncTests/RawLockTests.swift": 3,
     // A clock that runs, where what is tested must not depend on it.
     "Tests/LatchkeyReplicationTests/ReplicaCluster.swift": 1,
