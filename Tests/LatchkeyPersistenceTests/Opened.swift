@@ -77,6 +77,12 @@ final class Opened: Sendable {
         waitUntilReleased(commit.revision)
     }
 
+    /// Makes so many commits, and waits until all are released.
+    func commit(_ count: Int, of source: inout CommitSource) throws {
+        for _ in 0..<count { persistence.append(try source.next(), note: nil) }
+        waitUntilReleased(source.model.revision)
+    }
+
     /// Ends the writer, which must leave this state.
     func expectEnd(_ model: Model) throws {
         #expect(persistence.finish())

@@ -147,15 +147,9 @@ struct WatchShareTests {
         let rig = WatchRig()
         let stream = rig.open(.now(0), capacity: 200)
         let other = rig.open(.now(0))
-        for _ in 0..<10 {
-            rig.commit(increment: ["a"])
-            rig.run()
-        }
+        rig.increment("a", 10)
         let before = stream.writeCount
-        for _ in 0..<100 {
-            rig.commit(increment: ["a"])
-            rig.run()
-        }
+        rig.increment("a", 100)
         #expect(stream.writeCount == before)
         #expect(!other.isEnded)
         let (_, wasFull) = stream.take()
@@ -210,13 +204,9 @@ struct WatchShareTests {
         let unread = rig.open(.state(try rig.snapshot()), capacity: 20_000)
         let reading = rig.open(.state(try rig.snapshot()))
         rig.run()
-        for _ in 0..<5 {
-            rig.commit(increment: ["b"])
-            rig.run()
-        }
+        rig.increment("b", 5)
         #expect(!unread.isEnded, "at the bound, the history still has what follows the state")
-        rig.commit(increment: ["b"])
-        rig.run()
+        rig.increment("b")
         #expect(unread.isEnded)
         #expect(rig.pump.watchers[unread.id]?.state == nil, "the snapshot is given up")
         #expect(!reading.isEnded)
@@ -226,10 +216,7 @@ struct WatchShareTests {
     func `the last event goes out though the stream is full`(type: String) {
         let rig = WatchRig()
         let full = rig.open(.now(0), observer: "x", capacity: 100)
-        for _ in 0..<5 {
-            rig.commit(increment: ["a"])
-            rig.run()
-        }
+        rig.increment("a", 5)
         let before = full.text
         if type == "close" {
             rig.pump.drain(rig.now)
