@@ -53,30 +53,28 @@ struct ReplicaTests {
         let states = Self.states()
         let log = MemoryLog(seed: 23, faultPercent: faultPercent)
         let cluster = ReplicaCluster(log, states, offsets: [0, 30_000, -30_000])
-        try await offPool { cluster.settle() }
+        cluster.settle()
         let made = Guarded<[String: Bool]>([:])
         let sum = Guarded(0)
-        try await offPool {
-            let threads = (0..<6).map { client in
-                TestThread {
-                    for number in 0..<100 {
-                        let text = "\(client * 1000 + number)"
-                        let decision = cluster.change(client % 3, Self.put(text))
-                        if case .success = decision {
-                            made.write { $0[text] = true }
-                        } else if case .failure(.withdrawn(.unavailable)) = decision {
-                            made.write { $0[text] = false }
-                        }
-                        let sumChange = Change.owned(.increment(Self.name("sum"), by: 1))
-                        if case .success = cluster.change(client % 3, sumChange) {
-                            sum.write { $0 += 1 }
-                        }
+        let threads = (0..<6).map { client in
+            TestThread {
+                for number in 0..<100 {
+                    let text = "\(client * 1000 + number)"
+                    let decision = cluster.change(client % 3, Self.put(text))
+                    if case .success = decision {
+                        made.write { $0[text] = true }
+                    } else if case .failure(.withdrawn(.unavailable)) = decision {
+                        made.write { $0[text] = false }
+                    }
+                    let sumChange = Change.owned(.increment(Self.name("sum"), by: 1))
+                    if case .success = cluster.change(client % 3, sumChange) {
+                        sum.write { $0 += 1 }
                     }
                 }
             }
-            for thread in threads { #expect(thread.join()) }
-            cluster.settle()
         }
+        for thread in threads { #expect(thread.join()) }
+        cluster.settle()
         let digests = await Self.digests(states)
         #expect(Set(digests).count == 1, "\(digests)")
         #expect(cluster.replicas.allSatisfy { $0.phase == .serving })
@@ -111,29 +109,27 @@ struct ReplicaTests {
         )
         let sums = Guarded<[Int: Set<String>]>([:])
         let repeatCount = Guarded(0)
-        try await offPool {
-            cluster.settle()
-            let threads = (0..<3).map { replica in
-                TestThread {
-                    for number in 0..<100 {
-                        let change = Change.owned(.increment(Self.name("sum"), by: 1))
-                        let decision = cluster.change(replica, change, key: "k\(number)")
-                        guard case .success(let commit) = decision else {
-                            Issue.record("\(decision)")
-                            continue
-                        }
-                        if commit.isRepeat { repeatCount.write { $0 += 1 } }
-                        let value = commit.first?.property.map {
-                            unsafe String(decoding: $0.valueBytes, as: UTF8.self)
-                        }
-                        let answer = "\(value ?? "") \(commit.revision)"
-                        sums.write { _ = $0[number, default: []].insert(answer) }
+        cluster.settle()
+        let threads = (0..<3).map { replica in
+            TestThread {
+                for number in 0..<100 {
+                    let change = Change.owned(.increment(Self.name("sum"), by: 1))
+                    let decision = cluster.change(replica, change, key: "k\(number)")
+                    guard case .success(let commit) = decision else {
+                        Issue.record("\(decision)")
+                        continue
                     }
+                    if commit.isRepeat { repeatCount.write { $0 += 1 } }
+                    let value = commit.first?.property.map {
+                        unsafe String(decoding: $0.valueBytes, as: UTF8.self)
+                    }
+                    let answer = "\(value ?? "") \(commit.revision)"
+                    sums.write { _ = $0[number, default: []].insert(answer) }
                 }
             }
-            for thread in threads { #expect(thread.join()) }
-            cluster.settle()
         }
+        for thread in threads { #expect(thread.join()) }
+        cluster.settle()
         #expect(Set(await Self.digests(states)).count == 1)
         // All three got the first answer, and no two keys the same one.
         let answers = sums.read { $0 }
