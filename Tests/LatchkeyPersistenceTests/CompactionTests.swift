@@ -221,20 +221,14 @@ struct CompactionTests {
         let reader = try Connection(folder.data + "/latchkey.db")
         try reader.execute("begin")
         _ = try reader.integer("select count(*) from changes")
-        var withdrawals: [(revision: Revision, reason: Withdrawal)] = []
-        while withdrawals.isEmpty {
-            let before = source
-            opened.persistence.append(try source.next(), note: nil)
-            let revision = source.model.revision
-            withdrawals = opened.calls.read(
-                when: { $0.released >= revision || !$0.withdrawals.isEmpty },
-                { $0.withdrawals }
-            )
-            if !withdrawals.isEmpty {
-                source = before
-            }
+        var before = source
+        var reason: Withdrawal?
+        while reason == nil {
+            before = source
+            reason = opened.withdrawal(of: try source.next())?.reason
         }
-        #expect(withdrawals.first?.reason == .unavailable)
+        source = before
+        #expect(reason == .unavailable)
         #expect(opened.persistence.status.logByteCount < 2 << 20)
         try reader.execute("commit")
         waitUntil { opened.persistence.status.health == .healthy }

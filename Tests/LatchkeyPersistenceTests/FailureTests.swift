@@ -89,22 +89,16 @@ struct FailureTests {
         opened.commit(try source.next())
         for first in 0..<12 {
             let before = source
-            let count = opened.calls.read { $0.withdrawals.count }
             // The writes of the log's frames, one after the other.
             disk.fail(writes | log, first: first, SQLITE_FULL, ENOSPC, percent: percent)
-            opened.persistence.append(try source.next(effectCountMax: 40), note: nil)
-            let revision = source.model.revision
-            let withdrawals = opened.calls.read(
-                when: { $0.withdrawals.count > count || $0.released >= revision },
-                { $0.withdrawals }
-            )
-            guard withdrawals.count > count else {
+            let commit = try source.next(effectCountMax: 40)
+            guard let withdrawal = opened.withdrawal(of: commit) else {
                 // The transaction has fewer writes.
                 #expect(first >= 2)
                 continue
             }
-            #expect(withdrawals.last?.reason == .full)
-            #expect(withdrawals.last?.revision == before.model.revision)
+            #expect(withdrawal.reason == .full)
+            #expect(withdrawal.revision == before.model.revision)
             #expect(try Opened.read(folder.copy()) == before.model)
             #expect(opened.persistence.acceptsWrites)
             disk.stop()
@@ -246,14 +240,7 @@ struct FailureTests {
             )
             for _ in 0..<10 {
                 let before = source
-                let count = opened.calls.read { $0.withdrawals.count }
-                opened.persistence.append(try source.next(), note: nil)
-                let revision = source.model.revision
-                let isWithdrawn = opened.calls.read(
-                    when: { $0.released >= revision || $0.withdrawals.count > count },
-                    { $0.withdrawals.count > count }
-                )
-                if isWithdrawn {
+                if opened.withdrawal(of: try source.next()) != nil {
                     source = before
                     waitUntil { opened.persistence.acceptsWrites }
                 }

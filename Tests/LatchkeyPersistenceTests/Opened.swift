@@ -83,6 +83,16 @@ final class Opened: Sendable {
         waitUntilReleased(source.model.revision)
     }
 
+    /// Makes a commit, and waits until it is released, which brings nil, or withdrawn.
+    func withdrawal(of commit: Commit) -> (revision: Revision, reason: Withdrawal)? {
+        let count = calls.read { $0.withdrawals.count }
+        persistence.append(commit, note: nil)
+        return calls.read(
+            when: { $0.released >= commit.revision || $0.withdrawals.count > count },
+            { $0.withdrawals.dropFirst(count).last }
+        )
+    }
+
     /// Ends the writer, which must leave this state.
     func expectEnd(_ model: Model) throws {
         #expect(persistence.finish())

@@ -9,7 +9,7 @@ import Testing
 @Suite(.timeLimit(.minutes(5)), .offPool)
 struct UpgradeTests {
     @Test func `an upgrade goes replica by replica, and an old one stops at a later format`()
-        async throws
+        throws
     {
         let states = ReplicaTests.states()
         let log = MemoryLog(seed: 1)
@@ -45,11 +45,11 @@ struct UpgradeTests {
         cluster.settle(but: [0])
         let refused = cluster.change(0, ReplicaTests.put("9"))
         #expect(throws: Refusal.withdrawn(.unavailable)) { try refused.get() }
-        let digests = await ReplicaTests.digests(states)
+        let digests = try ReplicaTests.digests(states)
         #expect(digests[1] == digests[2] && digests[0] != digests[1])
     }
 
-    @Test func `a replica that has stopped sends nothing again`() async throws {
+    @Test func `a replica that has stopped sends nothing again`() throws {
         let log = MemoryLog(seed: 2)
         let cluster = ReplicaCluster(log, [ReplicaTests.states()[0]]) { settings in
             settings.unknownNanoseconds = 200_000_000
