@@ -48,24 +48,22 @@ final class Bench: Sendable {
     }
 
     /// Waits until the operation has ended.
-    func end(of id: OperationID) async throws -> OperationSnapshot {
-        try await state(of: id) { $0.state.isFinal }
+    func end(of id: OperationID) throws -> OperationSnapshot {
+        try state(of: id) { $0.state.isFinal }
     }
 
     /// Waits until the operation is as it is asked for.
     func state(
         of id: OperationID,
         _ isReached: @escaping @Sendable (OperationSnapshot) -> Bool
-    ) async throws -> OperationSnapshot {
-        try await offPool { [operations] in
-            let news = DispatchSemaphore(value: 0)
-            let stop = operations.observe(id) { news.signal() }
-            defer { stop() }
-            while true {
-                guard let now = operations.operation(id) else { throw Missing() }
-                if isReached(now) { return now }
-                guard news.isSignalled() else { throw TooLate() }
-            }
+    ) throws -> OperationSnapshot {
+        let news = DispatchSemaphore(value: 0)
+        let stop = operations.observe(id) { news.signal() }
+        defer { stop() }
+        while true {
+            guard let now = operations.operation(id) else { throw Missing() }
+            if isReached(now) { return now }
+            guard news.isSignalled() else { throw TooLate() }
         }
     }
 
@@ -132,10 +130,8 @@ final class ManualOperationClock: Sendable {
     /// Waits until an operation has started a timer: its step has begun some time before.
     ///
     /// Each timer counts for one wait.
-    func awaitTimer() async throws {
-        try await offPool { [hasStarted] in
-            guard hasStarted.isSignalled() else { throw TooLate() }
-        }
+    func awaitTimer() throws {
+        guard hasStarted.isSignalled() else { throw TooLate() }
     }
 
     func advance(by milliseconds: Int64) {

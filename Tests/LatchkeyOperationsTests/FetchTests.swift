@@ -7,7 +7,7 @@ import Testing
 @testable import LatchkeyOperations
 
 /// What may be fetched, and within which limits.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(5)), .offPool)
 struct FetchTests {
     private static func limits(
         _ allowed: [String],
@@ -25,48 +25,44 @@ struct FetchTests {
         _ url: String,
         _ limits: FetchLimits,
         isCancelled: @escaping @Sendable () -> Bool = { false }
-    ) async throws -> Result<String, FetchFailure> {
-        try await offPool {
-            do throws(FetchFailure) {
-                let text = try Fetch(limits, isCancelled: isCancelled).text(url)
-                return .success(String(decoding: text, as: UTF8.self))
-            } catch {
-                return .failure(error)
-            }
+    ) -> Result<String, FetchFailure> {
+        Result { () throws(FetchFailure) in
+            let text = try Fetch(limits, isCancelled: isCancelled).text(url)
+            return String(decoding: text, as: UTF8.self)
         }
     }
 
-    @Test func `an address that is listed itself is fetched from`() async throws {
+    @Test func `an address that is listed itself is fetched from`() throws {
         let server = try PlainServer { _ in .answer("200 OK", [], "[1, 2]") }
-        let limits = Self.limits(["127.0.0.1:\(server.port)"])
-        let url = "http://127.0.0.1:\(server.port)/a?b=c"
-        #expect(try await Self.fetch(url, limits) == .success("[1, 2]"))
+        let limits = Self.limits([server.host])
+        let url = "\(server.base)/a?b=c"
+        #expect(Self.fetch(url, limits) == .success("[1, 2]"))
         #expect(server.requests.first?.hasPrefix("GET /a?b=c HTTP/1.1\r\n") == true)
         // Other spellings of the address lead to the same place.
         #expect(
-            try await Self.fetch("http://127.1:\(server.port)/", limits) == .success("[1, 2]")
+            Self.fetch("http://127.1:\(server.port)/", limits) == .success("[1, 2]")
         )
         let bench = Bench(fetching: limits)
         let id = try bench.submit(OperationPlan(steps: [.fetch(url), .put("fetched", nil)]))
-        #expect(try await bench.end(of: id).state == .finished)
+        #expect(try bench.end(of: id).state == .finished)
         #expect(bench.value("fetched") == "[1, 2]")
     }
 
-    @Test func `the trace of the request goes on`() async throws {
+    @Test func `the trace of the request goes on`() throws {
         let server = try PlainServer { _ in .answer("200 OK", [], "1") }
         let trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
-        let bench = Bench(fetching: Self.limits(["127.0.0.1:\(server.port)"]))
-        let url = "http://127.0.0.1:\(server.port)/"
+        let bench = Bench(fetching: Self.limits([server.host]))
+        let url = "\(server.base)/"
         for traceparent in [trace, nil] {
             let origin = OperationOrigin(address: "127.0.0.1", traceparent: traceparent)
             let id = try bench.submit(OperationPlan(origin: origin, steps: [.fetch(url)]))
-            #expect(try await bench.end(of: id).state == .finished)
+            #expect(try bench.end(of: id).state == .finished)
         }
         let found = server.requests.map { $0.contains("\r\ntraceparent: \(trace)\r\n") }
         #expect(found == [true, false])
     }
 
-    @Test func `nothing else is connected to`() async throws {
+    @Test func `nothing else is connected to`() throws {
         let server = try PlainServer { _ in .answer("200 OK", [], "1") }
         let port = server.port
         for (allowed, url) in [
@@ -83,24 +79,24 @@ struct FetchTests {
             (["example.org"], "http://example.org.evil.test/"),
         ] {
             #expect(
-                try await Self.fetch(url, Self.limits(allowed)) == .failure(.notAllowed),
+                Self.fetch(url, Self.limits(allowed)) == .failure(.notAllowed),
                 "\(url)"
             )
         }
         #expect(server.requests.isEmpty)
         let limits = Self.limits(["127.0.0.1:\(port)", "localhost:\(port)"])
         #expect(
-            try await Self.fetch("http://localhost:\(port)/", limits) == .success("1"),
+            Self.fetch("http://localhost:\(port)/", limits) == .success("1"),
             "the name and its address are both listed"
         )
         for url in [
             "http://user:pass@127.0.0.1:\(port)/", "no url", "http://", "file:///etc/passwd",
         ] {
-            #expect(try await Self.fetch(url, limits) == .failure(.notURL), "\(url)")
+            #expect(Self.fetch(url, limits) == .failure(.notURL), "\(url)")
         }
     }
 
-    @Test func `redirects are followed on the list only, and not without end`() async throws {
+    @Test func `redirects are followed on the list only, and not without end`() throws {
         let other = try PlainServer { _ in .answer("200 OK", [], "\"secret\"") }
         let server = try PlainServer { request in
             let target = request.split(separator: " ")[1]
@@ -112,18 +108,17 @@ struct FetchTests {
             default: .answer("200 OK", [], "\"end\"")
             }
         }
-        let limits = Self.limits(["127.0.0.1:\(server.port)"])
-        let base = "http://127.0.0.1:\(server.port)"
-        #expect(try await Self.fetch("\(base)/in", limits) == .success("\"end\""))
-        #expect(try await Self.fetch("\(base)/out", limits) == .failure(.notAllowed))
+        let limits = Self.limits([server.host])
+        #expect(Self.fetch("\(server.base)/in", limits) == .success("\"end\""))
+        #expect(Self.fetch("\(server.base)/out", limits) == .failure(.notAllowed))
         #expect(other.requests.isEmpty)
-        #expect(try await Self.fetch("\(base)/file", limits) == .failure(.notURL))
+        #expect(Self.fetch("\(server.base)/file", limits) == .failure(.notURL))
         let before = server.requests.count
-        #expect(try await Self.fetch("\(base)/round", limits) == .failure(.tooManyRedirects))
+        #expect(Self.fetch("\(server.base)/round", limits) == .failure(.tooManyRedirects))
         #expect(server.requests.count - before == 6)
     }
 
-    @Test func `the head and the trailers of an answer are bounded together`() async throws {
+    @Test func `the head and the trailers of an answer are bounded together`() throws {
         let bound = 64 * 1024
         /// Lines of 64 bytes, and one that is longer: so many bytes in all.
         @Sendable func lines(_ count: Int) -> String {
@@ -144,47 +139,45 @@ struct FetchTests {
             default: .raw(chunked + lines(bound) + "\r\n")
             }
         }
-        let limits = Self.limits(["127.0.0.1:\(server.port)"])
-        let base = "http://127.0.0.1:\(server.port)"
+        let limits = Self.limits([server.host])
         for target in ["/head", "/trailers"] {
-            #expect(try await Self.fetch(base + target, limits) == .success("1"), "\(target)")
+            #expect(Self.fetch(server.base + target, limits) == .success("1"), "\(target)")
         }
         for target in ["/long-head", "/long-trailers"] {
-            let result = try await Self.fetch(base + target, limits)
+            let result = Self.fetch(server.base + target, limits)
             #expect(result == .failure(.tooLarge), "\(target)")
         }
     }
 
-    @Test func `bodies are bounded, with and without a declared length`() async throws {
+    @Test func `bodies are bounded, with and without a declared length`() throws {
         let server = try PlainServer { request in
             let count = request.hasPrefix("GET /right") ? 100 : 101
             let body = String(repeating: "1", count: count)
             return request.contains("endless")
                 ? .endless : .answer("200 OK", request.contains("declared") ? [] : nil, body)
         }
-        let limits = Self.limits(["127.0.0.1:\(server.port)"], bytes: 100)
-        let base = "http://127.0.0.1:\(server.port)"
+        let limits = Self.limits([server.host], bytes: 100)
         for kind in ["declared", "open"] {
-            let right = try await Self.fetch("\(base)/right/\(kind)", limits)
+            let right = Self.fetch("\(server.base)/right/\(kind)", limits)
             #expect(right == .success(String(repeating: "1", count: 100)))
-            #expect(try await Self.fetch("\(base)/long/\(kind)", limits) == .failure(.tooLarge))
+            #expect(Self.fetch("\(server.base)/long/\(kind)", limits) == .failure(.tooLarge))
         }
-        #expect(try await Self.fetch("\(base)/endless", limits) == .failure(.tooLarge))
+        #expect(Self.fetch("\(server.base)/endless", limits) == .failure(.tooLarge))
     }
 
-    @Test func `a server that does not answer is waited for as long as allowed`() async throws {
+    @Test func `a server that does not answer is waited for as long as allowed`() throws {
         let server = try PlainServer { _ in .silence }
-        let limits = Self.limits(["127.0.0.1:\(server.port)"], seconds: 1)
-        let url = "http://127.0.0.1:\(server.port)/"
-        #expect(try await Self.fetch(url, limits) == .failure(.timedOut))
-        let patient = Bench(fetching: Self.limits(["127.0.0.1:\(server.port)"], seconds: 3600))
+        let limits = Self.limits([server.host], seconds: 1)
+        let url = "\(server.base)/"
+        #expect(Self.fetch(url, limits) == .failure(.timedOut))
+        let patient = Bench(fetching: Self.limits([server.host], seconds: 3600))
         let id = try patient.submit(OperationPlan(steps: [.fetch(url)]))
-        try await offPool { server.awaitRequests(2) }
+        server.awaitRequests(2)
         _ = patient.operations.cancel(id)
-        #expect(try await patient.end(of: id).state == .cancelled, "a fetch can be cancelled")
+        #expect(try patient.end(of: id).state == .cancelled, "a fetch can be cancelled")
     }
 
-    @Test func `other statuses, broken answers and other texts are errors`() async throws {
+    @Test func `other statuses, broken answers and other texts are errors`() throws {
         let server = try PlainServer { request in
             switch request.split(separator: " ")[1] {
             case "/missing": .answer("404 Not Found", [], "{}")
@@ -192,16 +185,15 @@ struct FetchTests {
             default: .broken
             }
         }
-        let limits = Self.limits(["127.0.0.1:\(server.port)"])
-        let base = "http://127.0.0.1:\(server.port)"
-        #expect(try await Self.fetch("\(base)/missing", limits) == .failure(.status(404)))
-        guard case .failure(.unreachable) = try await Self.fetch("\(base)/broken", limits) else {
+        let limits = Self.limits([server.host])
+        #expect(Self.fetch("\(server.base)/missing", limits) == .failure(.status(404)))
+        guard case .failure(.unreachable) = Self.fetch("\(server.base)/broken", limits) else {
             Issue.record("a broken answer is an error")
             return
         }
         let bench = Bench(fetching: limits)
-        let id = try bench.submit(OperationPlan(steps: [.fetch("\(base)/text")]))
-        guard case .fetch(.notJSON) = try await bench.end(of: id).failure else {
+        let id = try bench.submit(OperationPlan(steps: [.fetch("\(server.base)/text")]))
+        guard case .fetch(.notJSON) = try bench.end(of: id).failure else {
             Issue.record("a text that is not JSON is an error")
             return
         }

@@ -7,7 +7,7 @@ import Testing
 @testable import LatchkeyOperations
 
 /// Nothing keeps an operation that has ended beyond the history.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(5)), .offPool)
 struct LeakTests {
     /// Weak references to what operations consist of.
     private final class Traces: Sendable {
@@ -51,16 +51,16 @@ struct LeakTests {
     }
 
     /// Waits until nothing that is followed lives; the last release can come after the last event.
-    private static func awaitEnd(of traces: Traces, _ bench: Bench) async throws {
-        try await offPool { bench.operations.drain(within: Patience.duration) }
+    private static func awaitEnd(of traces: Traces, _ bench: Bench) throws {
+        bench.operations.drain(within: Patience.duration)
         while traces.liveCount > 0, !Task.isCancelled {
-            await Task.yield()
+            sched_yield()
         }
         #expect(traces.count > 0)
         #expect(traces.liveCount == 0)
     }
 
-    @Test func `finished, failed and cancelled operations are freed`() async throws {
+    @Test func `finished, failed and cancelled operations are freed`() throws {
         let bench = Bench(limits: OperationLimits(historyCountMax: 0, executingMax: 4))
         let traces = Traces()
         for index in 0..<100 {
@@ -71,12 +71,12 @@ struct LeakTests {
             _ = try bench.submit(Self.plan(traces, delay: .seconds(60), .get("a")))
         }
         bench.clock.advance(by: 1)
-        try await Self.awaitEnd(of: traces, bench)
+        try Self.awaitEnd(of: traces, bench)
         #expect(bench.clock.timerCount == 0)
     }
 
     @Test func `dependents do not keep what they depended on, and the other way round`()
-        async throws
+        throws
     {
         let bench = Bench(limits: OperationLimits(historyCountMax: 0, executingMax: 4))
         let traces = Traces()
@@ -85,34 +85,34 @@ struct LeakTests {
             Self.plan(traces, id: "b", after: ["a"], .get("none")),
             Self.plan(traces, id: "c", after: ["b", "a"], .get("none")),
         ])
-        try await bench.clock.awaitTimer()
+        try bench.clock.awaitTimer()
         let stop = bench.operations.observe("c") {}
         bench.clock.advance(by: 1_000)
-        try await Self.awaitEnd(of: traces, bench)
+        try Self.awaitEnd(of: traces, bench)
         stop()
     }
 
-    @Test func `what is kept in the history has its value, but not its steps`() async throws {
+    @Test func `what is kept in the history has its value, but not its steps`() throws {
         let bench = Bench(limits: OperationLimits(historyCountMax: 1))
         let traces = Traces()
         let first = try bench.submit(Self.plan(traces, .put("a", "1")))
-        _ = try await bench.end(of: first)
-        try await Self.awaitEnd(of: traces, bench)
+        _ = try bench.end(of: first)
+        try Self.awaitEnd(of: traces, bench)
         #expect(bench.operations.operation(first)?.value != nil)
     }
 
-    @Test func `the operations themselves are freed while some wait`() async throws {
+    @Test func `the operations themselves are freed while some wait`() throws {
         weak var operations: Operations?
         do {
             let bench = Bench()
             operations = bench.operations
             let id = try bench.submit(OperationPlan(steps: [.wait(.seconds(60))]))
-            _ = try await bench.state(of: id) { $0.step == 1 }
+            _ = try bench.state(of: id) { $0.step == 1 }
             _ = bench.operations.cancel(id)
-            _ = try await bench.end(of: id)
+            _ = try bench.end(of: id)
         }
         while operations != nil, !Task.isCancelled {
-            await Task.yield()
+            sched_yield()
         }
         #expect(operations == nil)
     }

@@ -51,6 +51,9 @@ final class PlainServer: @unchecked Sendable {
         }
     }
 
+    var host: String { "127.0.0.1:\(port)" }
+    var base: String { "http://\(host)" }
+
     /// The heads of the requests so far.
     var requests: [String] { received.read { $0 } }
 

@@ -7,16 +7,16 @@ import Testing
 @testable import LatchkeyOperations
 
 /// Operations that execute.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(5)), .offPool)
 struct QueueTests {
-    @Test func `steps are made in order, each with the value of the one before`() async throws {
+    @Test func `steps are made in order, each with the value of the one before`() throws {
         let bench = Bench()
         let id = try bench.submit(
             OperationPlan(steps: [
                 .put("a", "{\"x\":1}"), .merge("b", nil), .merge("b", "{\"y\":2}"), .put("c", nil),
             ])
         )
-        let end = try await bench.end(of: id)
+        let end = try bench.end(of: id)
         #expect(end.state == .finished)
         #expect(end.value?.text == "{\"x\":1,\"y\":2}")
         #expect(bench.value("c") == "{\"x\":1,\"y\":2}")
@@ -24,7 +24,7 @@ struct QueueTests {
         #expect(end.started != nil && end.ended != nil && end.failure == nil)
     }
 
-    @Test func `an error skips to the steps of catch, which get the error`() async throws {
+    @Test func `an error skips to the steps of catch, which get the error`() throws {
         let bench = Bench()
         let id = try bench.submit(
             OperationPlan(
@@ -32,7 +32,7 @@ struct QueueTests {
                 recovery: [.put("error", nil), .put("b", "2")]
             )
         )
-        let end = try await bench.end(of: id)
+        let end = try bench.end(of: id)
         #expect(end.state == .finished)
         #expect(bench.value("never") == nil)
         #expect(bench.value("error") == "\"refused(LatchkeyStore.Refusal.notAnInteger)\"")
@@ -41,45 +41,45 @@ struct QueueTests {
         #expect(end.failureText == "\(OperationFailure.refused(.notAnInteger))", "it was caught")
     }
 
-    @Test func `an error of catch fails the operation`() async throws {
+    @Test func `an error of catch fails the operation`() throws {
         let bench = Bench()
         let id = try bench.submit(
             OperationPlan(steps: [.get("none")], recovery: [.delete("none"), .get("none")])
         )
-        let end = try await bench.end(of: id)
+        let end = try bench.end(of: id)
         #expect(end.state == .failed)
         #expect(end.value == nil)
         #expect(end.failureText == "missingProperty")
     }
 
     @Test(arguments: [OperationStep.put("a", nil), .merge("a", nil), .lines(nil)])
-    func `a first step has no value to take`(step: OperationStep) async throws {
+    func `a first step has no value to take`(step: OperationStep) throws {
         let bench = Bench()
-        let end = try await bench.end(of: try bench.submit(OperationPlan(steps: [step])))
+        let end = try bench.end(of: try bench.submit(OperationPlan(steps: [step])))
         #expect(end.failureText == "noPreviousValue")
     }
 
-    @Test func `a wait holds no thread, passes its value on, and can be cancelled`() async throws {
+    @Test func `a wait holds no thread, passes its value on, and can be cancelled`() throws {
         let bench = Bench(limits: OperationLimits(executingMax: 64))
         let ids = try (0..<64).map { _ in
             try bench.submit(
                 OperationPlan(steps: [.increment("n"), .wait(.seconds(60)), .increment("n")])
             )
         }
-        for id in ids { _ = try await bench.state(of: id) { $0.step == 2 } }
+        for id in ids { _ = try bench.state(of: id) { $0.step == 2 } }
         #expect(bench.value("n") == "64", "all are executing at once")
         let first = bench.operations.cancel(ids[0])
         #expect(first?.state == .cancelled, "the timer is stopped by the call")
-        #expect(try await bench.end(of: ids[0]).progress < 1)
+        #expect(try bench.end(of: ids[0]).progress < 1)
         bench.clock.advance(by: 60_000)
         for id in ids.dropFirst() {
-            #expect(try await bench.end(of: id).state == .finished)
+            #expect(try bench.end(of: id).state == .finished)
         }
         #expect(bench.value("n") == "127")
         #expect(bench.clock.timerCount == 0)
     }
 
-    @Test func `a delay begins with the request`() async throws {
+    @Test func `a delay begins with the request`() throws {
         let bench = Bench()
         let id = try bench.submit(OperationPlan(delay: .seconds(10), steps: [.put("a", "1")]))
         let other = try bench.submit(
@@ -90,14 +90,14 @@ struct QueueTests {
         #expect(bench.operations.cancel(other)?.state == .cancelled)
         #expect(bench.clock.timerCount == 1, "the timer of a cancelled operation is stopped")
         bench.clock.advance(by: 1)
-        #expect(try await bench.end(of: id).state == .finished)
+        #expect(try bench.end(of: id).state == .finished)
         #expect(bench.clock.timerCount == 0)
     }
 
-    @Test func `among those that are ready, the priority decides, then the order`() async throws {
+    @Test func `among those that are ready, the priority decides, then the order`() throws {
         let bench = Bench(limits: OperationLimits(executingMax: 1))
         try bench.submit(OperationPlan(steps: [.wait(.seconds(1))]))
-        try await bench.clock.awaitTimer()
+        try bench.clock.awaitTimer()
         let order: [OperationPriority] = [.low, .veryHigh, .normal, .veryLow, .high, .normal]
         let ids = try order.map { priority in
             try bench.submit(OperationPlan(priority: priority, steps: [.increment("turn")]))
@@ -105,12 +105,12 @@ struct QueueTests {
         bench.clock.advance(by: 1_000)
         var turns: [Int] = []
         for id in ids {
-            turns.append(Int(try await bench.end(of: id).value?.text ?? "") ?? 0)
+            turns.append(Int(try bench.end(of: id).value?.text ?? "") ?? 0)
         }
         #expect(turns == [5, 1, 3, 6, 2, 4])
     }
 
-    @Test func `a comparison is told to stop, and its operation is cancelled then`() async throws {
+    @Test func `a comparison is told to stop, and its operation is cancelled then`() throws {
         let hasBegun = DispatchSemaphore(value: 0)
         let bench = Bench(compare: { _, isCancelled, progress in
             progress(0.5)
@@ -120,19 +120,19 @@ struct QueueTests {
         })
         let request = ComparisonRequest(strategies: [], threads: 1, seconds: 60)
         let id = try bench.submit(OperationPlan(steps: [.compare(request), .put("a", "1")]))
-        _ = try await offPool { hasBegun.wait() }
+        hasBegun.wait()
         #expect(bench.operations.operation(id)?.progress == 0.25)
         #expect(bench.operations.cancel(id)?.state == .executing)
-        #expect(try await bench.end(of: id).state == .cancelled)
+        #expect(try bench.end(of: id).state == .cancelled)
         #expect(bench.value("a") == nil)
     }
 
-    @Test func `draining ends everything and accepts nothing more`() async throws {
+    @Test func `draining ends everything and accepts nothing more`() throws {
         let bench = Bench()
         let waiting = try bench.submit(OperationPlan(steps: [.wait(.seconds(60))]))
         let delayed = try bench.submit(OperationPlan(delay: .seconds(60), steps: [.get("a")]))
-        _ = try await bench.state(of: waiting) { $0.step == 1 }
-        try await offPool { bench.operations.drain(within: Patience.duration) }
+        _ = try bench.state(of: waiting) { $0.step == 1 }
+        bench.operations.drain(within: Patience.duration)
         #expect(bench.operations.operation(waiting)?.state == .cancelled)
         #expect(bench.operations.operation(delayed)?.state == .cancelled)
         #expect(throws: OperationRefusal.draining) {
@@ -140,21 +140,16 @@ struct QueueTests {
         }
     }
 
-    @Test func `an observer sees each change of state, in order`() async throws {
+    @Test func `an observer sees each change of state, in order`() throws {
         let bench = Bench()
         let id = try bench.submit(OperationPlan(delay: .seconds(1), steps: [.put("a", "1")]))
         let news = DispatchSemaphore(value: 0)
         let stop = bench.operations.observe(id) { news.signal() }
         bench.clock.advance(by: 1_000)
-        let seen = try await offPool {
-            var seen: [OperationEvent] = []
-            while true {
-                guard let found = bench.operations.events(of: id, after: seen.last?.number ?? 0)
-                else { return seen }
-                seen += found.events
-                if found.hasEnded { return seen }
-                guard news.isSignalled() else { return seen }
-            }
+        var seen: [OperationEvent] = []
+        while let found = bench.operations.events(of: id, after: seen.last?.number ?? 0) {
+            seen += found.events
+            guard !found.hasEnded, news.isSignalled() else { break }
         }
         stop()
         #expect(

@@ -6,38 +6,38 @@ import Testing
 @testable import LatchkeyOperations
 
 /// What each kind of step does to the store.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(5)), .offPool)
 struct StepTests {
     private static func end(
         of bench: Bench,
         _ steps: OperationStep...
-    ) async throws
+    ) throws
         -> OperationSnapshot
     {
-        try await bench.end(of: try bench.submit(OperationPlan(steps: steps)))
+        try bench.end(of: try bench.submit(OperationPlan(steps: steps)))
     }
 
-    @Test func `each step's value is that of its property`() async throws {
+    @Test func `each step's value is that of its property`() throws {
         let bench = Bench()
-        #expect(try await Self.end(of: bench, .put("a", "1")).value?.text == "1")
-        #expect(try await Self.end(of: bench, .increment("a")).value?.text == "2")
-        #expect(try await Self.end(of: bench, .get("a")).value?.text == "2")
-        #expect(try await Self.end(of: bench, .merge("a", "{\"b\":1}")).value?.text == "{\"b\":1}")
-        #expect(try await Self.end(of: bench, .delete("a")).value?.text == "null")
-        #expect(try await Self.end(of: bench, .delete("a")).value?.text == "null")
+        #expect(try Self.end(of: bench, .put("a", "1")).value?.text == "1")
+        #expect(try Self.end(of: bench, .increment("a")).value?.text == "2")
+        #expect(try Self.end(of: bench, .get("a")).value?.text == "2")
+        #expect(try Self.end(of: bench, .merge("a", "{\"b\":1}")).value?.text == "{\"b\":1}")
+        #expect(try Self.end(of: bench, .delete("a")).value?.text == "null")
+        #expect(try Self.end(of: bench, .delete("a")).value?.text == "null")
         #expect(bench.value("a") == nil)
     }
 
-    @Test func `what is not there can be deleted, but not touched`() async throws {
+    @Test func `what is not there can be deleted, but not touched`() throws {
         let bench = Bench()
-        #expect(try await Self.end(of: bench, .delete("a")).state == .finished)
-        #expect(try await Self.end(of: bench, .touch("a")).state == .failed)
-        #expect(try await Self.end(of: bench, .put("a", "1"), .touch("a")).value?.text == "1")
+        #expect(try Self.end(of: bench, .delete("a")).state == .finished)
+        #expect(try Self.end(of: bench, .touch("a")).state == .failed)
+        #expect(try Self.end(of: bench, .put("a", "1"), .touch("a")).value?.text == "1")
     }
 
-    @Test func `a transaction is one commit, and its answer is the value`() async throws {
+    @Test func `a transaction is one commit, and its answer is the value`() throws {
         let bench = Bench()
-        let end = try await Self.end(
+        let end = try Self.end(
             of: bench,
             .transaction(#"{"if":[{"name":"a","exists":false}],"then":[{"put":"a","value":1}]}"#),
             .put("result", nil)
@@ -48,7 +48,7 @@ struct StepTests {
                 == #"{"succeeded":true,"revision":1,"#
                 + #""results":[{"name":"a","revision":1,"created":1}]}"#
         )
-        let failed = try await Self.end(
+        let failed = try Self.end(
             of: bench,
             .transaction(#"{"then":[{"put":"b","value":1},{"increment":"result"}]}"#)
         )
@@ -57,32 +57,32 @@ struct StepTests {
         #expect(bench.value("b") == nil, "nothing of it is applied")
     }
 
-    @Test func `lines are imported in batches, from a text or an array`() async throws {
+    @Test func `lines are imported in batches, from a text or an array`() throws {
         let bench = Bench()
         let lines = (1...300).map { #"{\"name\":\"n\#($0)\",\"value\":\#($0)}"# }
         let text = "\"" + lines.joined(separator: #"\r\n\n"#) + "\""
-        let end = try await Self.end(of: bench, .lines(text))
+        let end = try Self.end(of: bench, .lines(text))
         #expect(end.value?.text == #"{"imported":300,"revision":3}"#)
         #expect(bench.value("n300") == "300")
-        let array = try await Self.end(
+        let array = try Self.end(
             of: bench,
             .put("list", #"[{"name":"x","value":[1]},{"name":"y","value":2,"ttl":9}]"#),
             .lines(nil)
         )
         #expect(array.value?.text == #"{"imported":2,"revision":5}"#)
         #expect(bench.value("x") == "[1]")
-        #expect(try await Self.end(of: bench, .lines("\"\"")).state == .finished)
+        #expect(try Self.end(of: bench, .lines("\"\"")).state == .finished)
     }
 
     @Test(arguments: [
         "{", "[]", #"{\"name\":\"a\"}"#, #"{\"name\":\"\",\"value\":1}"#,
         #"{\"name\":\"a\",\"value\":1,\"ttl\":0}"#, #"{\"name\":\"a\",\"value\":1,\"x\":0}"#,
     ])
-    func `a bad line in the middle leaves the batches before it`(bad: String) async throws {
+    func `a bad line in the middle leaves the batches before it`(bad: String) throws {
         let bench = Bench()
         let good = (1...200).map { #"{\"name\":\"n\#($0)\",\"value\":\#($0)}"# }
         let text = "\"" + (good + [bad] + good).joined(separator: #"\n"#) + "\""
-        let end = try await Self.end(of: bench, .lines(text))
+        let end = try Self.end(of: bench, .lines(text))
         #expect(end.failureText.hasPrefix("line(201, imported: 128, "))
         #expect(bench.value("n128") == "128")
         #expect(bench.value("n129") == nil, "nothing of the bad line's batch is applied")
@@ -92,23 +92,23 @@ struct StepTests {
     @Test(arguments: [true, false])
     func `the end of an export need not be there, and is checked if it is`(
         isText: Bool
-    ) async throws {
+    ) throws {
         let bench = Bench()
-        func end(_ lines: [String]) async throws -> OperationSnapshot {
+        func end(_ lines: [String]) throws -> OperationSnapshot {
             guard isText else {
-                return try await Self.end(
+                return try Self.end(
                     of: bench,
                     .put("list", "[\(lines.joined(separator: ","))]"),
                     .lines(nil)
                 )
             }
             let text = lines.joined(separator: "\\n").replacing("\"", with: "\\\"")
-            return try await Self.end(of: bench, .lines("\"\(text)\""))
+            return try Self.end(of: bench, .lines("\"\(text)\""))
         }
         let lines = (1...200).map { #"{"name":"n\#($0)","value":\#($0)}"# }
         let last = #"{"end":true,"count":200,"revision":7}"#
         for whole in [lines, lines + [last]] {
-            let value = try await end(whole).value?.text
+            let value = try end(whole).value?.text
             #expect(value?.hasPrefix(#"{"imported":200,"#) == true)
         }
         #expect(bench.value("n200") == "200")
@@ -116,13 +116,13 @@ struct StepTests {
             (lines.dropLast() + [last], 200), (lines + [last, last], 202),
             (lines + [last] + lines, 202), ([last], 1),
         ] {
-            #expect(try await end(Array(bad)).failureText.hasPrefix("line(\(line), "))
+            #expect(try end(Array(bad)).failureText.hasPrefix("line(\(line), "))
         }
     }
 
     @Test(arguments: ["1", "{}", "null"])
-    func `what is neither a text nor an array is not imported`(value: String) async throws {
-        let end = try await Self.end(of: Bench(), .put("a", value), .lines(nil))
+    func `what is neither a text nor an array is not imported`(value: String) throws {
+        let end = try Self.end(of: Bench(), .put("a", value), .lines(nil))
         #expect(end.failureText == "notLines")
     }
 }

@@ -15,6 +15,12 @@ extension CommitNote: ExpressibleByArrayLiteral {
 
 @Suite("Authors of changes", .timeLimit(.minutes(5)))
 struct AuthorTests {
+    private let folder: TemporaryFolder
+
+    init() throws {
+        folder = try TemporaryFolder()
+    }
+
     private static let compacting: Tuning = {
         var tuning = Tuning()
         tuning.roundCountMin = 10
@@ -44,7 +50,6 @@ struct AuthorTests {
 
     @Test
     func `an author stands beside the change, and the last one beside the property`() throws {
-        let folder = try TemporaryFolder()
         _ = try fill(folder)
         let changes = try select(folder.data, "name, author", "changes order by row")
         #expect(changes == ["a|ci", "b|", "c|ä@b", "a|ops", "d|ci"])
@@ -54,7 +59,6 @@ struct AuthorTests {
 
     @Test
     func `a compaction keeps the author of the last change`() throws {
-        let folder = try TemporaryFolder()
         let model = try fill(folder)
         let opened = try Opened(folder.data, .standard, Self.compacting)
         var source = CommitSource(seed: 2, after: model.revision)
@@ -71,7 +75,6 @@ struct AuthorTests {
 
     @Test
     func `a changed author is damage`() throws {
-        let folder = try TemporaryFolder()
         _ = try fill(folder)
         for author in ["'x'", "null", "x'6369'"] {
             let copy = try folder.copy()
@@ -84,7 +87,6 @@ struct AuthorTests {
 
     @Test
     func `a backup, and what is restored from it, have the authors`() throws {
-        let folder = try TemporaryFolder()
         _ = try fill(folder)
         let file = folder.path + "/backup.db"
         _ = try Persistence.backup(of: folder.data, into: file)
@@ -95,7 +97,6 @@ struct AuthorTests {
 
     @Test
     func `a database of the first format is brought forward when a service opens it`() throws {
-        let folder = try TemporaryFolder()
         var source = CommitSource(seed: 4, after: Opened.startRevision, touches: false)
         let opened = try Opened(folder.data, .standard, Self.compacting)
         for _ in 0..<200 { opened.persistence.append(try source.next(), note: [1]) }

@@ -10,6 +10,11 @@ import Testing
 @Suite("Compaction", .timeLimit(.minutes(5)))
 struct CompactionTests {
     private let disk = FaultyDisk()
+    private let folder: TemporaryFolder
+
+    init() throws {
+        folder = try TemporaryFolder()
+    }
 
     private var tuning: Tuning {
         var tuning = disk.tuning
@@ -22,7 +27,6 @@ struct CompactionTests {
 
     @Test(arguments: [1, 2] as [UInt64])
     func `the state is right after a kill at any point of a round`(seed: UInt64) throws {
-        let folder = try TemporaryFolder()
         var source = CommitSource(seed: seed, after: Opened.startRevision, nameCount: 700)
         let opened = try Opened(folder.data, .standard, tuning)
         var partialCount = 0
@@ -45,15 +49,11 @@ struct CompactionTests {
 
     @Test
     func `a round that a killed process has begun is ended by the next one`() throws {
-        let folder = try TemporaryFolder()
         var source = CommitSource(seed: 3, after: Opened.startRevision, nameCount: 700)
         let opened = try Opened(folder.data, .standard, tuning)
         var copy: String?
         while copy == nil {
-            for _ in 0..<5 {
-                opened.persistence.append(try source.next(), note: nil)
-            }
-            opened.waitUntilReleased(source.model.revision)
+            try opened.commit(5, of: &source)
             let path = try disk.copy(folder, opened)
             let again = try Persistence(opening: path, startRevision: 0)
             copy = again.historyRevision > again.storedRevision ? path : nil
@@ -72,14 +72,10 @@ struct CompactionTests {
 
     @Test
     func `compaction does not go past the history`() throws {
-        let folder = try TemporaryFolder()
         var source = CommitSource(seed: 4, after: Opened.startRevision)
         let bound = Opened.startRevision + 900
         let opened = try Opened(folder.data, .standard, tuning, historyOldest: { bound })
-        for _ in 0..<2000 {
-            opened.persistence.append(try source.next(), note: nil)
-        }
-        opened.waitUntilReleased(source.model.revision)
+        try opened.commit(2000, of: &source)
         waitUntil { opened.persistence.status.storedRevision > Opened.startRevision }
         #expect(opened.persistence.finish())
         let again = try Persistence(opening: folder.data, startRevision: 0)
@@ -90,14 +86,10 @@ struct CompactionTests {
 
     @Test
     func `the view is exact while the writer runs, also for the shell`() throws {
-        let folder = try TemporaryFolder()
         var source = CommitSource(seed: 5, after: Opened.startRevision, nameCount: 300)
         let opened = try Opened(folder.data, .standard, tuning)
         for _ in 0..<10 {
-            for _ in 0..<100 {
-                opened.persistence.append(try source.next(), note: nil)
-            }
-            opened.waitUntilReleased(source.model.revision)
+            try opened.commit(100, of: &source)
             let lines = try shell(
                 folder.data + "/latchkey.db",
                 "select name, value, revision, created, ifnull(expiry, 'never') from properties "
@@ -117,7 +109,6 @@ struct CompactionTests {
     func `many bytes are compacted although the history had all of them when they became many`()
         throws
     {
-        let folder = try TemporaryFolder()
         var tuning = disk.tuning
         tuning.roundByteCountMin = 1 << 20
         var source = CommitSource(seed: 8, after: Opened.startRevision)
@@ -143,7 +134,6 @@ struct CompactionTests {
 
     @Test
     func `a restart beside a reader writes at once`() throws {
-        let folder = try TemporaryFolder()
         var source = CommitSource(seed: 9, after: Opened.startRevision)
         let killed = try Opened(folder.data, .standard, disk.tuning)
         killed.commit(try source.next())
@@ -160,7 +150,6 @@ struct CompactionTests {
 
     @Test
     func `compaction keeps up with transactions of many steps`() throws {
-        let folder = try TemporaryFolder()
         var source = CommitSource(seed: 11, after: Opened.startRevision, nameCount: 700)
         let opened = try Opened(folder.data, .standard, tuning)
         var rowCount = 0
@@ -178,15 +167,13 @@ struct CompactionTests {
 
     @Test
     func `rows whose removal takes long are removed one by one`() throws {
-        let folder = try TemporaryFolder()
         var tuning = tuning
         tuning.removalNanoseconds = 0...0
         var source = CommitSource(seed: 12, after: Opened.startRevision)
         let opened = try Opened(folder.data, .standard, tuning)
         // Of the batches, too: a slow machine removes rows before the last batch is written.
         let before = opened.persistence.statistics.syncs.value
-        for _ in 0..<600 { opened.persistence.append(try source.next(), note: nil) }
-        opened.waitUntilReleased(source.model.revision)
+        try opened.commit(600, of: &source)
         waitUntil {
             opened.persistence.status.compactionProgress == nil
                 && opened.persistence.status.storedRevision > Opened.startRevision
@@ -199,7 +186,6 @@ struct CompactionTests {
 
     @Test
     func `a program that writes while the data is read is noticed`() throws {
-        let folder = try TemporaryFolder()
         var source = CommitSource(seed: 10, after: Opened.startRevision)
         let first = try Opened(folder.data)
         for _ in 0..<10 { first.persistence.append(try source.next(), note: nil) }
@@ -226,7 +212,6 @@ struct CompactionTests {
 
     @Test
     func `the log stays bounded, and writes are refused while a reader holds it`() throws {
-        let folder = try TemporaryFolder()
         var settings = PersistenceSettings()
         settings.logByteCountMax = 1 << 20
         var source = CommitSource(seed: 6, after: Opened.startRevision)
@@ -236,20 +221,14 @@ struct CompactionTests {
         let reader = try Connection(folder.data + "/latchkey.db")
         try reader.execute("begin")
         _ = try reader.integer("select count(*) from changes")
-        var withdrawals: [(revision: Revision, reason: Withdrawal)] = []
-        while withdrawals.isEmpty {
-            let before = source
-            opened.persistence.append(try source.next(), note: nil)
-            let revision = source.model.revision
-            withdrawals = opened.calls.read(
-                when: { $0.released >= revision || !$0.withdrawals.isEmpty },
-                { $0.withdrawals }
-            )
-            if !withdrawals.isEmpty {
-                source = before
-            }
+        var before = source
+        var reason: Withdrawal?
+        while reason == nil {
+            before = source
+            reason = opened.withdrawal(of: try source.next())?.reason
         }
-        #expect(withdrawals.first?.reason == .unavailable)
+        source = before
+        #expect(reason == .unavailable)
         #expect(opened.persistence.status.logByteCount < 2 << 20)
         try reader.execute("commit")
         waitUntil { opened.persistence.status.health == .healthy }

@@ -46,6 +46,11 @@ private struct Sample {
         log = try Array(Data(contentsOf: URL(filePath: path + "/latchkey.db-wal")))
     }
 
+    /// Opens the folder with other bytes in one file.
+    func open(_ name: String, _ bytes: [UInt8]) throws -> Model {
+        name.hasSuffix("-wal") ? try open(log: bytes) : try open(database: bytes)
+    }
+
     /// Writes both files, one of them changed, and opens the folder.
     func open(database: [UInt8]? = nil, log: [UInt8]? = nil) throws -> Model {
         try Data(database ?? self.database).write(to: URL(filePath: path + "/latchkey.db"))
@@ -75,8 +80,7 @@ struct DamageTests {
             let bit = Int.random(in: 0..<bytes.count * 8, using: &random)
             bytes[bit / 8] ^= 1 << UInt8(bit % 8)
             do {
-                let state =
-                    isLog ? try sample.open(log: bytes) : try sample.open(database: bytes)
+                let state = try sample.open(name, bytes)
                 // The last transaction in a log, which can be torn.
                 let isRight = state == sample.final || isLog && state == last
                 #expect(isRight, "bit \(bit) of \(name): revision \(state.revision)")
@@ -89,28 +93,19 @@ struct DamageTests {
         #expect(refusedCount > Self.count / 20)
     }
 
-    @Test
-    func `a database that is cut off is refused, or right`() throws {
-        let sample = try Sample(seed: 2)
-        var random = SeededGenerator(12)
+    /// A log that is cut off has whole commits up to there.
+    @Test(arguments: ["latchkey.db", "latchkey.db-wal"])
+    func `a file that is cut off leaves the right state, or is refused`(name: String) throws {
+        let isLog = name.hasSuffix("-wal")
+        let sample = try Sample(seed: isLog ? 3 : 2)
+        let bytes = isLog ? sample.log : sample.database
+        var random = SeededGenerator(isLog ? 13 : 12)
         for _ in 0..<Self.count / 4 {
-            let end = Int.random(in: 0..<sample.database.count, using: &random)
+            let end = Int.random(in: 0..<bytes.count, using: &random)
             do {
-                let state = try sample.open(database: Array(sample.database[..<end]))
-                #expect(state == sample.final, "\(end) bytes")
-            } catch is PersistenceFailure {}
-        }
-    }
-
-    @Test
-    func `a log that is cut off has whole commits up to there`() throws {
-        let sample = try Sample(seed: 3)
-        var random = SeededGenerator(13)
-        for _ in 0..<Self.count / 4 {
-            let end = Int.random(in: 0..<sample.log.count, using: &random)
-            do {
-                let state = try sample.open(log: Array(sample.log[..<end]))
-                #expect(state == sample.states[state.revision], "\(end) bytes")
+                let state = try sample.open(name, Array(bytes[..<end]))
+                let expected = isLog ? sample.states[state.revision] : sample.final
+                #expect(state == expected, "\(end) bytes")
             } catch is PersistenceFailure {}
         }
     }
@@ -263,13 +258,17 @@ struct DamageTests {
 
 @Suite("Backup and restore", .timeLimit(.minutes(5)))
 struct BackupTests {
+    private let folder: TemporaryFolder
+
+    init() throws {
+        folder = try TemporaryFolder()
+    }
+
     @Test
     func `a backup of a running database restores its state with later revisions`() throws {
-        let folder = try TemporaryFolder()
         var source = CommitSource(seed: 1, after: Opened.startRevision)
         let opened = try Opened(folder.data)
-        for _ in 0..<300 { opened.persistence.append(try source.next(), note: nil) }
-        opened.waitUntilReleased(source.model.revision)
+        try opened.commit(300, of: &source)
         let file = folder.path + "backup.db"
         let backup = try Persistence.backup(of: folder.data, into: file)
         #expect(backup.damages.isEmpty && backup.lastRevision == source.model.revision)
@@ -293,7 +292,6 @@ struct BackupTests {
 
     @Test
     func `a damaged backup is not restored`() throws {
-        let folder = try TemporaryFolder()
         var source = CommitSource(seed: 2, after: Opened.startRevision)
         let opened = try Opened(folder.data)
         for _ in 0..<100 { opened.persistence.append(try source.next(), note: nil) }

@@ -19,10 +19,15 @@ private let failedWrite = SQLITE_IOERR | 3 << 8
 
 @Suite("Failures of the disk", .timeLimit(.minutes(5)))
 struct FailureTests {
+    private let folder: TemporaryFolder
+    private let disk = FaultyDisk()
+
+    init() throws {
+        folder = try TemporaryFolder()
+    }
+
     @Test
     func `all commits that come during a sync become one transaction`() throws {
-        let folder = try TemporaryFolder()
-        let disk = FaultyDisk()
         var source = CommitSource(seed: 1, after: Opened.startRevision)
         let opened = try Opened(folder.data, .standard, disk.tuning)
         disk.hold(true)
@@ -38,7 +43,6 @@ struct FailureTests {
 
     /// A sync comes while its age is computed.
     @Test func `the age of the last sync is never below 0`() throws {
-        let folder = try TemporaryFolder()
         let opened = try Opened(folder.data)
         let isOver = Atomic(false)
         let writer = TestThread {
@@ -57,8 +61,6 @@ struct FailureTests {
 
     /// A replica executes what others have decided, so nothing of it can be withdrawn.
     @Test func `groups wait for a full disk, until who makes them ends`() throws {
-        let folder = try TemporaryFolder()
-        let disk = FaultyDisk()
         var tuning = disk.tuning
         tuning.earlyCountMax = 4
         let opened = try Opened(folder.data, .standard, tuning, isGrouped: true)
@@ -82,29 +84,21 @@ struct FailureTests {
 
     @Test(arguments: [0, 50, 99])
     func `what does not fit is withdrawn, and never shows up`(percent: Int32) throws {
-        let folder = try TemporaryFolder()
-        let disk = FaultyDisk()
         var source = CommitSource(seed: 2, after: Opened.startRevision)
         let opened = try Opened(folder.data, .standard, disk.tuning)
         opened.commit(try source.next())
         for first in 0..<12 {
             let before = source
-            let count = opened.calls.read { $0.withdrawals.count }
             // The writes of the log's frames, one after the other.
             disk.fail(writes | log, first: first, SQLITE_FULL, ENOSPC, percent: percent)
-            opened.persistence.append(try source.next(effectCountMax: 40), note: nil)
-            let revision = source.model.revision
-            let withdrawals = opened.calls.read(
-                when: { $0.withdrawals.count > count || $0.released >= revision },
-                { $0.withdrawals }
-            )
-            guard withdrawals.count > count else {
+            let commit = try source.next(effectCountMax: 40)
+            guard let withdrawal = opened.withdrawal(of: commit) else {
                 // The transaction has fewer writes.
                 #expect(first >= 2)
                 continue
             }
-            #expect(withdrawals.last?.reason == .full)
-            #expect(withdrawals.last?.revision == before.model.revision)
+            #expect(withdrawal.reason == .full)
+            #expect(withdrawal.revision == before.model.revision)
             #expect(try Opened.read(folder.copy()) == before.model)
             #expect(opened.persistence.acceptsWrites)
             disk.stop()
@@ -118,8 +112,6 @@ struct FailureTests {
 
     @Test
     func `a quota is a full disk, and another failed write is of unknown outcome`() throws {
-        let folder = try TemporaryFolder()
-        let disk = FaultyDisk()
         var source = CommitSource(seed: 3, after: Opened.startRevision)
         let opened = try Opened(folder.data, .standard, disk.tuning)
         let before = source
@@ -139,7 +131,6 @@ struct FailureTests {
 
     @Test
     func `a short foreign lock refuses what comes then, and nothing after it`() throws {
-        let folder = try TemporaryFolder()
         var source = CommitSource(seed: 7, after: Opened.startRevision)
         let opened = try Opened(folder.data)
         opened.commit(try source.next())
@@ -190,12 +181,9 @@ struct FailureTests {
 
     @Test
     func `after a failed sync the outcome is unknown, until a probe has taken its place`() throws {
-        let folder = try TemporaryFolder()
-        let disk = FaultyDisk()
         var source = CommitSource(seed: 4, after: Opened.startRevision)
         let opened = try Opened(folder.data, .standard, disk.tuning)
-        for _ in 0..<20 { opened.persistence.append(try source.next(), note: nil) }
-        opened.waitUntilReleased(source.model.revision)
+        try opened.commit(20, of: &source)
         let before = source
         disk.hold(true)
         disk.fail(syncs, failedSync, EIO)
@@ -235,8 +223,6 @@ struct FailureTests {
 
     @Test(arguments: [writes, syncs, truncations, writes | log, syncs | log])
     func `a call that fails at any point loses nothing`(calls: Int) throws {
-        let folder = try TemporaryFolder()
-        let disk = FaultyDisk()
         var tuning = disk.tuning
         tuning.roundCountMin = 20
         tuning.checkpointFrameCount = 20
@@ -254,14 +240,7 @@ struct FailureTests {
             )
             for _ in 0..<10 {
                 let before = source
-                let count = opened.calls.read { $0.withdrawals.count }
-                opened.persistence.append(try source.next(), note: nil)
-                let revision = source.model.revision
-                let isWithdrawn = opened.calls.read(
-                    when: { $0.released >= revision || $0.withdrawals.count > count },
-                    { $0.withdrawals.count > count }
-                )
-                if isWithdrawn {
+                if opened.withdrawal(of: try source.next()) != nil {
                     source = before
                     waitUntil { opened.persistence.acceptsWrites }
                 }
@@ -277,8 +256,6 @@ struct FailureTests {
 
     @Test
     func `with an interval, commits are released at once and written later`() throws {
-        let folder = try TemporaryFolder()
-        let disk = FaultyDisk()
         var settings = PersistenceSettings()
         settings.durabilityChoice = .interval
         settings.syncInterval = .milliseconds(50)

@@ -77,6 +77,22 @@ final class Opened: Sendable {
         waitUntilReleased(commit.revision)
     }
 
+    /// Makes so many commits, and waits until all are released.
+    func commit(_ count: Int, of source: inout CommitSource) throws {
+        for _ in 0..<count { persistence.append(try source.next(), note: nil) }
+        waitUntilReleased(source.model.revision)
+    }
+
+    /// Makes a commit, and waits until it is released, which brings nil, or withdrawn.
+    func withdrawal(of commit: Commit) -> (revision: Revision, reason: Withdrawal)? {
+        let count = calls.read { $0.withdrawals.count }
+        persistence.append(commit, note: nil)
+        return calls.read(
+            when: { $0.released >= commit.revision || $0.withdrawals.count > count },
+            { $0.withdrawals.dropFirst(count).last }
+        )
+    }
+
     /// Ends the writer, which must leave this state.
     func expectEnd(_ model: Model) throws {
         #expect(persistence.finish())

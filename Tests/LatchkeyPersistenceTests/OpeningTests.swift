@@ -7,6 +7,12 @@ import Testing
 
 @Suite("What is refused at the start", .timeLimit(.minutes(5)))
 struct OpeningTests {
+    private let folder: TemporaryFolder
+
+    init() throws {
+        folder = try TemporaryFolder()
+    }
+
     private func failure(_ path: String) -> PersistenceFailure.Code? {
         do {
             let persistence = try Persistence(opening: path, startRevision: 1)
@@ -19,7 +25,6 @@ struct OpeningTests {
 
     @Test
     func `a second process`() throws {
-        let folder = try TemporaryFolder()
         let opened = try Opened(folder.data)
         #expect(failure(folder.data) == .inUse)
         #expect(opened.persistence.finish())
@@ -33,7 +38,6 @@ struct OpeningTests {
         ("delete from meta where key = 'storedSum'", .damaged),
     ])
     func `a file that is not ours`(statement: String, code: PersistenceFailure.Code) throws {
-        let folder = try TemporaryFolder()
         let opened = try Opened(folder.data)
         #expect(opened.persistence.finish())
         #expect(try shell(folder.data + "/latchkey.db", statement).isEmpty)
@@ -42,7 +46,6 @@ struct OpeningTests {
 
     @Test(arguments: ["latchkey.db", "latchkey.db-wal"])
     func `another program's file is left alone`(name: String) throws {
-        let folder = try TemporaryFolder()
         try FileManager.default.createDirectory(
             atPath: folder.data,
             withIntermediateDirectories: true
@@ -56,7 +59,6 @@ struct OpeningTests {
 
     @Test
     func `a database that is missing or empty beside its lock`() throws {
-        let folder = try TemporaryFolder()
         let opened = try Opened(folder.data)
         #expect(opened.persistence.finish())
         try FileManager.default.removeItem(atPath: folder.data + "/latchkey.db")
@@ -67,7 +69,6 @@ struct OpeningTests {
 
     @Test
     func `writes end when another program has written`() throws {
-        let folder = try TemporaryFolder()
         var source = CommitSource(seed: 1, after: Opened.startRevision)
         let opened = try Opened(folder.data)
         opened.commit(try source.next())

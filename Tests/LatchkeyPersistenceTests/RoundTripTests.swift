@@ -6,9 +6,14 @@ import Testing
 
 @Suite("What is written and read back", .timeLimit(.minutes(5)))
 struct RoundTripTests {
+    private let folder: TemporaryFolder
+
+    init() throws {
+        folder = try TemporaryFolder()
+    }
+
     @Test
     func `a new folder is empty, and opens again`() throws {
-        let folder = try TemporaryFolder()
         let first = try Opened(folder.data)
         #expect(first.persistence.isNew)
         #expect(first.persistence.lastRevision == Opened.startRevision)
@@ -21,15 +26,11 @@ struct RoundTripTests {
 
     @Test(arguments: [1, 2, 3] as [UInt64])
     func `random commits are there after an orderly end and after a kill`(seed: UInt64) throws {
-        let folder = try TemporaryFolder()
         var source = CommitSource(seed: seed, after: Opened.startRevision)
         for _ in 0..<4 {
             let opened = try Opened(folder.data)
             #expect(opened.model == source.model)
-            for _ in 0..<300 {
-                opened.persistence.append(try source.next(), note: nil)
-            }
-            opened.waitUntilReleased(source.model.revision)
+            try opened.commit(300, of: &source)
             #expect(try Opened.read(folder.copy()) == source.model)
             #expect(opened.persistence.finish())
         }
@@ -37,7 +38,6 @@ struct RoundTripTests {
 
     @Test
     func `commits that come in any order are written in that of their revisions`() throws {
-        let folder = try TemporaryFolder()
         var source = CommitSource(seed: 1, after: Opened.startRevision)
         let commits = try (0..<500).map { _ in try source.next() }
         var random = SeededGenerator(7)
@@ -52,7 +52,6 @@ struct RoundTripTests {
 
     @Test
     func `a note is kept with its commit`() throws {
-        let folder = try TemporaryFolder()
         var source = CommitSource(seed: 1, after: Opened.startRevision)
         let opened = try Opened(folder.data)
         opened.persistence.append(try source.next(), note: [1, 2, 3])

@@ -34,75 +34,60 @@ struct ReplicaTests {
         }
     }
 
-    static func digests(_ states: [any ReplicatedState]) async -> [UInt64] {
-        var digests: [UInt64] = []
-        for state in states {
-            digests.append(
-                await withCheckedContinuation { continuation in
-                    state.hash { continuation.resume(returning: $0) }
-                }
-            )
-        }
-        return digests
+    static func digests(_ states: [any ReplicatedState]) throws -> [UInt64] {
+        try states.map { state in try #require(awaited { state.hash(completion: $0) }) }
     }
 
     @Test(arguments: [0, 30])
     func `all replicas have the same state, and each change is made once or not at all`(
         faultPercent: Int
-    ) async throws {
+    ) throws {
         let states = Self.states()
         let log = MemoryLog(seed: 23, faultPercent: faultPercent)
         let cluster = ReplicaCluster(log, states, offsets: [0, 30_000, -30_000])
-        try await offPool { cluster.settle() }
+        cluster.settle()
         let made = Guarded<[String: Bool]>([:])
         let sum = Guarded(0)
-        try await offPool {
-            let threads = (0..<6).map { client in
-                TestThread {
-                    for number in 0..<100 {
-                        let text = "\(client * 1000 + number)"
-                        let decision = cluster.change(client % 3, Self.put(text))
-                        if case .success = decision {
-                            made.write { $0[text] = true }
-                        } else if case .failure(.withdrawn(.unavailable)) = decision {
-                            made.write { $0[text] = false }
-                        }
-                        let sumChange = Change.owned(.increment(Self.name("sum"), by: 1))
-                        if case .success = cluster.change(client % 3, sumChange) {
-                            sum.write { $0 += 1 }
-                        }
+        let threads = (0..<6).map { client in
+            TestThread {
+                for number in 0..<100 {
+                    let text = "\(client * 1000 + number)"
+                    let decision = cluster.change(client % 3, Self.put(text))
+                    if case .success = decision {
+                        made.write { $0[text] = true }
+                    } else if case .failure(.withdrawn(.unavailable)) = decision {
+                        made.write { $0[text] = false }
+                    }
+                    let sumChange = Change.owned(.increment(Self.name("sum"), by: 1))
+                    if case .success = cluster.change(client % 3, sumChange) {
+                        sum.write { $0 += 1 }
                     }
                 }
             }
-            for thread in threads { #expect(thread.join()) }
-            cluster.settle()
         }
-        let digests = await Self.digests(states)
+        for thread in threads { #expect(thread.join()) }
+        cluster.settle()
+        let digests = try Self.digests(states)
         #expect(Set(digests).count == 1, "\(digests)")
         #expect(cluster.replicas.allSatisfy { $0.phase == .serving })
         let first = try #require(states[0] as? StoreState<LockStrategy>)
-        func value(_ text: String) async -> String? {
-            await withCheckedContinuation { continuation in
-                try? first.store.look(Self.name(text)) { property in
-                    continuation.resume(
-                        returning: property.map {
-                            unsafe String(decoding: $0.valueBytes, as: UTF8.self)
-                        }
-                    )
-                }
+        func value(_ text: String) throws -> String? {
+            let property = try awaited { try first.store.look(Self.name(text), completion: $0) }
+            return try #require(property, "it is looked up").map {
+                unsafe String(decoding: $0.valueBytes, as: UTF8.self)
             }
         }
         for (text, isMade) in made.read({ $0 }) {
-            #expect(await value(text) == (isMade ? text : nil))
+            #expect(try value(text) == (isMade ? text : nil))
         }
-        #expect(await value("sum") == "\(sum.read { $0 })")
+        #expect(try value("sum") == "\(sum.read { $0 })")
         #expect(made.read { $0.count } == 600)
     }
 
     @Test(arguments: [0, 30])
     func `a change that is sent again with its key, to any replica, is made once`(
         faultPercent: Int
-    ) async throws {
+    ) throws {
         let states = Self.states()
         let cluster = ReplicaCluster(
             MemoryLog(seed: 29, faultPercent: faultPercent),
@@ -111,30 +96,28 @@ struct ReplicaTests {
         )
         let sums = Guarded<[Int: Set<String>]>([:])
         let repeatCount = Guarded(0)
-        try await offPool {
-            cluster.settle()
-            let threads = (0..<3).map { replica in
-                TestThread {
-                    for number in 0..<100 {
-                        let change = Change.owned(.increment(Self.name("sum"), by: 1))
-                        let decision = cluster.change(replica, change, key: "k\(number)")
-                        guard case .success(let commit) = decision else {
-                            Issue.record("\(decision)")
-                            continue
-                        }
-                        if commit.isRepeat { repeatCount.write { $0 += 1 } }
-                        let value = commit.first?.property.map {
-                            unsafe String(decoding: $0.valueBytes, as: UTF8.self)
-                        }
-                        let answer = "\(value ?? "") \(commit.revision)"
-                        sums.write { _ = $0[number, default: []].insert(answer) }
+        cluster.settle()
+        let threads = (0..<3).map { replica in
+            TestThread {
+                for number in 0..<100 {
+                    let change = Change.owned(.increment(Self.name("sum"), by: 1))
+                    let decision = cluster.change(replica, change, key: "k\(number)")
+                    guard case .success(let commit) = decision else {
+                        Issue.record("\(decision)")
+                        continue
                     }
+                    if commit.isRepeat { repeatCount.write { $0 += 1 } }
+                    let value = commit.first?.property.map {
+                        unsafe String(decoding: $0.valueBytes, as: UTF8.self)
+                    }
+                    let answer = "\(value ?? "") \(commit.revision)"
+                    sums.write { _ = $0[number, default: []].insert(answer) }
                 }
             }
-            for thread in threads { #expect(thread.join()) }
-            cluster.settle()
         }
-        #expect(Set(await Self.digests(states)).count == 1)
+        for thread in threads { #expect(thread.join()) }
+        cluster.settle()
+        #expect(try Set(Self.digests(states)).count == 1)
         // All three got the first answer, and no two keys the same one.
         let answers = sums.read { $0 }
         #expect(answers.count == 100 && answers.values.allSatisfy { $0.count == 1 })

@@ -55,16 +55,14 @@ struct FreshnessTests {
         }
         // There already.
         #expect(ends.read { $0 } == [4])
-        rig.commit(increment: ["b"])
-        rig.run()
+        rig.increment("b")
         #expect(ends.read { $0 } == [4])
         // No event.
         rig.touch("b")
         rig.run()
         #expect(ends.read { $0 } == [4, 2, 3])
         rig.pump.end(wait: 1, .gone)
-        rig.commit(increment: ["b"])
-        rig.run()
+        rig.increment("b")
         #expect(ends.read { $0 } == [4, 2, 3, 1])
         #expect(rig.pump.run(rig.now) == nil)
     }

@@ -25,17 +25,15 @@ struct ImportInboxTests {
     /// What a piece led to, in one word, and the bytes that are worked on.
     private func receive(_ inbox: Inbox, _ byteCount: Int = pieceByteCount) -> String {
         let piece = [UInt8](repeating: 0x20, count: byteCount)
-        let reception = unsafe piece.withUnsafeBytes { unsafe inbox.receive($0) }
-        return switch reception {
-        case .readsOn: "reads on"
-        case .waits: "waits"
-        case .works(let buffer): unsafe "works on \(buffer.bytes.count)"
-        case .fails(let failure): "fails: \(failure)"
-        }
+        return text(unsafe piece.withUnsafeBytes { unsafe inbox.receive($0) })
     }
 
     private func complete(_ inbox: Inbox) -> String {
-        switch inbox.complete() {
+        text(inbox.complete())
+    }
+
+    private func text(_ reception: Inbox.Reception) -> String {
+        switch reception {
         case .readsOn: "reads on"
         case .waits: "waits"
         case .works(let buffer): unsafe "works on \(buffer.bytes.count)"

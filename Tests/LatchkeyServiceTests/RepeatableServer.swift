@@ -69,6 +69,10 @@ final class RepeatableServer: Sendable {
         server = try HTTPServer(configuration) { router.handle($0) }
     }
 
+    deinit {
+        server.stop(within: Patience.duration)
+    }
+
     /// Releases each commit from now on, where one change follows the other.
     func holdNothingBack() {
         releasing.write { $0 = hook }

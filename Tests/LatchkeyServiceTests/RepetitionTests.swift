@@ -8,20 +8,9 @@ import Testing
 @testable import LatchkeyService
 
 /// Requests that are repeated with their `Idempotency-Key`, over real connections.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(5)), .offPool)
 struct RepetitionTests {
     static let kinds = [StrategyKind.lock, .barrierQueueAsync]
-
-    /// A server in each form; ends it.
-    private func serving(
-        _ server: RepeatableServer,
-        _ body: @escaping @Sendable (RepeatableServer) throws -> Void
-    ) async throws {
-        try await offPool {
-            defer { server.server.stop(within: Patience.duration) }
-            try body(server)
-        }
-    }
 
     /// The server answers `outcome-unknown` by itself while the commit is held back.
     ///
@@ -34,260 +23,246 @@ struct RepetitionTests {
     @Test(arguments: kinds)
     func `a repeat after outcome-unknown gets the real answer, and the change is made once`(
         kind: StrategyKind
-    ) async throws {
+    ) throws {
         let server = try RepeatableServer(kind, hasStandingClock: true)
-        try await serving(server) { server in
-            let counter = "/v1/properties/a/increment"
-            for round in 1...2 {
-                let unanswered = server.askAside("POST", counter, key: "k")
-                #expect(server.commits.wait(for: 1))
-                #expect(server.awaitSuspended(1) && server.passUntilTimedOut(round))
-                #expect(try unanswered.get()?.problem == "outcome-unknown")
-            }
-            server.hook.release(through: 1)
-            let answer = try server.ask("POST", counter, key: "k")
-            #expect(answer.status == 200 && answer.text == "1")
-            #expect(answer.headers["etag"] == "\"1\"")
-            #expect(answer.headers["idempotency-replayed"] == "true")
-            #expect(server.commits.value == 1)
+        let counter = "/v1/properties/a/increment"
+        for round in 1...2 {
+            let unanswered = server.askAside("POST", counter, key: "k")
+            #expect(server.commits.wait(for: 1))
+            #expect(server.awaitSuspended(1) && server.passUntilTimedOut(round))
+            #expect(try unanswered.get()?.problem == "outcome-unknown")
         }
+        server.hook.release(through: 1)
+        let answer = try server.ask("POST", counter, key: "k")
+        #expect(answer.status == 200 && answer.text == "1")
+        #expect(answer.headers["etag"] == "\"1\"")
+        #expect(answer.headers["idempotency-replayed"] == "true")
+        #expect(server.commits.value == 1)
     }
 
     @Test(arguments: kinds)
-    func `a repeat waits for the first answer`(kind: StrategyKind) async throws {
-        try await serving(RepeatableServer(kind)) { server in
-            let counter = "/v1/properties/a/increment"
-            let first = server.askAside("POST", counter, key: "k")
-            #expect(server.commits.wait(for: 1))
-            let second = server.askAside("POST", counter, key: "k")
-            #expect(server.awaitSuspended(2))
-            server.hook.release(through: 1)
-            let answers = try [first.get(), second.get()]
-            #expect(answers.map { $0?.text } == ["1", "1"])
-            #expect(answers.map { $0?.headers["idempotency-replayed"] } == [nil, "true"])
-            #expect(server.commits.value == 1)
-            #expect(server.metric("latchkey_idempotency_keys") == "1")
-            #expect(server.metric("latchkey_idempotency_replays_total") == "1")
-        }
+    func `a repeat waits for the first answer`(kind: StrategyKind) throws {
+        let server = try RepeatableServer(kind)
+        let counter = "/v1/properties/a/increment"
+        let first = server.askAside("POST", counter, key: "k")
+        #expect(server.commits.wait(for: 1))
+        let second = server.askAside("POST", counter, key: "k")
+        #expect(server.awaitSuspended(2))
+        server.hook.release(through: 1)
+        let answers = try [first.get(), second.get()]
+        #expect(answers.map { $0?.text } == ["1", "1"])
+        #expect(answers.map { $0?.headers["idempotency-replayed"] } == [nil, "true"])
+        #expect(server.commits.value == 1)
+        #expect(server.metric("latchkey_idempotency_keys") == "1")
+        #expect(server.metric("latchkey_idempotency_replays_total") == "1")
     }
 
     @Test(arguments: kinds)
     func `the answer to a client that has gone is kept for its repeat`(
         kind: StrategyKind
-    ) async throws {
-        try await serving(RepeatableServer(kind)) { server in
-            let connection = try LoopbackConnection(port: server.server.port)
-            let request =
-                "POST /v1/properties/a/increment HTTP/1.1\r\nHost: localhost\r\n"
-                + "Idempotency-Key: k\r\n\r\n"
-            #expect(connection.send(request.utf8))
-            #expect(server.commits.wait(for: 1))
-            connection.reset()
-            server.hook.release(through: 1)
-            let answer = try server.ask("POST", "/v1/properties/a/increment", key: "k")
-            #expect(answer.text == "1")
-            #expect(answer.headers["idempotency-replayed"] == "true")
-            #expect(server.commits.value == 1)
-        }
+    ) throws {
+        let server = try RepeatableServer(kind)
+        let connection = try LoopbackConnection(port: server.server.port)
+        let request =
+            "POST /v1/properties/a/increment HTTP/1.1\r\nHost: localhost\r\n"
+            + "Idempotency-Key: k\r\n\r\n"
+        #expect(connection.send(request.utf8))
+        #expect(server.commits.wait(for: 1))
+        connection.reset()
+        server.hook.release(through: 1)
+        let answer = try server.ask("POST", "/v1/properties/a/increment", key: "k")
+        #expect(answer.text == "1")
+        #expect(answer.headers["idempotency-replayed"] == "true")
+        #expect(server.commits.value == 1)
     }
 
     @Test(arguments: kinds)
-    func `every answer comes again as it was`(kind: StrategyKind) async throws {
-        try await serving(RepeatableServer(kind)) { server in
-            server.holdNothingBack()
-            let name = "/v1/properties/a"
-            let requests: [(String, String, String?, Int)] = [
-                ("PUT", name, "[1]", 201), ("PUT", name, "\"x\"", 204),
-                ("POST", "\(name)/increment", nil, 409), ("PUT", name, "{", 400),
-                ("POST", "/v1/properties/n/increment", "{\"by\":7}", 200),
-                ("DELETE", name, nil, 204), ("DELETE", name, nil, 404),
-                ("PUT", "\(name)?x=1", "1", 400),
-            ]
-            for (number, (method, target, body, status)) in requests.enumerated() {
-                let key = "key-\(number)"
-                let first = try server.ask(method, target, key: key, body)
-                let second = try server.ask(method, target, key: key, body)
-                #expect(first.status == status, "\(method) \(target)")
-                #expect(first.headers["idempotency-replayed"] == nil)
-                var fields = second.headers
-                #expect(fields.removeValue(forKey: "idempotency-replayed") == "true")
-                fields["date"] = first.headers["date"]
-                fields["server-timing"] = first.headers["server-timing"]
-                #expect(fields == first.headers)
-                #expect(second.status == first.status && second.body == first.body)
-            }
-            #expect(server.commits.value == 4)
+    func `every answer comes again as it was`(kind: StrategyKind) throws {
+        let server = try RepeatableServer(kind)
+        server.holdNothingBack()
+        let name = "/v1/properties/a"
+        let requests: [(String, String, String?, Int)] = [
+            ("PUT", name, "[1]", 201), ("PUT", name, "\"x\"", 204),
+            ("POST", "\(name)/increment", nil, 409), ("PUT", name, "{", 400),
+            ("POST", "/v1/properties/n/increment", "{\"by\":7}", 200),
+            ("DELETE", name, nil, 204), ("DELETE", name, nil, 404),
+            ("PUT", "\(name)?x=1", "1", 400),
+        ]
+        for (number, (method, target, body, status)) in requests.enumerated() {
+            let key = "key-\(number)"
+            let first = try server.ask(method, target, key: key, body)
+            let second = try server.ask(method, target, key: key, body)
+            #expect(first.status == status, "\(method) \(target)")
+            #expect(first.headers["idempotency-replayed"] == nil)
+            var fields = second.headers
+            #expect(fields.removeValue(forKey: "idempotency-replayed") == "true")
+            fields["date"] = first.headers["date"]
+            fields["server-timing"] = first.headers["server-timing"]
+            #expect(fields == first.headers)
+            #expect(second.status == first.status && second.body == first.body)
         }
+        #expect(server.commits.value == 4)
     }
 
-    @Test func `the key of another request is refused`() async throws {
-        try await serving(RepeatableServer()) { server in
-            server.holdNothingBack()
-            let name = "/v1/properties/a"
-            #expect(try server.ask("PUT", name, key: "k", "1").status == 201)
-            for (method, target, body) in [
-                ("PUT", name, "2"), ("PUT", "\(name)b", "1"), ("PUT", "\(name)?", "11"),
-                ("DELETE", name, "1"), ("POST", "\(name)/increment", "{\"by\":1}"),
-            ] {
-                let answer = try server.ask(method, target, key: "k", body)
-                #expect(answer.status == 422)
-                #expect(answer.problem == "idempotency-key-reused")
-            }
-            #expect(server.commits.value == 1)
-            #expect(try server.ask("PUT", name, key: "K", "2").status == 204, "case counts")
-            #expect(try server.ask("GET", name, key: "k").text == "2", "a read needs no key")
+    @Test func `the key of another request is refused`() throws {
+        let server = try RepeatableServer()
+        server.holdNothingBack()
+        let name = "/v1/properties/a"
+        #expect(try server.ask("PUT", name, key: "k", "1").status == 201)
+        for (method, target, body) in [
+            ("PUT", name, "2"), ("PUT", "\(name)b", "1"), ("PUT", "\(name)?", "11"),
+            ("DELETE", name, "1"), ("POST", "\(name)/increment", "{\"by\":1}"),
+        ] {
+            let answer = try server.ask(method, target, key: "k", body)
+            #expect(answer.status == 422)
+            #expect(answer.problem == "idempotency-key-reused")
         }
+        #expect(server.commits.value == 1)
+        #expect(try server.ask("PUT", name, key: "K", "2").status == 204, "case counts")
+        #expect(try server.ask("GET", name, key: "k").text == "2", "a read needs no key")
     }
 
-    @Test func `a key is one field of 1 to 255 visible ASCII characters`() async throws {
-        try await serving(RepeatableServer()) { server in
-            server.holdNothingBack()
-            let client = try HTTPClient(port: server.server.port)
-            let long = String(repeating: "k", count: 255)
-            func problem(_ fields: [String]) throws -> String? {
-                let fields = fields.map { "Idempotency-Key: \($0)" }
-                return try client.request("PUT", "/v1/properties/a", headers: fields, body: [0x31])
-                    .problem
-            }
-            for key in ["k", long, "!~", "\"8e03978e-40d5\""] {
-                #expect(try problem([key]) == nil)
-            }
-            for keys in [[""], [long + "k"], ["a b"], ["ä"], ["a\tb"], ["k", "k"]] {
-                #expect(try problem(keys) == "invalid-idempotency-key")
-            }
-            #expect(server.commits.value == 4)
+    @Test func `a key is one field of 1 to 255 visible ASCII characters`() throws {
+        let server = try RepeatableServer()
+        server.holdNothingBack()
+        let client = try HTTPClient(port: server.server.port)
+        let long = String(repeating: "k", count: 255)
+        func problem(_ fields: [String]) throws -> String? {
+            let fields = fields.map { "Idempotency-Key: \($0)" }
+            return try client.request("PUT", "/v1/properties/a", headers: fields, body: [0x31])
+                .problem
         }
+        for key in ["k", long, "!~", "\"8e03978e-40d5\""] {
+            #expect(try problem([key]) == nil)
+        }
+        for keys in [[""], [long + "k"], ["a b"], ["ä"], ["a\tb"], ["k", "k"]] {
+            #expect(try problem(keys) == "invalid-idempotency-key")
+        }
+        #expect(server.commits.value == 4)
     }
 
     @Test(arguments: [429, 501, 503, 507])
-    func `a refusal is not kept`(status: Int) async throws {
-        try await serving(RepeatableServer()) { server in
-            server.answer([status, 200])
-            #expect(try server.ask("POST", "/scripted", key: "k").status == status)
-            let second = try server.ask("POST", "/scripted", key: "k")
-            #expect(second.status == 200 && second.headers["idempotency-replayed"] == nil)
-            #expect(try server.ask("POST", "/scripted", key: "k").text == "done")
-            #expect(server.runs.value == 2)
-        }
+    func `a refusal is not kept`(status: Int) throws {
+        let server = try RepeatableServer()
+        server.answer([status, 200])
+        #expect(try server.ask("POST", "/scripted", key: "k").status == status)
+        let second = try server.ask("POST", "/scripted", key: "k")
+        #expect(second.status == 200 && second.headers["idempotency-replayed"] == nil)
+        #expect(try server.ask("POST", "/scripted", key: "k").text == "done")
+        #expect(server.runs.value == 2)
     }
 
     @Test(arguments: [500, 0])
-    func `a request whose outcome is not known does not run again`(status: Int) async throws {
-        try await serving(RepeatableServer()) { server in
-            server.answer([status, 200])
-            #expect(try server.ask("POST", "/scripted", key: "k").status == 500)
-            let second = try server.ask("POST", "/scripted", key: "k")
-            #expect(second.status == 500)
-            #expect(second.headers["idempotency-replayed"] == "true")
-            #expect(status != 0 || second.problem == "outcome-unknown")
-            #expect(server.runs.value == 1)
-        }
+    func `a request whose outcome is not known does not run again`(status: Int) throws {
+        let server = try RepeatableServer()
+        server.answer([status, 200])
+        #expect(try server.ask("POST", "/scripted", key: "k").status == 500)
+        let second = try server.ask("POST", "/scripted", key: "k")
+        #expect(second.status == 500)
+        #expect(second.headers["idempotency-replayed"] == "true")
+        #expect(status != 0 || second.problem == "outcome-unknown")
+        #expect(server.runs.value == 1)
     }
 
-    @Test func `waiting requests run one after the other until one is not refused`() async throws {
+    @Test func `waiting requests run one after the other until one is not refused`() throws {
         let count = 100
-        try await serving(RepeatableServer()) { server in
-            let asked = (0..<count).map { _ in server.askAside("POST", "/scripted", key: "k") }
-            #expect(server.awaitSuspended(count))
-            #expect(server.runs.value == 1)
-            server.answer(Array(repeating: 503, count: count / 2) + [200])
-            let answers = try asked.compactMap { try $0.get() }
-            #expect(answers.count { $0.status == 503 } == count / 2)
-            #expect(answers.count { $0.text == "done" } == count)
-            let replayed = answers.filter { $0.headers["idempotency-replayed"] != nil }
-            #expect(replayed.count == count / 2 - 1 && replayed.allSatisfy { $0.status == 200 })
-            #expect(server.runs.value == count / 2 + 1)
-        }
+        let server = try RepeatableServer()
+        let asked = (0..<count).map { _ in server.askAside("POST", "/scripted", key: "k") }
+        #expect(server.awaitSuspended(count))
+        #expect(server.runs.value == 1)
+        server.answer(Array(repeating: 503, count: count / 2) + [200])
+        let answers = try asked.compactMap { try $0.get() }
+        #expect(answers.count { $0.status == 503 } == count / 2)
+        #expect(answers.count { $0.text == "done" } == count)
+        let replayed = answers.filter { $0.headers["idempotency-replayed"] != nil }
+        #expect(replayed.count == count / 2 - 1 && replayed.allSatisfy { $0.status == 200 })
+        #expect(server.runs.value == count / 2 + 1)
     }
 
     @Test(arguments: [true, false])
     func `a request that waits for a key gives its place back when its client has gone`(
         isReset: Bool
-    ) async throws {
+    ) throws {
         var limits = IdempotencyLimits()
         limits.keyCountMax = 2
-        try await serving(RepeatableServer(limits: limits)) { server in
-            let first = server.askAside("POST", "/scripted", key: "k")
-            #expect(server.runs.wait(for: 1))
-            for _ in 0..<3 {
-                let waiting = try LoopbackConnection(port: server.server.port)
-                let request =
-                    "POST /scripted HTTP/1.1\r\nHost: localhost\r\nIdempotency-Key: k\r\n\r\n"
-                #expect(waiting.send(request.utf8))
-                #expect(server.awaitSuspended(2))
-                #expect(
-                    try server.ask("POST", "/scripted", key: "k").problem
-                        == "too-many-idempotency-keys"
-                )
-                isReset ? waiting.reset() : waiting.close()
-                #expect(server.awaitSuspended(1))
-                #expect(server.awaitMetric("latchkey_idempotency_bytes", "1345"))
-            }
-            let second = server.askAside("POST", "/scripted", key: "k")
+        let server = try RepeatableServer(limits: limits)
+        let first = server.askAside("POST", "/scripted", key: "k")
+        #expect(server.runs.wait(for: 1))
+        for _ in 0..<3 {
+            let waiting = try LoopbackConnection(port: server.server.port)
+            let request =
+                "POST /scripted HTTP/1.1\r\nHost: localhost\r\nIdempotency-Key: k\r\n\r\n"
+            #expect(waiting.send(request.utf8))
             #expect(server.awaitSuspended(2))
-            server.answer([200])
-            #expect(try first.get()?.text == "done")
-            #expect(try second.get()?.headers["idempotency-replayed"] == "true")
-            #expect(server.runs.value == 1)
+            #expect(
+                try server.ask("POST", "/scripted", key: "k").problem
+                    == "too-many-idempotency-keys"
+            )
+            isReset ? waiting.reset() : waiting.close()
+            #expect(server.awaitSuspended(1))
+            #expect(server.awaitMetric("latchkey_idempotency_bytes", "1345"))
         }
+        let second = server.askAside("POST", "/scripted", key: "k")
+        #expect(server.awaitSuspended(2))
+        server.answer([200])
+        #expect(try first.get()?.text == "done")
+        #expect(try second.get()?.headers["idempotency-replayed"] == "true")
+        #expect(server.runs.value == 1)
     }
 
     /// The first request is answered when the waiting one is taken away, a little earlier or later.
-    @Test func `a request is taken away amid the answer that it waits for`() async throws {
-        try await serving(RepeatableServer(hasStandingClock: true)) { server in
-            for round in 0..<20 {
-                let key = "k\(round)"
-                let first = server.askAside("POST", "/scripted", key: key)
-                #expect(server.runs.wait(for: round + 1))
-                let second = server.askAside("POST", "/scripted", key: key)
-                #expect(server.awaitSuspended(2))
-                // It is taken away about here, and the answer comes now or a little later.
-                for step in 0..<125 * round {
-                    if step.isMultiple(of: round) { server.server.pass(.seconds(1)) }
-                    Yield.now()
-                }
-                server.answer([200])
-                for answer in try [first.get(), second.get()] {
-                    #expect(answer?.text == "done" || answer?.problem == "outcome-unknown")
-                }
-                let repeated = try server.ask("POST", "/scripted", key: key)
-                #expect(repeated.headers["idempotency-replayed"] == "true")
+    @Test func `a request is taken away amid the answer that it waits for`() throws {
+        let server = try RepeatableServer(hasStandingClock: true)
+        for round in 0..<20 {
+            let key = "k\(round)"
+            let first = server.askAside("POST", "/scripted", key: key)
+            #expect(server.runs.wait(for: round + 1))
+            let second = server.askAside("POST", "/scripted", key: key)
+            #expect(server.awaitSuspended(2))
+            // It is taken away about here, and the answer comes now or a little later.
+            for step in 0..<125 * round {
+                if step.isMultiple(of: round) { server.server.pass(.seconds(1)) }
+                Yield.now()
             }
+            server.answer([200])
+            for answer in try [first.get(), second.get()] {
+                #expect(answer?.text == "done" || answer?.problem == "outcome-unknown")
+            }
+            let repeated = try server.ask("POST", "/scripted", key: key)
+            #expect(repeated.headers["idempotency-replayed"] == "true")
         }
     }
 
-    @Test func `at the bound a new key is refused until an old one expires`() async throws {
+    @Test func `at the bound a new key is refused until an old one expires`() throws {
         var limits = IdempotencyLimits()
         limits.keyCountMax = 2
         limits.time = .seconds(10)
-        try await serving(RepeatableServer(limits: limits)) { server in
-            server.holdNothingBack()
-            for key in ["a", "b"] {
-                #expect(try server.ask("PUT", "/v1/properties/a", key: key, "1").status < 300)
-            }
-            let refused = try server.ask("PUT", "/v1/properties/a", key: "c", "1")
-            #expect(refused.status == 503 && refused.problem == "too-many-idempotency-keys")
-            #expect(refused.headers["retry-after"] == "1")
-            #expect(try server.ask("PUT", "/v1/properties/a", key: "a", "1").status == 201)
-            #expect(try server.ask("PUT", "/v1/properties/a", "1").status == 204, "without a key")
-            server.nanoseconds.now.store(10_000_000_000, ordering: .relaxed)
-            #expect(server.metric("latchkey_idempotency_keys") == "0")
-            #expect(try server.ask("PUT", "/v1/properties/a", key: "c", "1").status == 204)
-            #expect(try server.ask("PUT", "/v1/properties/a", key: "a", "1").status == 204)
+        let server = try RepeatableServer(limits: limits)
+        server.holdNothingBack()
+        for key in ["a", "b"] {
+            #expect(try server.ask("PUT", "/v1/properties/a", key: key, "1").status < 300)
         }
+        let refused = try server.ask("PUT", "/v1/properties/a", key: "c", "1")
+        #expect(refused.status == 503 && refused.problem == "too-many-idempotency-keys")
+        #expect(refused.headers["retry-after"] == "1")
+        #expect(try server.ask("PUT", "/v1/properties/a", key: "a", "1").status == 201)
+        #expect(try server.ask("PUT", "/v1/properties/a", "1").status == 204, "without a key")
+        server.nanoseconds.now.store(10_000_000_000, ordering: .relaxed)
+        #expect(server.metric("latchkey_idempotency_keys") == "0")
+        #expect(try server.ask("PUT", "/v1/properties/a", key: "c", "1").status == 204)
+        #expect(try server.ask("PUT", "/v1/properties/a", key: "a", "1").status == 204)
     }
 
-    @Test func `without a time the header is ignored`() async throws {
+    @Test func `without a time the header is ignored`() throws {
         var limits = IdempotencyLimits()
         limits.time = .zero
-        try await serving(RepeatableServer(limits: limits)) { server in
-            server.holdNothingBack()
-            for sum in 1...3 {
-                let answer = try server.ask("POST", "/v1/properties/a/increment", key: "k")
-                #expect(answer.text == "\(sum)")
-            }
-            #expect(try server.ask("POST", "/v1/properties/a/increment", key: "ä").text == "4")
-            #expect(server.metric("latchkey_idempotency_keys") == nil)
+        let server = try RepeatableServer(limits: limits)
+        server.holdNothingBack()
+        for sum in 1...3 {
+            let answer = try server.ask("POST", "/v1/properties/a/increment", key: "k")
+            #expect(answer.text == "\(sum)")
         }
+        #expect(try server.ask("POST", "/v1/properties/a/increment", key: "ä").text == "4")
+        #expect(server.metric("latchkey_idempotency_keys") == nil)
     }
 }

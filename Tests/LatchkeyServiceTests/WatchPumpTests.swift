@@ -159,10 +159,7 @@ struct WatchPumpTests {
         let rig = WatchRig()
         let other = rig.open(.place(WatchPlace(revision: 0)))
         let ahead = rig.open(.place(WatchPlace(revision: 2)))
-        for _ in 0..<4 {
-            rig.commit(increment: ["a"])
-            rig.run()
-        }
+        rig.increment("a", 4)
         #expect(Self.events(other.take().bytes).map(\.id) == ["1", "2", "3", "4"])
         #expect(Self.events(ahead.take().bytes).map(\.id) == ["3", "4"])
     }
@@ -203,10 +200,7 @@ struct WatchPumpTests {
         let slow = rig.open(.now(0), capacity: 100)
         let fast = rig.open(.now(0))
         rig.run()
-        for _ in 0..<20 {
-            rig.commit(increment: ["a"])
-            rig.run()
-        }
+        rig.increment("a", 20)
         #expect(!slow.isEnded)
         _ = slow.take()
         rig.pump.hasRoom(slow.id)
@@ -233,8 +227,7 @@ struct WatchPumpTests {
         let other = rig.open(.now(0), observer: "y")
         rig.run()
         let second = rig.open(.now(0), observer: "x")
-        rig.commit(increment: ["a"])
-        rig.run()
+        rig.increment("a")
         #expect(first.isEnded)
         #expect(Self.events(first.take().bytes).map(\.type) == ["replaced"])
         for stream in [second, other] {
@@ -252,15 +245,12 @@ struct WatchPumpTests {
         let stream = rig.open(.named("mine"), .now(0))
         rig.run()
         _ = stream.take()
-        rig.now += 15_000_000_000
-        rig.run()
+        rig.run(after: 15_000_000_000)
         #expect(stream.text == ": keep-alive\n")
         _ = stream.take()
         rig.commit(increment: ["other"])
-        rig.now += 15_000_000_000
-        rig.run()
-        rig.now += 15_000_000_000
-        rig.run()
+        rig.run(after: 15_000_000_000)
+        rig.run(after: 15_000_000_000)
         #expect(stream.text.hasPrefix(": keep-alive\n"))
         #expect(stream.text.contains("id: 1\n\n"))
         #expect(stream.text.split(separator: "id: 1").count == 2)
@@ -271,13 +261,11 @@ struct WatchPumpTests {
         let rig = WatchRig()
         let other = rig.open(.named("x"), .now(0))
         rig.run()
-        rig.commit(increment: ["other"])
-        rig.run()
+        rig.increment("other")
         let stream = rig.open(.named("mine"), .now(0))
         rig.run()
         _ = stream.take()
-        rig.now += 15_000_000_000
-        rig.run()
+        rig.run(after: 15_000_000_000)
         #expect(stream.text == ": keep-alive\nid: 1\n\n")
         #expect(!other.isEnded)
     }
@@ -287,18 +275,14 @@ struct WatchPumpTests {
         let streams = (0..<1000).map { rig.open(.named("other\($0)"), .now(0)) }
         rig.run()
         let before = streams.map(\.writeCount)
-        for _ in 0..<10 {
-            rig.commit(increment: ["a"])
-            rig.run()
-        }
+        rig.increment("a", 10)
         #expect(streams.map(\.writeCount) == before)
     }
 
     @Test func `the journal is asked only while somebody watches, once at a time`() {
         let rig = WatchRig()
         rig.run()
-        rig.commit(increment: ["a"])
-        rig.run()
+        rig.increment("a")
         #expect(rig.armed.read { $0 }.isEmpty)
         let stream = rig.open(.now(1))
         rig.run()
@@ -320,8 +304,7 @@ struct WatchPumpTests {
         let rig = WatchRig()
         rig.pump.gone(1)
         let stream = rig.open(.now(0))
-        rig.commit(increment: ["a"])
-        rig.run()
+        rig.increment("a")
         #expect(stream.writeCount == 0)
         #expect(rig.pump.watchers.isEmpty)
     }

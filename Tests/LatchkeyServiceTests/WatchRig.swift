@@ -126,8 +126,17 @@ final class WatchRig {
         open(.prefix([]), start, observer: observer, capacity: capacity)
     }
 
-    /// Lets the pump do all that it can do now.
-    func run() {
+    /// Makes commits of one name, and lets the pump run after each.
+    func increment(_ name: String, _ count: Int = 1) {
+        for _ in 0..<count {
+            commit(increment: [name])
+            run()
+        }
+    }
+
+    /// Lets the pump do all that it can do now, or as many nanoseconds later.
+    func run(after nanoseconds: UInt64 = 0) {
+        now += nanoseconds
         now = max(now + WatchPace.roundNanoseconds, pump.pace.nextRound)
         while let next = pump.run(now), !pump.behind.isEmpty {
             now = max(now, next)

@@ -21,6 +21,16 @@ struct WatchShareTests {
         rig.now = max(rig.now, end)
     }
 
+    /// How long it takes until a stream that has nothing gets what was committed.
+    private static func delay(_ rig: WatchRig, _ stream: FakeStream) -> UInt64 {
+        let start = rig.now
+        rig.pump.journalMoved()
+        while stream.text.isEmpty, let next = rig.pump.run(rig.now), stream.text.isEmpty {
+            rig.now = max(rig.now, next)
+        }
+        return rig.now - start
+    }
+
     private static let milliseconds: UInt64 = 1_000_000
 
     @Test func `a live watcher is at most 250 ms behind beside 200 that catch up`() {
@@ -32,13 +42,8 @@ struct WatchShareTests {
         var latest: UInt64 = 0
         for _ in 0..<20 {
             _ = live.take()
-            let start = rig.now
             rig.commit(increment: ["mine"])
-            rig.pump.journalMoved()
-            while live.text.isEmpty, let next = rig.pump.run(rig.now), live.text.isEmpty {
-                rig.now = max(rig.now, next)
-            }
-            latest = max(latest, rig.now - start)
+            latest = max(latest, Self.delay(rig, live))
             Self.run(rig, until: rig.now + 10 * Self.milliseconds)
         }
         #expect(latest <= 250 * Self.milliseconds, "\(latest / Self.milliseconds) ms")
@@ -83,11 +88,7 @@ struct WatchShareTests {
             let begin = rig.now
             rig.put("a", value)
             rig.put("b", "1")
-            rig.pump.journalMoved()
-            while other.text.isEmpty, let next = rig.pump.run(rig.now), other.text.isEmpty {
-                rig.now = max(rig.now, next)
-            }
-            latest = max(latest, rig.now - begin)
+            latest = max(latest, Self.delay(rig, other))
             Self.run(rig, until: begin + 100 * Self.milliseconds)
             byteCount += streams.reduce(0) { $0 + UInt64($1.take().bytes.count) }
         }
@@ -147,15 +148,9 @@ struct WatchShareTests {
         let rig = WatchRig()
         let stream = rig.open(.now(0), capacity: 200)
         let other = rig.open(.now(0))
-        for _ in 0..<10 {
-            rig.commit(increment: ["a"])
-            rig.run()
-        }
+        rig.increment("a", 10)
         let before = stream.writeCount
-        for _ in 0..<100 {
-            rig.commit(increment: ["a"])
-            rig.run()
-        }
+        rig.increment("a", 100)
         #expect(stream.writeCount == before)
         #expect(!other.isEnded)
         let (_, wasFull) = stream.take()
@@ -210,13 +205,9 @@ struct WatchShareTests {
         let unread = rig.open(.state(try rig.snapshot()), capacity: 20_000)
         let reading = rig.open(.state(try rig.snapshot()))
         rig.run()
-        for _ in 0..<5 {
-            rig.commit(increment: ["b"])
-            rig.run()
-        }
+        rig.increment("b", 5)
         #expect(!unread.isEnded, "at the bound, the history still has what follows the state")
-        rig.commit(increment: ["b"])
-        rig.run()
+        rig.increment("b")
         #expect(unread.isEnded)
         #expect(rig.pump.watchers[unread.id]?.state == nil, "the snapshot is given up")
         #expect(!reading.isEnded)
@@ -226,10 +217,7 @@ struct WatchShareTests {
     func `the last event goes out though the stream is full`(type: String) {
         let rig = WatchRig()
         let full = rig.open(.now(0), observer: "x", capacity: 100)
-        for _ in 0..<5 {
-            rig.commit(increment: ["a"])
-            rig.run()
-        }
+        rig.increment("a", 5)
         let before = full.text
         if type == "close" {
             rig.pump.drain(rig.now)

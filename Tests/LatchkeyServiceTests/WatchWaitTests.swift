@@ -32,27 +32,23 @@ struct WatchWaitTests {
     @Test func `a wait ends with the first commit of its name`() {
         let rig = WatchRig()
         let end = wait(rig, since: 0)
-        rig.commit(increment: ["b"])
-        rig.run()
+        rig.increment("b")
         #expect(end() == nil)
         rig.commit(increment: ["b"], delete: ["a"])
         rig.commit(increment: ["b", "a"])
         rig.run()
         #expect(end() == .changed)
         rig.commit(increment: ["a"])
-        rig.now += 2_000_000_000
-        rig.run()
+        rig.run(after: 2_000_000_000)
         #expect(end() == .changed)
     }
 
     @Test func `a wait ends when its time is up, and not before`() {
         let rig = WatchRig()
         let end = wait(rig, since: 0)
-        rig.now += 900_000_000
-        rig.run()
+        rig.run(after: 900_000_000)
         #expect(end() == nil)
-        rig.now += 200_000_000
-        rig.run()
+        rig.run(after: 200_000_000)
         #expect(end() == .timeUp)
         #expect(rig.pump.run(rig.now) == nil)
     }
@@ -64,8 +60,7 @@ struct WatchWaitTests {
         #expect(end() == nil)
         rig.pump.end(wait: 1, .gone)
         #expect(end() == .gone)
-        rig.commit(increment: ["a"])
-        rig.run()
+        rig.increment("a")
         rig.pump.end(wait: 1, .gone)
         #expect(end() == .gone)
         #expect(rig.pump.run(rig.now) == nil)
@@ -77,8 +72,7 @@ struct WatchWaitTests {
         let stream = rig.open(.now(0))
         rig.run()
         rig.commit(increment: ["a"])
-        rig.commit(increment: ["b"])
-        rig.run()
+        rig.increment("b")
         #expect(wait(rig, 50, since: 0)() == .changed)
         #expect(wait(rig, 51, since: 1)() == nil)
         #expect(!stream.isEnded)
@@ -100,8 +94,7 @@ struct WatchWaitTests {
         rig.touch("b", increment: ["b"])
         rig.run()
         #expect(woken.read { $0 }.isEmpty)
-        rig.commit(increment: ["a"])
-        rig.run()
+        rig.increment("a")
         #expect(woken.read { $0 } == ids)
     }
 

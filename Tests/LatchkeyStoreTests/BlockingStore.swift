@@ -87,10 +87,12 @@ final class BlockingStore<Store: CommittingStore>: Sendable {
 }
 
 extension BlockingStore {
-    /// A store with the clock of the tests.
+    /// A store whose clock stands still, unless it has another one.
     convenience init<ChosenStrategy: Strategy>(
         stripeCount: Int,
         limits: StoreLimits = StoreLimits(),
+        clock: StoreClock = StoreClock { Timestamp(milliseconds: 0) },
+        after revision: Revision = 0,
         strategy: () -> ChosenStrategy
     ) where Store == PropertyStore<ChosenStrategy> {
         self.init(
@@ -98,7 +100,8 @@ extension BlockingStore {
                 limits: limits,
                 stripeCount: stripeCount,
                 strategy: strategy,
-                clock: StoreClock { Timestamp(milliseconds: 0) }
+                clock: clock,
+                after: revision
             )
         )
     }
@@ -111,13 +114,17 @@ extension BlockingStore {
 
     convenience init<ChosenStrategy: MakeableStrategy>(
         stripeCount: Int,
+        limits: StoreLimits = StoreLimits(),
+        after revision: Revision = 0,
         hook: CommitHook
     ) where Store == HookedStore<ChosenStrategy> {
         self.init(
             HookedStore(
-                limits: StoreLimits(),
+                limits: limits,
                 stripeCount: stripeCount,
                 strategy: { ChosenStrategy() },
+                clock: StoreClock { Timestamp(milliseconds: 0) },
+                after: revision,
                 hook: hook
             )
         )

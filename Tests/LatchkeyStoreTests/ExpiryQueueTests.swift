@@ -78,14 +78,8 @@ private struct RefusingBench {
     let full: FullStore<PropertyStore<LockStrategy>>
 
     init(refusals: Int) {
-        let base = PropertyStore(
-            limits: StoreLimits(),
-            stripeCount: 4,
-            strategy: { LockStrategy() },
-            clock: clock.clock
-        )
-        store = BlockingStore(base)
-        full = FullStore(base) { $0 <= refusals }
+        store = BlockingStore(stripeCount: 4, clock: clock.clock) { LockStrategy() }
+        full = FullStore(store.base) { $0 <= refusals }
         expiries = ExpiryQueue(clock: clock.clock)
         expiries.start(full)
     }

@@ -24,8 +24,16 @@ struct JSONEqualityTests {
         ("1e1\(String(repeating: "0", count: 40))", "10e\(huge)"),
         ("1e-1\(String(repeating: "0", count: 40))", "0.1e-\(huge)"),
         ("100e-1", "0.001e4"), ("12.34", "1234e-2"), ("1e-0", "1"),
+        (#"{"a":1,"b":2}"#, #" { "b" : 2 , "a" : 1 } "#), (#""aé""#, #""\u0061\u00E9""#),
+        (#"{"a":1,"a":2}"#, #"{"a":2}"#), (#"{"a":1,"b":1,"a":2}"#, #"{"b":1,"a":3,"\u0061":2}"#),
+        (#"[1,[2,{"a":[]}],{}]"#, #"[1.0,[2 ,{ "a":[ ]}], { }]"#), (#""\/""#, #""/""#),
+        (#""\ud83d\ude00""#, #""😀""#), (#"{"a":{"b":[1]}}"#, #"{"a":{"b":[1e0]}}"#),
+        (#""\ud800""#, #""\uD800""#), ("[null,true]", "[ null , true ]"),
     ])
-    func `the spelling of a number does not matter`(one: String, other: String) throws {
+    func `order, white space, escapes and spellings of numbers do not matter`(
+        one: String,
+        other: String
+    ) throws {
         #expect(try areEqual(one, other))
     }
 
@@ -35,23 +43,6 @@ struct JSONEqualityTests {
         ("1e\(huge)", "10e\(huge)"), ("0.1", "0.10000000000000001"), ("12", "21"), ("1", "1e1"),
         ("1e\(String(repeating: "9", count: 19))", "1e\(String(repeating: "9", count: 18))"),
         ("1e5", "1e-5"), ("1", "\"1\""), ("1", "true"), ("0", "false"), ("0", "null"),
-    ])
-    func `other numbers differ`(one: String, other: String) throws {
-        #expect(try !areEqual(one, other))
-    }
-
-    @Test(arguments: [
-        (#"{"a":1,"b":2}"#, #" { "b" : 2 , "a" : 1 } "#), (#""aé""#, #""\u0061\u00E9""#),
-        (#"{"a":1,"a":2}"#, #"{"a":2}"#), (#"{"a":1,"b":1,"a":2}"#, #"{"b":1,"a":3,"\u0061":2}"#),
-        (#"[1,[2,{"a":[]}],{}]"#, #"[1.0,[2 ,{ "a":[ ]}], { }]"#), (#""\/""#, #""/""#),
-        (#""\ud83d\ude00""#, #""😀""#), (#"{"a":{"b":[1]}}"#, #"{"a":{"b":[1e0]}}"#),
-        (#""\ud800""#, #""\uD800""#), ("[null,true]", "[ null , true ]"),
-    ])
-    func `order, white space and escapes do not matter`(one: String, other: String) throws {
-        #expect(try areEqual(one, other))
-    }
-
-    @Test(arguments: [
         ("[]", "{}"), ("[1,2]", "[2,1]"), ("[1]", "[1,1]"), ("[]", "[[]]"), ("[[],1]", "[1,[]]"),
         (#"{"a":1}"#, #"{"a":1,"b":1}"#), (#"{"a":1}"#, #"{"b":1}"#), (#"{"a":null}"#, "{}"),
         (#"{"a":2,"a":1}"#, #"{"a":2}"#), (#""a""#, #""A""#), ("true", "false"),

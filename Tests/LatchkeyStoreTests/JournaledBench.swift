@@ -87,6 +87,42 @@ struct JournaledBench<ChosenStrategy: MakeableStrategy>: Sendable {
     }
 }
 
+/// The same behind a hook, without a strategy of its own.
+struct HookedBench: Sendable {
+    let clock = ManualClock()
+    let journal: Journal
+    let expiries: ExpiryQueue
+    let evictor = Evictor()
+    let base: HookedStore<LockStrategy>
+    let store: BlockingStore<JournaledStore<HookedStore<LockStrategy>>>
+
+    init(_ hook: CommitHook, limits: StoreLimits = StoreLimits(), after revision: Revision = 0) {
+        journal = Journal(HistoryLimits(), after: revision)
+        expiries = ExpiryQueue(clock: clock.clock)
+        base = HookedStore(
+            limits: limits,
+            stripeCount: 4,
+            strategy: { LockStrategy() },
+            clock: clock.clock,
+            after: revision,
+            hook: hook
+        )
+        store = BlockingStore(
+            JournaledStore(
+                base,
+                journal: journal,
+                expiries: expiries,
+                evictor: limits.eviction == .lru ? evictor : nil
+            )
+        )
+    }
+
+    /// Adds 1 without waiting for the answer.
+    func increment(_ name: String, ttl: TimeToLive? = nil) throws {
+        try store.base.commit(.increment(.owning(name), by: 1, ttl: ttl), completion: { _ in })
+    }
+}
+
 extension Commit.Reason {
     fileprivate var word: String {
         switch self {

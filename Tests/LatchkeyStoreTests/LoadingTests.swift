@@ -56,30 +56,17 @@ struct LoadingTests {
     }
 
     @Test func `what is loaded expires`() {
-        let clock = ManualClock()
-        let expiries = ExpiryQueue(clock: clock.clock)
-        let journal = Journal(HistoryLimits(), after: 3)
         let hook = ReleasingHook()
-        let base = HookedStore(
-            limits: StoreLimits(),
-            stripeCount: 2,
-            strategy: { LockStrategy() },
-            clock: clock.clock,
-            after: 3,
-            hook: hook.hook
-        )
-        let store = BlockingStore(
-            JournaledStore(base, journal: journal, expiries: expiries, evictor: nil)
-        )
-        BlockingStore(base).load([
+        let bench = HookedBench(hook.hook, after: 3)
+        BlockingStore(bench.base).load([
             stored("a", "1", revision: 1, expiry: 5), stored("b", "1", revision: 2),
         ])
-        expiries.rebuild()
-        clock.advance(5)
-        #expect(journal.wait(for: 4))
-        #expect(store.value("b") == "1")
-        #expect(base.usage.propertyCount == 1)
-        #expect(expiries.count == 1)
+        bench.expiries.rebuild()
+        bench.clock.advance(5)
+        #expect(bench.journal.wait(for: 4))
+        #expect(bench.store.value("b") == "1")
+        #expect(bench.base.usage.propertyCount == 1)
+        #expect(bench.expiries.count == 1)
     }
 }
 
@@ -91,15 +78,9 @@ private struct Restarting: StrategyVisitor {
 
     func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) {
         let start: Revision = 1 << 40
-        let source = BlockingStore(
-            PropertyStore(
-                limits: Self.limits,
-                stripeCount: 4,
-                strategy: { ChosenStrategy() },
-                clock: StoreClock { Timestamp(milliseconds: 0) },
-                after: start
-            )
-        )
+        let source = BlockingStore(stripeCount: 4, limits: Self.limits, after: start) {
+            ChosenStrategy()
+        }
         var random = SeededGenerator(20)
         var commits: [Commit] = []
         func change(_ count: Int) {
@@ -121,14 +102,11 @@ private struct Restarting: StrategyVisitor {
         change(200)
 
         let hook = CommitHook { _, _ in }
-        let store = BlockingStore(
-            HookedStore(
-                limits: Self.limits,
-                stripeCount: stripeCount,
-                strategy: { ChosenStrategy() },
-                after: loaded.revision,
-                hook: hook
-            )
+        let store = BlockingStore<HookedStore<ChosenStrategy>>(
+            stripeCount: stripeCount,
+            limits: Self.limits,
+            after: loaded.revision,
+            hook: hook
         )
         store.load(Array(loaded.properties.prefix(7)))
         store.load(Array(loaded.properties.dropFirst(7)))

@@ -7,6 +7,8 @@ import Testing
 /// Steps that take a prefix, and times to live that begin anew.
 @Suite(.timeLimit(.minutes(5)))
 struct PrefixStepTests {
+    private let store = BlockingStore<PropertyStore<LockStrategy>>(stripeCount: 4)
+
     /// What properties have to be there: a value, and when it expires.
     private struct Model {
         struct Entry: Equatable {
@@ -150,7 +152,6 @@ struct PrefixStepTests {
     }
 
     @Test func `what is not there, or not as demanded, is not touched`() {
-        let store = BlockingStore<PropertyStore<LockStrategy>>(stripeCount: 4)
         func refusal(_ steps: Change.Step...) -> Refusal? { store.commit(steps).refusal }
         #expect(refusal(.touch("a", ttl: 9)) == .missing)
         #expect(refusal(.put("b", "1"), .touch("a", ttl: 9)) == .step(1, .then, .missing))
@@ -162,7 +163,6 @@ struct PrefixStepTests {
     }
 
     @Test func `a time to live for new properties leaves the one that is there`() throws {
-        let store = BlockingStore<PropertyStore<LockStrategy>>(stripeCount: 4)
         func increment(at time: Int64) throws -> String {
             let action = Change.Action.increment(by: 1)
             let step = Change.Step(.owning("a"), action, ttl: 100, isOnlyIfNew: true)
@@ -185,7 +185,6 @@ struct PrefixStepTests {
     }
 
     @Test func `more than a step may delete is refused as a whole`() throws {
-        let store = BlockingStore<PropertyStore<LockStrategy>>(stripeCount: 4)
         for number in 0..<5 { _ = store.commit(Change(.put("a/\(number)", "1"))) }
         let whole: [Change.Step] = [.put("b", "1"), .deletePrefix("a/", countMax: 4)]
         #expect(store.commit(whole).refusal == .step(1, .then, .transactionTooLarge))
@@ -199,28 +198,14 @@ struct PrefixStepTests {
     }
 
     @Test func `a claim whose name is too long refuses the step`() {
-        let store = BlockingStore<PropertyStore<LockStrategy>>(stripeCount: 4)
         let long = "a" + String(repeating: "x", count: 255)
         _ = store.commit(Change(.put(long, "1")))
         let steps: [Change.Step] = [.get("b"), .claim("a", "cc", ttl: 10)]
         #expect(store.commit(steps).refusal == .step(1, .then, .claimNameTooLong))
     }
 
+    /// Each walk looks at all that the steps before it have changed, too.
     @Test func `what a step looks at is bounded`() {
-        var limits = StoreLimits()
-        limits.transactionByteCountMax = 10_000
-        let store = BlockingStore(stripeCount: 4, limits: limits) { LockStrategy() }
-        for number in 0..<1000 {
-            _ = store.commit(Change(.put("a/\(number)", "1")))
-        }
-        for step in [Change.Step.count("a/"), .deletePrefix("a/")] {
-            let refusal = store.commit([.get("b"), step]).refusal
-            #expect(refusal == .step(1, .then, .transactionTooLarge))
-        }
-    }
-
-    /// Each walk looks at all that the steps before it have changed.
-    @Test func `the changes of a transaction count with each step of a prefix`() {
         var limits = StoreLimits()
         limits.transactionByteCountMax = 10_000
         let store = BlockingStore(stripeCount: 4, limits: limits) { LockStrategy() }
@@ -229,10 +214,14 @@ struct PrefixStepTests {
             let refusal = store.commit(puts + [step, step, step]).refusal
             #expect(refusal == .step(62, .then, .transactionTooLarge))
         }
+        for number in 0..<1000 { _ = store.commit(Change(.put("a/\(number)", "1"))) }
+        for step in [Change.Step.count("a/"), .deletePrefix("a/")] {
+            let refusal = store.commit([.get("b"), step]).refusal
+            #expect(refusal == .step(1, .then, .transactionTooLarge))
+        }
     }
 
     @Test func `a transaction that waits is refused as long as it cannot be made`() throws {
-        let store = BlockingStore<PropertyStore<LockStrategy>>(stripeCount: 4)
         func decide(_ transaction: Transaction) -> Decision {
             var transaction = transaction
             transaction.waits = true

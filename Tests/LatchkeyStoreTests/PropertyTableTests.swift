@@ -5,10 +5,6 @@ import Testing
 
 /// One table against a model that is too simple to be wrong, and the rules of single operations.
 struct PropertyTableTests {
-    private static func name(_ text: String) -> PropertyName {
-        .owning(text)
-    }
-
     private static func table(_ limits: StoreLimits = StoreLimits()) -> PropertyTable {
         PropertyTable(context: CommitContext(limits: limits))
     }
@@ -33,7 +29,7 @@ struct PropertyTableTests {
         var revision: Revision = 0
         for _ in 0..<20_000 {
             let text = "k\(Int.random(in: 0..<3000, using: &random))"
-            let name = Self.name(text)
+            let name = PropertyName.owning(text)
             if Int.random(in: 0..<10, using: &random) < 6 {
                 let value = "\(Int.random(in: 0..<1000, using: &random))"
                 _ = table.put(name, value)
@@ -54,7 +50,7 @@ struct PropertyTableTests {
             Self.names(table) == model.keys.sorted { $0.utf8.lexicographicallyPrecedes($1.utf8) }
         )
         for number in 0..<3000 {
-            let found = table.find(Self.name("k\(number)"), in: .live)
+            let found = table.find(PropertyName.owning("k\(number)"), in: .live)
             let expected = model["k\(number)"]
             #expect(found?.revision == expected?.revision)
             #expect(found?.created == expected?.created)
@@ -70,7 +66,7 @@ struct PropertyTableTests {
         for order in numbers {
             var table = Self.table()
             for number in order {
-                let name = Self.name("n\(10_000 + number)")
+                let name = PropertyName.owning("n\(10_000 + number)")
                 _ = table.put(name, "1")
             }
             #expect(Self.names(table) == (0..<2000).map { "n\(10_000 + $0)" })
@@ -79,7 +75,7 @@ struct PropertyTableTests {
 
     @Test func `conditions are checked before anything changes`() {
         var table = Self.table()
-        let name = Self.name("a")
+        let name = PropertyName.owning("a")
         let onlyNew = Conditions(ifNoneMatch: .any)
         let first = Conditions(ifMatch: .oneOf([1]))
         let some = Conditions(ifMatch: .any)
@@ -100,7 +96,7 @@ struct PropertyTableTests {
 
     @Test func `an increment counts within 64 bits and changes nothing beyond`() {
         var table = Self.table()
-        let name = Self.name("n")
+        let name = PropertyName.owning("n")
         func value() -> String? {
             table.find(name, in: .live).map {
                 unsafe String(decoding: $0.valueBytes, as: UTF8.self)
@@ -130,9 +126,9 @@ struct PropertyTableTests {
 
     @Test func `the bounds hold at the bound and refuse above it`() {
         var table = Self.table(StoreLimits(propertyCountMax: 2, byteCountMax: 10))
-        let a = Self.name("a")
-        let b = Self.name("b")
-        let c = Self.name("c")
+        let a = PropertyName.owning("a")
+        let b = PropertyName.owning("b")
+        let c = PropertyName.owning("c")
         #expect(table.put(a, "1234") == .created(1))
         #expect(table.put(b, "12345") == .refused(.full(.bytes(shortage: 1))))
         #expect(table.find(b, in: .live) == nil)

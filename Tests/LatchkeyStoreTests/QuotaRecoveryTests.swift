@@ -24,15 +24,7 @@ private func hooked<ChosenStrategy: MakeableStrategy>(
     _ hook: CommitHook,
     _ bounds: KeyValuePairs<String, Int>
 ) -> BlockingStore<HookedStore<ChosenStrategy>> {
-    BlockingStore(
-        HookedStore(
-            limits: .quotas(bounds),
-            stripeCount: 4,
-            strategy: { ChosenStrategy() },
-            clock: StoreClock { Timestamp(milliseconds: 0) },
-            hook: hook
-        )
-    )
+    BlockingStore(stripeCount: 4, limits: .quotas(bounds), hook: hook)
 }
 
 /// A full quota whose commits are not released, then withdrawn.

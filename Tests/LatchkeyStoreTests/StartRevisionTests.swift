@@ -30,14 +30,10 @@ private struct BeginningLater: StrategyVisitor {
         let start = Self.start
         let passed = Synchronized<[Revision], LockStrategy>([])
         let hook = CommitHook { commit, _ in passed.write { $0.append(commit.revision) } }
-        let store = BlockingStore(
-            HookedStore(
-                limits: StoreLimits(),
-                stripeCount: 4,
-                strategy: { ChosenStrategy() },
-                after: start,
-                hook: hook
-            )
+        let store = BlockingStore<HookedStore<ChosenStrategy>>(
+            stripeCount: 4,
+            after: start,
+            hook: hook
         )
         #expect(store.base.usage.revision == start)
         #expect(store.list(limit: 1).revision == start, "an empty store waits for nothing")

@@ -62,14 +62,8 @@ struct StateWalkTests {
     }
 
     @Test func `an earlier state has a property until a commit removed it`() throws {
-        let store = BlockingStore(
-            PropertyStore(
-                limits: StoreLimits(),
-                stripeCount: 1,
-                strategy: { LockStrategy() },
-                clock: StoreClock { Timestamp(milliseconds: 5000) }
-            )
-        )
+        let clock = StoreClock { Timestamp(milliseconds: 5000) }
+        let store = BlockingStore(stripeCount: 1, clock: clock) { LockStrategy() }
         _ = try Self.commit(store, Self.put("a", "1", ttl: 4000))
         _ = try Self.commit(store, Self.put("b", "2", ttl: 6250))
         let snapshot = store.wait { store.base.snapshot(completion: $0) }

@@ -129,13 +129,10 @@ struct TransactionTests {
     /// The store alone, so that no commit removes the expired property first.
     @Test func `an expired property counts as missing`() throws {
         let clock = ManualClock()
-        let base = PropertyStore(
-            limits: StoreLimits(propertyCountMax: 2),
-            stripeCount: 4,
-            strategy: { LockStrategy() },
-            clock: clock.clock
-        )
-        let store = BlockingStore(base)
+        let limits = StoreLimits(propertyCountMax: 2)
+        let store = BlockingStore(stripeCount: 4, limits: limits, clock: clock.clock) {
+            LockStrategy()
+        }
         _ = store.commit([.put("a", "7", ttl: 10), .put("b", "7", ttl: 10)])
         clock.advance(10)
         let exists = Transaction.Condition(.owning("a"), .exists(false))
@@ -167,13 +164,7 @@ struct TransactionTests {
 
     @Test func `a transaction that removes what has expired says so, issue 17`() throws {
         let clock = ManualClock()
-        let base = PropertyStore(
-            limits: StoreLimits(),
-            stripeCount: 4,
-            strategy: { LockStrategy() },
-            clock: clock.clock
-        )
-        let store = BlockingStore(base)
+        let store = BlockingStore(stripeCount: 4, clock: clock.clock) { LockStrategy() }
         _ = store.commit([.put("a", "7", ttl: 10), .put("b", "7", ttl: 10)])
         _ = store.commit([.put("c", "7")])
         clock.advance(10)

@@ -40,103 +40,61 @@ struct UnreleasedBoundTests {
     }
 
     @Test func `expiry and eviction go on when there is room again`() throws {
-        let clock = ManualClock()
-        let expiries = ExpiryQueue(clock: clock.clock)
-        let journal = Journal(HistoryLimits())
         let received = Synchronized<Revision, LockStrategy>(0)
         let hook = CommitHook(limits: UnreleasedLimits(commitCountMax: 50)) { commit, _ in
             received.write { $0 = max($0, commit.revision) }
         }
-        let store = JournaledStore(
-            HookedStore(
-                limits: StoreLimits(),
-                stripeCount: 4,
-                strategy: { LockStrategy() },
-                clock: clock.clock,
-                hook: hook
-            ),
-            journal: journal,
-            expiries: expiries,
-            evictor: nil
-        )
+        let bench = HookedBench(hook)
         let count: Revision = 1000
         for index in 0..<count {
-            let change = Change.increment(.owning("n\(index)"), by: 1, ttl: 5)
-            try store.commit(change, completion: { _ in })
+            try bench.increment("n\(index)", ttl: 5)
             hook.release(through: index + 1)
         }
-        clock.advance(5)
-        while journal.last < 2 * count {
+        bench.clock.advance(5)
+        while bench.journal.last < 2 * count {
             #expect(hook.unreleased.count <= 50)
             hook.release(through: received.read { $0 })
             Yield.now()
         }
-        #expect(expiries.count == count)
+        #expect(bench.expiries.count == count)
     }
 
     @Test func `an expiry that is withdrawn is made again`() throws {
-        let clock = ManualClock()
-        let expiries = ExpiryQueue(clock: clock.clock)
-        let journal = Journal(HistoryLimits())
         let commits = Arrivals()
         let hook = CommitHook { _, _ in commits.arrive() }
-        let base = HookedStore(
-            limits: StoreLimits(),
-            stripeCount: 4,
-            strategy: { LockStrategy() },
-            clock: clock.clock,
-            hook: hook
-        )
-        let store = JournaledStore(base, journal: journal, expiries: expiries, evictor: nil)
-        try store.commit(.increment(.owning("a"), by: 1, ttl: 5), completion: { _ in })
+        let bench = HookedBench(hook)
+        try bench.increment("a", ttl: 5)
         hook.release(through: 1)
-        clock.advance(5)
+        bench.clock.advance(5)
         #expect(commits.wait(for: 2))
-        base.withdraw(after: 1, .full) {}
-        #expect(base.usage.propertyCount == 1)
-        #expect(expiries.count == 0)
-        clock.advance(20)
+        bench.base.withdraw(after: 1, .full) {}
+        #expect(bench.base.usage.propertyCount == 1)
+        #expect(bench.expiries.count == 0)
+        bench.clock.advance(20)
         #expect(commits.wait(for: 3))
         hook.release(through: 2)
-        #expect(journal.wait(for: 2))
-        #expect(expiries.count == 1)
-        #expect(base.usage.propertyCount == 0)
+        #expect(bench.journal.wait(for: 2))
+        #expect(bench.expiries.count == 1)
+        #expect(bench.base.usage.propertyCount == 0)
     }
 
     @Test func `a change that needs an eviction is refused if the eviction is withdrawn`() throws {
         let commits = Arrivals()
         let hook = CommitHook { _, _ in commits.arrive() }
-        var limits = StoreLimits(propertyCountMax: 2)
-        limits.eviction = .lru
-        let evictor = Evictor()
-        let base = HookedStore(
-            limits: limits,
-            stripeCount: 4,
-            strategy: { LockStrategy() },
-            hook: hook
-        )
-        let store = BlockingStore(
-            JournaledStore(
-                base,
-                journal: Journal(HistoryLimits()),
-                expiries: ExpiryQueue(),
-                evictor: evictor
-            )
-        )
+        let bench = HookedBench(hook, limits: .evicting(properties: 2))
         for (index, name) in ["a", "b"].enumerated() {
-            try store.base.commit(.increment(.owning(name), by: 1), completion: { _ in })
+            try bench.increment(name)
             hook.release(through: Revision(index + 1))
         }
         let change = TestThread {
-            #expect(
-                Outcome(store.commit(Change(.put("c", "1")))) == .refused(.withdrawn(.full))
-            )
+            let decision = bench.store.commit(Change(.put("c", "1")))
+            #expect(Outcome(decision) == .refused(.withdrawn(.full)))
         }
         #expect(commits.wait(for: 3))
-        base.withdraw(after: 2, .full) {}
+        bench.base.withdraw(after: 2, .full) {}
         #expect(change.join())
-        #expect(evictor.count == 0)
-        #expect(store.value("a") == "1" && store.value("b") == "1")
+        #expect(bench.evictor.count == 0)
+        #expect(bench.store.value("a") == "1" && bench.store.value("b") == "1")
         #expect(commits.value == 3, "one eviction was tried")
     }
 }

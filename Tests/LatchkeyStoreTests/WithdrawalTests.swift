@@ -6,37 +6,37 @@ import Testing
 @testable import LatchkeyStore
 
 /// Commits that are taken back before they are released.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(5)), .offPool)
 struct WithdrawalTests {
     @Test(arguments: Depth.kinds, [1, 8])
     func `what depends on a withdrawn commit is refused or decided again`(
         kind: StrategyKind,
         stripeCount: Int
-    ) async throws {
-        try await offPool { kind.accept(WithdrawingOnce(stripeCount: stripeCount)) }
+    ) throws {
+        kind.accept(WithdrawingOnce(stripeCount: stripeCount))
     }
 
     @Test(arguments: Depth.draws)
     func `every answer comes once, and the store is that of the released commits`(
         kind: StrategyKind,
         seed: UInt64
-    ) async throws {
-        try await offPool { kind.accept(WithdrawingOften(seed: seed)) }
+    ) throws {
+        kind.accept(WithdrawingOften(seed: seed))
     }
 
     /// Not under strategies that answer on threads of their own: the test holds one up.
     @Test(arguments: [StrategyKind.lock, .readWriteLock, .snapshot, .serialQueue])
     func `a commit of the new generation waits until the user was told`(
         kind: StrategyKind
-    ) async throws {
-        try await offPool { kind.accept(PassingLate()) }
+    ) throws {
+        kind.accept(PassingLate())
     }
 
     @Test(arguments: [StrategyKind.lock, .readWriteLock, .snapshot, .serialQueue])
     func `a commit that was withdrawn before it was passed on is not passed on`(
         kind: StrategyKind
-    ) async throws {
-        try await offPool { kind.accept(WithdrawingBeforePassing()) }
+    ) throws {
+        kind.accept(WithdrawingBeforePassing())
     }
 
     @Test func `a revision that is used again does not release the answer before`() {
@@ -60,39 +60,36 @@ struct WithdrawalTests {
     }
 
     /// The answer of the first is held until the second has begun; its completion lingers.
-    @Test func `who is told of a withdrawal begins the next one at once`() async throws {
-        try await offPool {
-            let (isTold, isBegun, isToldAgain) = (Gate(), Gate(), Gate())
-            let hook = CommitHook { _, _ in }
-            let time = Timestamp(milliseconds: 0)
-            hook.pass(Commit(revision: 1, time: time, first: nil), 0, note: nil) { _ in
-                #expect(isBegun.pass())
-            }
-            let second = TestThread {
-                #expect(isTold.pass())
-                hook.beginWithdrawal(after: 0, .unavailable)
-                isBegun.open()
-                hook.endWithdrawal { isToldAgain.open() }
-            }
-            hook.beginWithdrawal(after: 0, .full)
-            hook.endWithdrawal {
-                isTold.open()
-                for _ in 0..<10_000 {
-                    Yield.now()
-                }
-            }
-            #expect(second.join())
-            #expect(isToldAgain.pass())
+    @Test func `who is told of a withdrawal begins the next one at once`() throws {
+        let (isTold, isBegun, isToldAgain) = (Gate(), Gate(), Gate())
+        let hook = CommitHook { _, _ in }
+        let time = Timestamp(milliseconds: 0)
+        hook.pass(Commit(revision: 1, time: time, first: nil), 0, note: nil) { _ in
+            #expect(isBegun.pass())
         }
+        let second = TestThread {
+            #expect(isTold.pass())
+            hook.beginWithdrawal(after: 0, .unavailable)
+            isBegun.open()
+            hook.endWithdrawal { isToldAgain.open() }
+        }
+        hook.beginWithdrawal(after: 0, .full)
+        hook.endWithdrawal {
+            isTold.open()
+            for _ in 0..<10_000 {
+                Yield.now()
+            }
+        }
+        #expect(second.join())
+        #expect(isToldAgain.pass())
     }
 
-    @Test func `a reader that looked before a withdrawal is not shown what it found`() async throws
-    {
-        try await offPool { LookingBeforeWithdrawal().run() }
+    @Test func `a reader that looked before a withdrawal is not shown what it found`() throws {
+        LookingBeforeWithdrawal().run()
     }
 
-    @Test func `a generation begins when readers find what was there before`() async throws {
-        try await offPool { LookingDuringWithdrawal().run() }
+    @Test func `a generation begins when readers find what was there before`() throws {
+        LookingDuringWithdrawal().run()
     }
 
     @Test func `an answer that is older than all known withdrawals counts as unknown`() {
