@@ -142,7 +142,7 @@ struct CacheLineModesTests {
         return try run.run().report
     }
 
-    @Test(.timeLimit(.minutes(5)))
+    @Test(.timeLimit(.minutes(15)))
     func `a run reads the cache line before and after each slice, and tells its modes`()
         async throws
     {
@@ -181,7 +181,7 @@ struct CacheLineModesTests {
         #expect(count > 200 || series.count == count)
     }
 
-    @Test(.timeLimit(.minutes(5)))
+    @Test(.timeLimit(.minutes(15)))
     func `on one processor a run says that there is no pair`() async throws {
         let report = try await Self.report(processors: [3]) { _ in
             [Float](repeating: 100, count: 20)
@@ -194,7 +194,7 @@ struct CacheLineModesTests {
         #expect(report.cases.flatMap(\.repeats).allSatisfy { $0.processors == nil })
     }
 
-    @Test(.timeLimit(.minutes(5)))
+    @Test(.timeLimit(.minutes(15)))
     func `where others keep the processors busy, a run says so and goes on`() async throws {
         let report = try await Self.report { _ in [] }
         let line = try #require(report.fingerprint.cacheLine)

@@ -10,7 +10,7 @@ import Testing
 @testable import LatchkeyComparison
 @testable import LatchkeyReport
 
-@Suite(.timeLimit(.minutes(5)), .serialized, .offPool)
+@Suite(.timeLimit(.minutes(15)), .serialized, .offPool)
 struct ComparisonRunTests {
     private func settings(
         _ change: (inout ComparisonSettings) -> Void = { _ in }
@@ -126,7 +126,7 @@ struct ComparisonRunTests {
     }
 }
 
-@Suite(.timeLimit(.minutes(5)), .offPool)
+@Suite(.timeLimit(.minutes(15)), .offPool)
 struct SliceTests {
     private func slice(
         threads: Int,

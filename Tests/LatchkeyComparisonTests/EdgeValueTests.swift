@@ -6,7 +6,7 @@ import Testing
 @testable import LatchkeyReport
 
 /// Runs with the least and the greatest that settings accept.
-@Suite(.timeLimit(.minutes(5)), .serialized, .offPool)
+@Suite(.timeLimit(.minutes(15)), .serialized, .offPool)
 struct EdgeValueTests {
     private func cases(
         _ change: (inout ComparisonSettings) -> Void

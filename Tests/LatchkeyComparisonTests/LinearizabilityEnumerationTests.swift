@@ -4,7 +4,7 @@ import Testing
 @testable import LatchkeyComparison
 
 /// The search against trying every order, on small histories of which some have one.
-@Suite(.timeLimit(.minutes(5)), .offPool)
+@Suite(.timeLimit(.minutes(15)), .offPool)
 struct LinearizabilityEnumerationTests {
     private static let historiesCount = 6_000
 

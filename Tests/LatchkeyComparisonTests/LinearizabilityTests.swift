@@ -4,7 +4,7 @@ import Testing
 @testable import LatchkeyComparison
 
 /// Histories are drawn with a line for each operation: client, when, and what.
-@Suite(.timeLimit(.minutes(5)), .offPool)
+@Suite(.timeLimit(.minutes(15)), .offPool)
 struct LinearizabilityTests {
     private typealias Action = RecordedOperation.Action
 

@@ -8,7 +8,7 @@ import Testing
 
 @testable import LatchkeyComparison
 
-@Suite(.timeLimit(.minutes(5)), .offPool)
+@Suite(.timeLimit(.minutes(15)), .offPool)
 struct MutexObservationTests {
     @Test(arguments: [
         ("6", ComparisonReport.MutexObservation.Kind.priorityInheritingFutex),

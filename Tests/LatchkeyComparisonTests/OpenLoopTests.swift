@@ -6,7 +6,7 @@ import Testing
 @testable import LatchkeyComparison
 
 /// Operations that are due at a constant rate, and a guard that stalls at the edges of the slice.
-@Suite(.timeLimit(.minutes(5)), .offPool)
+@Suite(.timeLimit(.minutes(15)), .offPool)
 struct OpenLoopTests {
     private static let interval = 1e6
     private static let measuredNanoseconds: UInt64 = 50_000_000

@@ -6,7 +6,7 @@ import Testing
 @testable import LatchkeyMachine
 
 /// The wait before a run.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct QuietMachineTests {
     private let builder = ProcessTimes.Entry(number: 77, name: "swift-build", seconds: 0.4)
 

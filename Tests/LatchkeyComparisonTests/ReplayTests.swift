@@ -9,7 +9,7 @@ import Testing
 @testable import LatchkeyComparison
 
 /// The replay of a trace: which operations, when, and what is late.
-@Suite(.timeLimit(.minutes(5)), .offPool)
+@Suite(.timeLimit(.minutes(15)), .offPool)
 struct ReplayTests {
     private static func trace(_ records: [TraceRecord]) throws -> Trace {
         var bytes = TraceHeader(sampleInterval: 16, startedMilliseconds: 0).bytes

@@ -7,7 +7,7 @@ import Testing
 @testable import LatchkeyComparison
 
 /// The rounds of short slices: who takes part, in which order, and when they count.
-@Suite(.timeLimit(.minutes(5)), .offPool)
+@Suite(.timeLimit(.minutes(15)), .offPool)
 struct RoundTests {
     private static func repeats(
         _ rates: [Double],

@@ -4,7 +4,7 @@ import Testing
 @testable import LatchkeyComparison
 
 /// What a report makes of several repeats.
-@Suite(.timeLimit(.minutes(5)), .offPool)
+@Suite(.timeLimit(.minutes(15)), .offPool)
 struct SummaryTests {
     @Test func `repeats of two modes are marked and summed up as such`() {
         let repeats = repeats([100, 102, 400, 101, 410])

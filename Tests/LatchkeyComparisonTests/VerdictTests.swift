@@ -5,7 +5,7 @@ import Testing
 
 @testable import LatchkeyComparison
 
-@Suite(.timeLimit(.minutes(5)), .serialized, .offPool)
+@Suite(.timeLimit(.minutes(15)), .serialized, .offPool)
 struct VerdictTests {
     @Test(arguments: StrategyKind.allCases)
     func `every strategy passes every check`(kind: StrategyKind) async {

@@ -8,7 +8,7 @@ import Testing
 
 @testable import LatchkeyComparison
 
-@Suite(.timeLimit(.minutes(5)), .offPool)
+@Suite(.timeLimit(.minutes(15)), .offPool)
 struct WarmUpTests {
     @Test func `neither operations nor waits of the warm-up are in the figures`() async throws {
         let workload = workload(readRatio: 0)

@@ -6,7 +6,7 @@ import Testing
 @testable import LatchkeyContention
 
 /// What a probe knows of who is inside.
-@Suite(.timeLimit(.minutes(5)), .offPool) struct Holders {
+@Suite(.timeLimit(.minutes(15)), .offPool) struct Holders {
     @Test func `that change are hand-offs`() {
         let meter = ContentionMeter(LockStrategy.self, level: .counts)
         let synchronized = Synchronized(0, strategy: meter.metered(LockStrategy()))

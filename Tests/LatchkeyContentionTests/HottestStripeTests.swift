@@ -6,7 +6,7 @@ import Testing
 @testable import LatchkeyContention
 
 /// Which stripe of a store is the hottest, and where reports have it.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct HottestStripeTests {
     private let meters = ContentionMeters()
 

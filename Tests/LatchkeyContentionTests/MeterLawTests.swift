@@ -5,7 +5,7 @@ import Testing
 @testable import LatchkeyContention
 
 /// What every meter promises, over every strategy and level.
-@Suite(.timeLimit(.minutes(5)), .serialized, .offPool) struct MeterLaws {
+@Suite(.timeLimit(.minutes(15)), .serialized, .offPool) struct MeterLaws {
     static let levels: [MeteringLevel] = [.counts, .sampled, .full]
     static let threads = 4
     static let rounds = 300

@@ -148,7 +148,8 @@ import Testing
         #expect(ELFFile(path: "/nowhere") == nil)
     }
 
-    @Test(.timeLimit(.minutes(5))) func `a program that was cut off is read without a trap`() throws
+    @Test(.timeLimit(.minutes(15))) func `a program that was cut off is read without a trap`()
+        throws
     {
         let program = try Data(contentsOf: URL(filePath: "/bin/gzip"))
         let path = FileManager.default.temporaryDirectory.appending(path: UUID().uuidString)

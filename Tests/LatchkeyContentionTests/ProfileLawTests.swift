@@ -6,7 +6,7 @@ import Testing
 @testable import LatchkeyContention
 
 /// What every strategy's profile promises, with threads that contend.
-@Suite(.timeLimit(.minutes(5)), .serialized, .offPool) struct ProfileLaws {
+@Suite(.timeLimit(.minutes(15)), .serialized, .offPool) struct ProfileLaws {
     private static let exact = StrategyKind.allCases.filter { $0 != .mutex && $0 != .actor }
 
     @Test(arguments: exact)

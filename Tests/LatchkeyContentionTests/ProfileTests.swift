@@ -6,7 +6,7 @@ import Testing
 @testable import LatchkeyContention
 
 /// Who waits for whom, as a profile has it.
-@Suite(.timeLimit(.minutes(5))) struct Profiles {
+@Suite(.timeLimit(.minutes(15))) struct Profiles {
     /// An access that another one has to wait for, on one thread, which submits them.
     private static func oneWait(
         _ probe: ContentionProbe,

@@ -148,7 +148,7 @@ import Testing
         """
 }
 
-@Suite(.timeLimit(.minutes(5))) struct Overhead {
+@Suite(.timeLimit(.minutes(15))) struct Overhead {
     @Test func `is the difference of what was measured`() {
         let found = MeteringOverhead.measure(LockStrategy.self, level: .sampled)
         #expect(found.strategy == "lock")

@@ -6,7 +6,7 @@ import Testing
 @testable import LatchkeyContention
 
 /// One thread is inside and another has to wait.
-@Suite(.timeLimit(.minutes(5)), .offPool) struct Waiting {
+@Suite(.timeLimit(.minutes(15)), .offPool) struct Waiting {
     static let levels: [MeteringLevel] = [.counts, .sampled, .full]
 
     //   holder                 waiter

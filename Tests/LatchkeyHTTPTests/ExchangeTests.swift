@@ -3,7 +3,7 @@ import LatchkeyHTTP
 import LatchkeyTestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct ExchangeTests {
     typealias Mode = TestServer.Mode
 

@@ -4,7 +4,7 @@ import LatchkeyHTTP
 import LatchkeyTestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct ResponseStreamTests {
     typealias Mode = TestServer.Mode
 

@@ -8,7 +8,7 @@ import Testing
 @testable import LatchkeyLab
 
 /// Strategies that a program registers, from the catalogue to the report.
-@Suite(.timeLimit(.minutes(5)), .serialized, .offPool)
+@Suite(.timeLimit(.minutes(15)), .serialized, .offPool)
 struct LabStrategyTests {
     @Test func `a registered strategy is measured and checked beside ours`() async throws {
         let lab = Lab()
@@ -103,7 +103,7 @@ struct LabStrategyTests {
 }
 
 /// The whole program, in a process of its own.
-@Suite(.timeLimit(.minutes(5)), .serialized)
+@Suite(.timeLimit(.minutes(15)), .serialized)
 struct LabProcessTests {
     @Test func `a lab that finds nothing wrong ends with 0`() async throws {
         let result = await #expect(

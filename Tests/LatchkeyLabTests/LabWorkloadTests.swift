@@ -8,7 +8,7 @@ import Testing
 @testable import LatchkeyReport
 
 /// Workloads that a program brings.
-@Suite(.timeLimit(.minutes(5)), .serialized, .offPool)
+@Suite(.timeLimit(.minutes(15)), .serialized, .offPool)
 struct LabWorkloadTests {
     /// Counts its writes, and one place for each key.
     private struct Tally: Sendable {

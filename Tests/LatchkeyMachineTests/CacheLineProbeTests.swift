@@ -4,7 +4,7 @@ import Testing
 
 @testable import LatchkeyMachine
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct CacheLineProbeTests {
     private typealias Pair = CacheLineProbe.Pair
 

@@ -2,7 +2,7 @@ import Testing
 
 @testable import LatchkeyMachine
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct ChildProcessTests {
     @Test func `a child's output is read line by line, and its status at the end`() throws {
         let child = try ChildProcess("/bin/sh", ["-c", "echo one; read line; exit 7"])

@@ -5,7 +5,7 @@ import Testing
 @testable import LatchkeyMetering
 
 /// The order of the report, and the sentence below it.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct HottestLockTests {
     /// One holder that others wait for, among 20 locks that are used far more often.
     @Test(arguments: [MeteringLevel.sampled, .counts, .full])

@@ -4,7 +4,7 @@ import Testing
 
 @testable import LatchkeyMetrics
 
-@Suite(.timeLimit(.minutes(5))) struct PerThread {
+@Suite(.timeLimit(.minutes(15))) struct PerThread {
     @Test func `counts of several threads add up exactly`() {
         let counter = Counter()
         onThreads(8) { for _ in 0..<100_000 { counter.add() } }

@@ -3,7 +3,7 @@ import Testing
 
 @testable import LatchkeyMetrics
 
-@Suite(.timeLimit(.minutes(5))) struct Promtool {
+@Suite(.timeLimit(.minutes(15))) struct Promtool {
     static let path = ["/usr/bin/promtool", "/usr/local/bin/promtool"]
         .first { FileManager.default.isExecutableFile(atPath: $0) }
 

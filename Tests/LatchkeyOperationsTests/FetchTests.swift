@@ -7,7 +7,7 @@ import Testing
 @testable import LatchkeyOperations
 
 /// What may be fetched, and within which limits.
-@Suite(.timeLimit(.minutes(5)), .offPool)
+@Suite(.timeLimit(.minutes(15)), .offPool)
 struct FetchTests {
     private static func limits(
         _ allowed: [String],

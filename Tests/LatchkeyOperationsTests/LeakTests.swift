@@ -7,7 +7,7 @@ import Testing
 @testable import LatchkeyOperations
 
 /// Nothing keeps an operation that has ended beyond the history.
-@Suite(.timeLimit(.minutes(5)), .offPool)
+@Suite(.timeLimit(.minutes(15)), .offPool)
 struct LeakTests {
     /// Weak references to what operations consist of.
     private final class Traces: Sendable {

@@ -7,7 +7,7 @@ import Testing
 @testable import LatchkeyOperations
 
 /// Operations that execute.
-@Suite(.timeLimit(.minutes(5)), .offPool)
+@Suite(.timeLimit(.minutes(15)), .offPool)
 struct QueueTests {
     @Test func `steps are made in order, each with the value of the one before`() throws {
         let bench = Bench()

@@ -6,7 +6,7 @@ import Testing
 @testable import LatchkeyOperations
 
 /// What each kind of step does to the store.
-@Suite(.timeLimit(.minutes(5)), .offPool)
+@Suite(.timeLimit(.minutes(15)), .offPool)
 struct StepTests {
     private static func end(
         of bench: Bench,

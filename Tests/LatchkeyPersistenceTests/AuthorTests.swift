@@ -13,7 +13,7 @@ extension CommitNote: ExpressibleByArrayLiteral {
     }
 }
 
-@Suite("Authors of changes", .timeLimit(.minutes(5)))
+@Suite("Authors of changes", .timeLimit(.minutes(15)))
 struct AuthorTests {
     private let folder: TemporaryFolder
 

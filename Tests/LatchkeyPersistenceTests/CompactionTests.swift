@@ -7,7 +7,7 @@ import Testing
 
 @testable import LatchkeyPersistence
 
-@Suite("Compaction", .timeLimit(.minutes(5)))
+@Suite("Compaction", .timeLimit(.minutes(15)))
 struct CompactionTests {
     private let disk = FaultyDisk()
     private let folder: TemporaryFolder

@@ -256,7 +256,7 @@ struct DamageTests {
     }
 }
 
-@Suite("Backup and restore", .timeLimit(.minutes(5)))
+@Suite("Backup and restore", .timeLimit(.minutes(15)))
 struct BackupTests {
     private let folder: TemporaryFolder
 

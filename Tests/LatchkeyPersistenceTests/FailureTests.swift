@@ -17,7 +17,7 @@ private let log = Int(LATCHKEY_FAULTS_LOG)
 private let failedSync = SQLITE_IOERR | 4 << 8
 private let failedWrite = SQLITE_IOERR | 3 << 8
 
-@Suite("Failures of the disk", .timeLimit(.minutes(5)))
+@Suite("Failures of the disk", .timeLimit(.minutes(15)))
 struct FailureTests {
     private let folder: TemporaryFolder
     private let disk = FaultyDisk()

@@ -9,7 +9,7 @@ import Testing
 /// A batch waits for half of the commits in flight.
 ///
 /// Here it would wait for an hour, so a test that ends has shown that it did not wait.
-@Suite("Batches", .timeLimit(.minutes(5)))
+@Suite("Batches", .timeLimit(.minutes(15)))
 struct GatheringTests {
     private let folder: TemporaryFolder
     private let opened: Opened

@@ -5,7 +5,7 @@ import Testing
 
 @testable import LatchkeyPersistence
 
-@Suite("What is refused at the start", .timeLimit(.minutes(5)))
+@Suite("What is refused at the start", .timeLimit(.minutes(15)))
 struct OpeningTests {
     private let folder: TemporaryFolder
 

@@ -4,7 +4,7 @@ import Testing
 
 @testable import LatchkeyPersistence
 
-@Suite("What is written and read back", .timeLimit(.minutes(5)))
+@Suite("What is written and read back", .timeLimit(.minutes(15)))
 struct RoundTripTests {
     private let folder: TemporaryFolder
 

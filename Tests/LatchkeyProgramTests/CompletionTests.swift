@@ -7,7 +7,7 @@ import Testing
 @testable import latchkey
 
 /// What shells complete; `make test-install` asks zsh and fish themselves.
-@Suite(.timeLimit(.minutes(3)))
+@Suite(.timeLimit(.minutes(15)))
 struct CompletionTests {
     private static var commands: [Command] { Latchkey.commands }
     private static var completion: Completion {

@@ -7,7 +7,7 @@ import Testing
 @testable import latchkey
 
 /// The pages of the manual; `make test-install` asks `man` and `mandoc` about them.
-@Suite(.timeLimit(.minutes(3)))
+@Suite(.timeLimit(.minutes(15)))
 struct ManualPageTests {
     private static let version = "latchkey \(Latchkey.version)"
 

@@ -7,7 +7,7 @@ import Testing
 @testable import LatchkeyReplication
 
 /// What replicas tell each other beside the log.
-@Suite(.timeLimit(.minutes(5)), .offPool)
+@Suite(.timeLimit(.minutes(15)), .offPool)
 struct ClusterDirectoryTests {
     private static func record(_ place: UInt64, _ time: Int64 = 0) -> ClusterDirectory.Record {
         ClusterDirectory.Record(url: "", place: place, revision: 1, state: "serving", time: time)

@@ -38,7 +38,7 @@ struct ClockedReplica {
 }
 
 /// An entry that does not come, under a clock that a test drives.
-@Suite(.timeLimit(.minutes(5)), .offPool)
+@Suite(.timeLimit(.minutes(15)), .offPool)
 struct EntryRepetitionTests {
     @Test func `an entry that does not come is sent again, first often and then more rarely`()
         throws

@@ -7,7 +7,7 @@ import Testing
 @testable import LatchkeyReplication
 
 /// The log over real processes of etcd.
-@Suite(.timeLimit(.minutes(5)), .offPool)
+@Suite(.timeLimit(.minutes(15)), .offPool)
 struct EtcdLogTests {
     /// What came to one who follows.
     final class Followed: Sendable {

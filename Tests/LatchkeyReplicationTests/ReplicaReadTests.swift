@@ -7,7 +7,7 @@ import LatchkeyTestSupport
 import Testing
 
 /// Reads that see all that was acknowledged anywhere before them.
-@Suite(.timeLimit(.minutes(5)), .offPool)
+@Suite(.timeLimit(.minutes(15)), .offPool)
 struct ReplicaReadTests {
     /// A state whose changes wait until the test lets them be made.
     private struct HeldState: ReplicatedState {

@@ -8,7 +8,7 @@ import Testing
 @testable import LatchkeyReplication
 
 /// Replicas over a log in memory: what all of them promise, with faults at each append.
-@Suite(.timeLimit(.minutes(5)), .offPool)
+@Suite(.timeLimit(.minutes(15)), .offPool)
 struct ReplicaTests {
     static func states() -> [any ReplicatedState] {
         [

@@ -7,7 +7,7 @@ import Testing
 @testable import LatchkeyReplication
 
 /// Replicas that must not go on, and one whose log is silent.
-@Suite(.timeLimit(.minutes(5)), .offPool)
+@Suite(.timeLimit(.minutes(15)), .offPool)
 struct StoppedReplicaTests {
     private static func entry(_ text: String) -> [UInt8] {
         var writer = LogEntryWriter()

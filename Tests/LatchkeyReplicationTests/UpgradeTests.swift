@@ -6,7 +6,7 @@ import Testing
 @testable import LatchkeyReplication
 
 /// Replicas of different versions, and one that has stopped.
-@Suite(.timeLimit(.minutes(5)), .offPool)
+@Suite(.timeLimit(.minutes(15)), .offPool)
 struct UpgradeTests {
     @Test func `an upgrade goes replica by replica, and an old one stops at a later format`()
         throws

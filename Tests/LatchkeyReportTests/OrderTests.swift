@@ -5,7 +5,7 @@ import Testing
 @testable import LatchkeyReport
 
 /// The laws of the order, on random reports.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct OrderTests {
     private static let kinds = [StrategyKind.lock, .spin, .mutex, .adaptive]
 

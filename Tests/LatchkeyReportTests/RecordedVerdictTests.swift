@@ -8,7 +8,7 @@ import Testing
 
 /// Three runs of one machine within an hour, which once named three strategies; and the same runs
 /// with their repeats drawn again.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct RecordedVerdictTests {
     static let names = ["use-actor", "use-semaphore", "use-snapshot"]
 

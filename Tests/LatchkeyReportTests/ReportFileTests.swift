@@ -125,7 +125,7 @@ struct ReportFileTests {
         #expect(error?.message == "\(path)a cannot be written: File name too long.")
     }
 
-    @Test(.timeLimit(.minutes(5)))
+    @Test(.timeLimit(.minutes(15)))
     func `a pipe whose other end is not there is a sentence, and with it is a file`() throws {
         let folder = try TemporaryFolder()
         let path = folder.path + "/pipe"

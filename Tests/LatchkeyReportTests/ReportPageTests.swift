@@ -51,7 +51,7 @@ struct ReportPageTests {
 /// The page as a browser shows it.
 ///
 /// Skipped where Chromium is not installed.
-@Suite(.serialized, .timeLimit(.minutes(5)), .enabled(if: Chromium.path != nil))
+@Suite(.serialized, .timeLimit(.minutes(15)), .enabled(if: Chromium.path != nil))
 struct RenderedPageTests {
     @Test func `the recommendation comes first, then workloads, scaling, checks and method`()
         throws

@@ -6,7 +6,7 @@ import Testing
 @testable import LatchkeyReport
 
 /// The list below the verdict, and line two, on random tables and on recorded ones.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct VerdictListTests {
     @Test func `whoever is surely better than the headline is told, with what bars it`() throws {
         var (count, barredCount) = (0, 0)

@@ -8,7 +8,7 @@ import Testing
 
 /// Each sentence of a verdict against the table on which it stands, on random tables and on
 /// recorded ones.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct VerdictTruthTests {
     /// Strategies whose speeds are near each other, far apart, or equal; steady, noisy or in modes.
     private static func randomReport(_ seed: UInt64) -> ComparisonReport {

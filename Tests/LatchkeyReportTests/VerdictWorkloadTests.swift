@@ -6,7 +6,7 @@ import Testing
 @testable import LatchkeyReport
 
 /// Sentences about one of several cases, on random tables of several workloads.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct VerdictWorkloadTests {
     private typealias Found = ComparisonReport.Recommendation
 

@@ -10,7 +10,7 @@ import Testing
 @testable import LatchkeyService
 
 /// The file of the audit log, without a service.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct AuditLogTests {
     private let folder: TemporaryFolder
 

@@ -8,7 +8,7 @@ import Testing
 @testable import LatchkeyStore
 
 /// What a replica does when its leader is late, fails or has forgotten.
-@Suite(.timeLimit(.minutes(5)), .offPool)
+@Suite(.timeLimit(.minutes(15)), .offPool)
 struct FollowerTests {
     private static let gone = HTTPStatus(rawValue: 410)
 

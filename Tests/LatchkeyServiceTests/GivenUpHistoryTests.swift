@@ -9,7 +9,7 @@ import Testing
 @testable import LatchkeyStore
 
 /// Long reads of the history whose clients have gone.
-@Suite(.timeLimit(.minutes(5)), .offPool)
+@Suite(.timeLimit(.minutes(15)), .offPool)
 struct GivenUpHistoryTests {
     /// A server of a history of 2,000 commits, whose queue the test holds up.
     private final class Rig: Sendable {

@@ -4,7 +4,7 @@ import LatchkeyTestSupport
 import Testing
 
 /// Lines for a reader that has stopped reading.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct LineWriterTests {
     /// Some of the bytes in the pipe; waits until there are some.
     private func readSome(_ pipe: Pipe) -> String {

@@ -10,7 +10,7 @@ import Testing
 @testable import LatchkeyStore
 
 /// Past values over HTTP, with a clock that the test sets, and pieces of the history.
-@Suite(.timeLimit(.minutes(5)), .offPool)
+@Suite(.timeLimit(.minutes(15)), .offPool)
 struct PastValueTests {
     /// An expired property that was not yet removed was 404, and 200 again when it was.
     @Test func `the past never changes, issue 17`() throws {

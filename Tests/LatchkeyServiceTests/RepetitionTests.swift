@@ -8,7 +8,7 @@ import Testing
 @testable import LatchkeyService
 
 /// Requests that are repeated with their `Idempotency-Key`, over real connections.
-@Suite(.timeLimit(.minutes(5)), .offPool)
+@Suite(.timeLimit(.minutes(15)), .offPool)
 struct RepetitionTests {
     static let kinds = [StrategyKind.lock, .barrierQueueAsync]
 

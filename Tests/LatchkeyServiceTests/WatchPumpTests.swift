@@ -8,7 +8,7 @@ import Testing
 @testable import LatchkeyService
 
 /// What the pump sends, without its thread.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct WatchPumpTests {
     private static let names = ["a", "a/1", "a/2", "b", "b/1", "c"]
     private static let filters: [WatchFilter] = [

@@ -8,7 +8,7 @@ import Testing
 
 /// How the pump divides its time, and that of the threads that serve: work is counted, and time
 /// passes only where the test says so.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct WatchShareTests {
     private static let names = (0..<300).map { "import/\($0)" }
 

@@ -6,7 +6,7 @@ import Testing
 @testable import LatchkeyStore
 
 /// Reads that wait for the journal.
-@Suite(.timeLimit(.minutes(5)), .offPool)
+@Suite(.timeLimit(.minutes(15)), .offPool)
 struct WatchedStoreTests {
     private static func store(_ journal: Journal, shown: Revision) -> WatchedStore {
         WatchedStore(

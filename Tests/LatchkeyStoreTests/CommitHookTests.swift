@@ -5,7 +5,7 @@ import Testing
 @testable import LatchkeyStore
 
 /// What a hook sees, and what it holds back.
-@Suite(.timeLimit(.minutes(5)), .offPool)
+@Suite(.timeLimit(.minutes(15)), .offPool)
 struct CommitHookTests {
     @Test(arguments: Depth.kinds, [1, 8])
     func `answers that depend on a commit wait for its release, and no others`(

@@ -4,7 +4,7 @@ import LatchkeyTestSupport
 import Testing
 
 /// Once a revision was shown to anyone, every access that begins later sees all commits up to it.
-@Suite(.timeLimit(.minutes(5)), .offPool)
+@Suite(.timeLimit(.minutes(15)), .offPool)
 struct CommitOrderTests {
     /// An actor has one stripe.
     @Test(arguments: Depth.kinds.filter { $0 != .actor }, Witness.allCases)

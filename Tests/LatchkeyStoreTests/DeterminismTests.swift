@@ -5,7 +5,7 @@ import Testing
 @testable import LatchkeyStore
 
 /// The same changes in the same order make the same store under every strategy.
-@Suite(.timeLimit(.minutes(5)), .offPool)
+@Suite(.timeLimit(.minutes(15)), .offPool)
 struct DeterminismTests {
     @Test(arguments: Depth.draws)
     func `the same changes make the same revisions, answers and hash, with any number of stripes`(

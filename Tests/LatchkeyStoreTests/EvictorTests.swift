@@ -5,7 +5,7 @@ import Testing
 @testable import LatchkeyStore
 
 /// What is removed when the store is full, and what is not.
-@Suite(.timeLimit(.minutes(5)), .offPool)
+@Suite(.timeLimit(.minutes(15)), .offPool)
 struct EvictorTests {
     @Test(arguments: Depth.kinds)
     func `what was used longest ago is removed first`(kind: StrategyKind) {

@@ -5,7 +5,7 @@ import Testing
 @testable import LatchkeyStore
 
 /// Properties whose time is over: who still sees them, and when a commit removes them.
-@Suite(.timeLimit(.minutes(5)), .offPool)
+@Suite(.timeLimit(.minutes(15)), .offPool)
 struct ExpiryQueueTests {
     @Test(arguments: Depth.kinds)
     func `a property is not served after its time, and a commit removes it`(

@@ -2,7 +2,7 @@ import LatchkeyStore
 import LatchkeyTestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct JSONEqualityTests {
     private func areEqual(_ one: String, _ other: String) throws -> Bool {
         try withJSON(one) { one in

@@ -132,7 +132,7 @@ struct JSONViewTests {
 }
 
 /// Connections are served on stacks of 512 KiB and more.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct DeepJSONTests {
     private static func nested(_ open: String, _ inner: String, _ close: String) -> String {
         String(repeating: open, count: 10_000) + inner + String(repeating: close, count: 10_000)

@@ -5,7 +5,7 @@ import Testing
 @testable import LatchkeyStore
 
 /// The order of the journal, its bounds, and those who wait for it.
-@Suite(.timeLimit(.minutes(5)), .offPool)
+@Suite(.timeLimit(.minutes(15)), .offPool)
 struct JournalTests {
     @Test func `commits are read in order however they arrive`() {
         let (count, threadCount, seed) = (4000, 4, UInt64(91))

@@ -5,7 +5,7 @@ import Testing
 @testable import LatchkeyStore
 
 /// Stores that go on from what an earlier one left.
-@Suite(.timeLimit(.minutes(5)), .offPool)
+@Suite(.timeLimit(.minutes(15)), .offPool)
 struct LoadingTests {
     @Test(arguments: Depth.kinds, [1, 8])
     func `a store that is loaded and replayed equals the one that made the commits`(

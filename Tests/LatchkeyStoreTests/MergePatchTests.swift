@@ -2,7 +2,7 @@ import LatchkeyStore
 import LatchkeyTestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct MergePatchTests {
     private func merge(_ target: String?, _ patch: String) throws -> String {
         try withJSON(patch) { patch in

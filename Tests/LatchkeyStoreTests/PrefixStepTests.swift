@@ -5,7 +5,7 @@ import Testing
 @testable import LatchkeyStore
 
 /// Steps that take a prefix, and times to live that begin anew.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct PrefixStepTests {
     private let store = BlockingStore<PropertyStore<LockStrategy>>(stripeCount: 4)
 

@@ -4,7 +4,7 @@ import LatchkeyTestSupport
 import Testing
 
 /// The store under every strategy, from several threads at once.
-@Suite(.timeLimit(.minutes(5)), .offPool)
+@Suite(.timeLimit(.minutes(15)), .offPool)
 struct PropertyStoreTests {
     @Test(arguments: Depth.kinds)
     func `no increment is lost, and every commit has its own revision`(

@@ -7,7 +7,7 @@ import Testing
 
 /// Random changes of stores with quotas: what is counted is what is there, and no accepted change
 /// makes a quota grow beyond its bound.
-@Suite(.timeLimit(.minutes(5)), .offPool)
+@Suite(.timeLimit(.minutes(15)), .offPool)
 struct QuotaLawTests {
     @Test(arguments: Depth.kinds, [1, 2])
     func `a quota counts what the store has, and refuses only what exceeds it`(

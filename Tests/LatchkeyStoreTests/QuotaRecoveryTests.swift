@@ -5,7 +5,7 @@ import Testing
 @testable import LatchkeyStore
 
 /// Quotas of stores whose commits are withdrawn, and of stores that go on from an earlier life.
-@Suite(.timeLimit(.minutes(5)), .offPool)
+@Suite(.timeLimit(.minutes(15)), .offPool)
 struct QuotaRecoveryTests {
     @Test(arguments: Depth.kinds)
     func `what is withdrawn is given back exactly`(kind: StrategyKind) {

@@ -5,7 +5,7 @@ import Testing
 @testable import LatchkeyStore
 
 /// Quotas at their bounds, one change after the other.
-@Suite(.timeLimit(.minutes(5)), .offPool)
+@Suite(.timeLimit(.minutes(15)), .offPool)
 struct QuotaTests {
     private typealias Store = BlockingStore<PropertyStore<LockStrategy>>
 

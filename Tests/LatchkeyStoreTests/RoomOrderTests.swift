@@ -5,7 +5,7 @@ import Testing
 @testable import LatchkeyStore
 
 /// The bounds of a store, as somebody sees them who makes its commits again in order.
-@Suite(.timeLimit(.minutes(5)), .offPool)
+@Suite(.timeLimit(.minutes(15)), .offPool)
 struct RoomOrderTests {
     @Test(arguments: Depth.kinds)
     func `no revision has more than the bounds allow, issue 17`(kind: StrategyKind) {

@@ -5,7 +5,7 @@ import Testing
 @testable import LatchkeyStore
 
 /// Changes of several properties, which lie in several stripes.
-@Suite(.timeLimit(.minutes(5)), .offPool)
+@Suite(.timeLimit(.minutes(15)), .offPool)
 struct SeveralPropertiesTests {
     @Test(arguments: Depth.kinds)
     func `a reader who has seen a commit sees all of it`(kind: StrategyKind) {

@@ -5,7 +5,7 @@ import Testing
 @testable import LatchkeyStore
 
 /// Stores whose revisions begin above those of an earlier store.
-@Suite(.timeLimit(.minutes(5)), .offPool)
+@Suite(.timeLimit(.minutes(15)), .offPool)
 struct StartRevisionTests {
     @Test func `a later start is above a million commits a second, and exact in JSON`() {
         let first = Timestamp(milliseconds: 1_700_000_000_000)

@@ -6,7 +6,7 @@ import Testing
 
 /// Random changes of a small store against a model: what is there, how much room it takes, and
 /// what is removed for it.
-@Suite(.timeLimit(.minutes(5)), .offPool)
+@Suite(.timeLimit(.minutes(15)), .offPool)
 struct StoreAccountingTests {
     @Test(arguments: Depth.draws)
     func `the store does what its model does`(kind: StrategyKind, seed: UInt64) {

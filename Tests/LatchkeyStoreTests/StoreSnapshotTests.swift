@@ -7,7 +7,7 @@ import Testing
 @testable import LatchkeyStore
 
 /// All properties as of one revision, while and after others write.
-@Suite(.timeLimit(.minutes(5)), .offPool)
+@Suite(.timeLimit(.minutes(15)), .offPool)
 struct StoreSnapshotTests {
     @Test(arguments: Depth.kinds)
     func `a snapshot has one revision while writers go on`(kind: StrategyKind) {

@@ -5,7 +5,7 @@ import Testing
 @testable import LatchkeyStore
 
 /// Transactions as clients send them, and what they are answered.
-@Suite(.timeLimit(.minutes(5)), .offPool)
+@Suite(.timeLimit(.minutes(15)), .offPool)
 struct TransactionTests {
     @Test func `conditions choose the branch`() {
         let desk = TransactionDesk()

@@ -5,7 +5,7 @@ import Testing
 @testable import LatchkeyStore
 
 /// The bound on what a transaction reads and writes while its stripes are held.
-@Suite(.timeLimit(.minutes(5)), .offPool)
+@Suite(.timeLimit(.minutes(15)), .offPool)
 struct TransactionWorkTests {
     private static func bench(byteCountMax: Int) -> JournaledBench<LockStrategy> {
         var limits = StoreLimits()

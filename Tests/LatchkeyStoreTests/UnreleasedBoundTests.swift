@@ -5,7 +5,7 @@ import Testing
 @testable import LatchkeyStore
 
 /// The bound on what is not released.
-@Suite(.timeLimit(.minutes(5)), .offPool)
+@Suite(.timeLimit(.minutes(15)), .offPool)
 struct UnreleasedBoundTests {
     @Test(arguments: Depth.kinds)
     func `beyond the bound changes and evictions are refused until commits are released`(

@@ -6,7 +6,7 @@ import Testing
 @testable import LatchkeyStore
 
 /// Commits that are taken back before they are released.
-@Suite(.timeLimit(.minutes(5)), .offPool)
+@Suite(.timeLimit(.minutes(15)), .offPool)
 struct WithdrawalTests {
     @Test(arguments: Depth.kinds, [1, 8])
     func `what depends on a withdrawn commit is refused or decided again`(

@@ -3,7 +3,7 @@ import LatchkeyTestSupport
 import Testing
 
 /// The strategy chosen by name.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct AnySynchronizedTests {
     @Test(arguments: StrategyKind.allCases)
     func `every strategy can be chosen by name`(kind: StrategyKind) async throws {

@@ -3,7 +3,7 @@ import LatchkeyTestSupport
 import Testing
 
 /// What the laws do not say of the bound of asynchronous strategies.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct BacklogTests {
     @Test func `the standard bound is 4096 writes`() async {
         #expect(BacklogBound.standard == 4096)

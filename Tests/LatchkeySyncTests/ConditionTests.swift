@@ -6,7 +6,7 @@ import Testing
 @testable import LatchkeySync
 
 /// Who is woken, beside the laws.
-@Suite(.timeLimit(.minutes(5)), .offPool)
+@Suite(.timeLimit(.minutes(15)), .offPool)
 struct ConditionTests {
     @Test func `a write wakes one of those who wait for the same, issue 19`() async {
         let items = Guarded<Int>(0)

@@ -3,7 +3,7 @@ import LatchkeyTestSupport
 import Testing
 
 /// The access functions that have a name of their own, under every strategy that blocks.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct ConvenienceTests {
     static let blocking = StrategyKind.allCases.filter(\.traits.blocksCaller)
 

@@ -31,7 +31,7 @@ enum Fencing: CaseIterable {
 }
 
 /// Who holds old values, and thread indices, by which they are counted.
-@Suite(.timeLimit(.minutes(5)), .serialized)
+@Suite(.timeLimit(.minutes(15)), .serialized)
 struct EpochTests {
     @Test(arguments: Fencing.possible)
     func `a reader holds what was replaced after it entered, a nested one too`(fencing: Fencing) {
@@ -79,7 +79,7 @@ struct EpochTests {
 }
 
 /// Who pays for the order of a reader's accesses.
-@Suite(.timeLimit(.minutes(5)), .serialized)
+@Suite(.timeLimit(.minutes(15)), .serialized)
 struct FenceTests {
     @Test func `one barrier for all threads pays for many reads, and for writes in a row`() {
         let barriers = Arrivals()
@@ -236,7 +236,7 @@ struct FenceTests {
 }
 
 /// Who frees what, and how much of it at once.
-@Suite(.timeLimit(.minutes(5)), .serialized)
+@Suite(.timeLimit(.minutes(15)), .serialized)
 struct CollectingTests {
     /// At the bound nothing is left; beyond it a job frees the rest.
     @Test(arguments: [Epochs.freedAtOnceMax, Epochs.freedAtOnceMax + 1, 5000])
@@ -378,7 +378,7 @@ private final class Rounds: Sendable {
 }
 
 /// The numbers that threads have, and with them the slots that a writer looks at.
-@Suite(.timeLimit(.minutes(5)), .serialized)
+@Suite(.timeLimit(.minutes(15)), .serialized)
 struct ThreadIndexTests {
     @Test func `threads that live at once have different indices, below the end`() {
         let indices = Collected<[UInt32]>([])

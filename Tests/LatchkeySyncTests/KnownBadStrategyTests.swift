@@ -3,7 +3,7 @@ import LatchkeyTestSupport
 import Testing
 
 /// The laws catch what they are there to catch.
-@Suite(.timeLimit(.minutes(5)), .serialized, .offPool)
+@Suite(.timeLimit(.minutes(15)), .serialized, .offPool)
 struct KnownBadStrategyTests {
     @Test func `barriers on a global queue let a second writer in, and lose updates`() {
         let laws = StrategyLaws(blocking: { BarrierOnGlobalQueueStrategy() })

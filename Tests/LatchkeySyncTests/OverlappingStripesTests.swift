@@ -4,7 +4,7 @@ import Testing
 
 /// Threads whose sets of stripes overlap: few stripes are entered one inside the other, more of
 /// them by a list, and a reader enters all.
-@Suite(.timeLimit(.minutes(5)), .serialized)
+@Suite(.timeLimit(.minutes(15)), .serialized)
 struct OverlappingStripesTests {
     @Test(arguments: StrategyKind.allCases)
     func `writes to overlapping stripes end, and none is lost`(kind: StrategyKind) async {

@@ -9,7 +9,7 @@ import Testing
 @testable import LatchkeySync
 
 /// The locks below the strategies.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct RawLockTests {
     @Test func `an adaptive lock does not poll on one processor`() {
         let alone = AdaptiveLock.Polling(processors: 1)
@@ -171,7 +171,7 @@ struct RawLockTests {
 }
 
 /// Locks for objects that have none.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct MonitorTests {
     private final class Account: Sendable {}
 

@@ -3,7 +3,7 @@ import LatchkeyTestSupport
 import Testing
 
 /// The sentence of the re-entry check names the functions that were called, and where.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct ReentryNameTests {
     @Test(arguments: Function.allCases)
     func `a call inside a write stops with its name`(function: Function) async {

@@ -6,7 +6,7 @@ import Testing
 ///
 /// The sentences are a checked build's, which a test build is. What unchecked builds promise is
 /// tried on the strategies themselves.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct ReentryTests {
     static let blocking = StrategyKind.allCases.filter(\.traits.blocksCaller)
 
@@ -87,7 +87,7 @@ struct ReentryTests {
 }
 
 /// What a strategy does without the check of `Synchronized`, as in an unchecked build.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct UncheckedReentryTests {
     @Test(
         arguments: [StrategyKind.recursiveLock, .monitor],

@@ -3,7 +3,7 @@ import LatchkeyTestSupport
 import Testing
 
 /// Writes to several stripes at once.
-@Suite(.timeLimit(.minutes(5)), .serialized)
+@Suite(.timeLimit(.minutes(15)), .serialized)
 struct SeveralStripesTests {
     @Test(arguments: StrategyKind.allCases)
     func `writes of one thread apply in order, those to several stripes included`(

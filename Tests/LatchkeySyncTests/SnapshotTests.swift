@@ -6,7 +6,7 @@ import Testing
 /// When a snapshot's old values are freed, and that they are.
 ///
 /// Each test counts its own readers: those of other tests hold old values too.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct SnapshotTests {
     /// The value goes when its last reader does.
     ///

@@ -3,7 +3,7 @@ import LatchkeyTestSupport
 import Testing
 
 /// The laws, run for every strategy: a new one adds no test.
-@Suite(.timeLimit(.minutes(5)), .serialized)
+@Suite(.timeLimit(.minutes(15)), .serialized)
 struct StrategyLawTests {
     @Test(arguments: Law.allCases.filter { !$0.isAboutBacklog }, StrategyKind.allCases)
     func `each strategy keeps each law`(law: Law, kind: StrategyKind) async {

@@ -3,7 +3,7 @@ import LatchkeyTestSupport
 import Testing
 
 /// Stripes that are found by key.
-@Suite(.timeLimit(.minutes(5)), .serialized)
+@Suite(.timeLimit(.minutes(15)), .serialized)
 struct StripedKeyTests {
     static let blocking = StrategyKind.allCases.filter(\.traits.blocksCaller)
 

@@ -4,7 +4,7 @@ import LatchkeyTestSupport
 import Testing
 
 /// Several values, each behind a guard of its own.
-@Suite(.timeLimit(.minutes(5)), .serialized)
+@Suite(.timeLimit(.minutes(15)), .serialized)
 struct StripedTests {
     @Test func `there are 128 stripes unless told otherwise`() {
         let values = Striped<Int, LockStrategy> { $0 }

@@ -3,7 +3,7 @@ import LatchkeyTestSupport
 import Testing
 
 /// The access functions of a guarded value.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct SynchronizedTests {
     @Test func `a body's result and error come out with their types`() throws {
         struct Refusal: Error, Equatable {

@@ -7,7 +7,7 @@ import Testing
 /// Tasks whose thread a lock blocks.
 ///
 /// Off the pool, because the task has one of the few threads of it until the test lets it go on.
-@Suite(.timeLimit(.minutes(5)), .offPool)
+@Suite(.timeLimit(.minutes(15)), .offPool)
 struct TaskCancellationTests {
     /// The task has passed the first check.
     ///

@@ -3,7 +3,7 @@ import LatchkeyTestSupport
 import Testing
 
 /// Two values entered together, and values that cannot be copied.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct TwoGuardsTests {
     static let blocking = StrategyKind.allCases.filter {
         $0.traits.blocksCaller && !$0.traits.readsDuringWrites

@@ -5,7 +5,7 @@ import Testing
 ///
 /// Tests/contract/access.py tries each route with each right; here are prefixes, and what is not
 /// known before the request runs.
-@Suite(.timeLimit(.minutes(3)), .serialized)
+@Suite(.timeLimit(.minutes(15)), .serialized)
 struct AccessTests {
     @Test func `a request needs a token that counts`() async throws {
         let tokens = try Tokens(["ci": ["read,write"]])

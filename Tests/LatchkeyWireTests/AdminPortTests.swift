@@ -5,7 +5,7 @@ import Testing
 @testable import latchkey
 
 /// The second port, for probes, monitoring and profiles.
-@Suite(.timeLimit(.minutes(3)))
+@Suite(.timeLimit(.minutes(15)))
 struct AdminPortTests {
     private func serve(
         _ flags: [String],

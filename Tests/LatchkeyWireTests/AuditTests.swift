@@ -4,7 +4,7 @@ import LatchkeyTestSupport
 import Testing
 
 /// `serve --audit-log`: which requests have which lines.
-@Suite(.timeLimit(.minutes(3)), .serialized)
+@Suite(.timeLimit(.minutes(15)), .serialized)
 struct AuditTests {
     private let folder: TemporaryFolder
 

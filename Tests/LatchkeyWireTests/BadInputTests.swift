@@ -2,7 +2,7 @@ import LatchkeyTestSupport
 import Testing
 
 /// Bad requests: each gets a clear error and changes nothing, and the service stays up.
-@Suite(.timeLimit(.minutes(3)))
+@Suite(.timeLimit(.minutes(15)))
 struct BadInputTests {
     private static let property = "/v1/properties/p"
     private static let form = "Content-Type: application/x-www-form-urlencoded"

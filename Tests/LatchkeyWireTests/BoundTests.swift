@@ -3,7 +3,7 @@ import LatchkeyTestSupport
 import Testing
 
 /// What is beyond a bound is refused, and the service stays up.
-@Suite(.timeLimit(.minutes(3)), .serialized)
+@Suite(.timeLimit(.minutes(15)), .serialized)
 struct BoundTests {
     /// At the bounds themselves the tests of LatchkeyHTTP look.
     @Test func `what the HTTP server refuses has a problem, and the service stays up`() async throws

@@ -5,7 +5,7 @@ import LatchkeyTestSupport
 import Testing
 
 /// The bounds of the store over HTTP, and the metrics that tell how full it is.
-@Suite(.timeLimit(.minutes(3)), .serialized)
+@Suite(.timeLimit(.minutes(15)), .serialized)
 struct BoundedMemoryTests {
     @Test(arguments: Deployment.strategies)
     func `the metrics are what the list adds up to`(deployment: Deployment) async throws {

@@ -2,7 +2,7 @@ import LatchkeyTestSupport
 import Testing
 
 /// Requests that a page of another site has a browser send.
-@Suite(.timeLimit(.minutes(3)), .serialized)
+@Suite(.timeLimit(.minutes(15)), .serialized)
 struct CrossSiteTests {
     /// Each would change `p`, or something else.
     private static let writes = [

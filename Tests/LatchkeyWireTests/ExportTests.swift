@@ -5,7 +5,7 @@ import LatchkeyTestSupport
 import Testing
 
 /// Exports: one revision each, also an earlier one, whatever happens meanwhile.
-@Suite(.timeLimit(.minutes(3)), .serialized)
+@Suite(.timeLimit(.minutes(15)), .serialized)
 struct ExportTests {
     @Test(arguments: Deployment.allCases)
     func `an export while everything changes is one revision`(deployment: Deployment) async throws {

@@ -9,7 +9,7 @@ extension HTTPAnswer {
 }
 
 /// Reads that wait, of a service that is no replica.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct FreshReadTests {
     private static let readers = [
         "/v1/properties/a", "/v1/properties", "/v1/properties?name=a", "/v1/count", "/v1/changes",

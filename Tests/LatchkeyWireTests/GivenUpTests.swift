@@ -2,7 +2,7 @@ import LatchkeyTestSupport
 import Testing
 
 /// What a client has given up gives its place back at once.
-@Suite(.timeLimit(.minutes(5)), .serialized)
+@Suite(.timeLimit(.minutes(15)), .serialized)
 struct GivenUpTests {
     private static let poll =
         "GET /v1/properties/n?after=0&wait=60 HTTP/1.1\r\nHost: localhost\r\n\r\n"

@@ -4,7 +4,7 @@ import LatchkeyTestSupport
 import Testing
 
 /// Long polls, past values, and the list of changes.
-@Suite(.timeLimit(.minutes(5)), .serialized)
+@Suite(.timeLimit(.minutes(15)), .serialized)
 struct HistoryTests {
     @Test(arguments: Deployment.allCases)
     func `a poll ends with the change that it waits for`(deployment: Deployment) async throws {

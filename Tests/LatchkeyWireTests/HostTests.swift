@@ -7,7 +7,7 @@ import Testing
 @testable import latchkey
 
 /// The hosts that are served, which limits the pages whose own name leads here (DNS rebinding).
-@Suite(.timeLimit(.minutes(3)), .serialized)
+@Suite(.timeLimit(.minutes(15)), .serialized)
 struct HostTests {
     /// Sends a request for `target` with these fields, and returns its answer.
     private static func ask(

@@ -2,7 +2,7 @@ import LatchkeyTestSupport
 import Testing
 
 /// Imports, and exports of what was imported.
-@Suite(.timeLimit(.minutes(3)), .serialized)
+@Suite(.timeLimit(.minutes(15)), .serialized)
 struct ImportTests {
     @Test(arguments: Deployment.allCases)
     func `what was imported is exported, and can be imported again`(

@@ -3,7 +3,7 @@ import LatchkeyTestSupport
 import Testing
 
 /// A service under several clients, whose answers and counts must be right for figures to count.
-@Suite(.timeLimit(.minutes(5)), .serialized)
+@Suite(.timeLimit(.minutes(15)), .serialized)
 struct LoadTests {
     private static let clientCount = 4
     private static let roundCount = 50

@@ -5,7 +5,7 @@ import LatchkeyTestSupport
 import Testing
 
 /// The routes for people, probes and monitoring.
-@Suite(.timeLimit(.minutes(3)), .serialized)
+@Suite(.timeLimit(.minutes(15)), .serialized)
 struct OperatingTests {
     private static func rows(_ site: Site) throws -> [[String: Any]] {
         let report = try #require(try site.ask("GET", "/v1/contention").json as? [String: Any])

@@ -2,7 +2,7 @@ import LatchkeyTestSupport
 import Testing
 
 /// Bounds and bad input of operations: each gets a clear error, and nothing is accepted.
-@Suite(.timeLimit(.minutes(3)), .serialized)
+@Suite(.timeLimit(.minutes(15)), .serialized)
 struct OperationBoundTests {
     private static func steps(_ count: Int) -> String {
         Array(repeating: #"{"get":"a"}"#, count: count).joined(separator: ",")

@@ -3,7 +3,7 @@ import LatchkeyTestSupport
 import Testing
 
 /// Operations over HTTP.
-@Suite(.timeLimit(.minutes(3)), .serialized)
+@Suite(.timeLimit(.minutes(15)), .serialized)
 struct OperationTests {
     @Test(arguments: Deployment.allCases)
     func `an operation is accepted, executed and shown`(deployment: Deployment) async throws {

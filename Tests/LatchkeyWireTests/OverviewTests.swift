@@ -3,7 +3,7 @@ import LatchkeyTestSupport
 import Testing
 
 /// The overview, and the list of watches.
-@Suite(.timeLimit(.minutes(3)))
+@Suite(.timeLimit(.minutes(15)))
 struct OverviewTests {
     private static func object(_ answer: HTTPAnswer) throws -> [String: Any] {
         #expect(answer.status == 200, "\(answer.text)")

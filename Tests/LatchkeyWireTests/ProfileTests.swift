@@ -4,7 +4,7 @@ import LatchkeyTestSupport
 import Testing
 
 /// Profiles of contention, and its text, over HTTP.
-@Suite(.timeLimit(.minutes(3)), .serialized)
+@Suite(.timeLimit(.minutes(15)), .serialized)
 struct ProfileTests {
     private static let path = "/debug/pprof/mutex"
 

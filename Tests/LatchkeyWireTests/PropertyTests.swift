@@ -3,7 +3,7 @@ import LatchkeyTestSupport
 import Testing
 
 /// Single properties over HTTP: the answers of each method, with and without conditions.
-@Suite(.timeLimit(.minutes(3)), .serialized)
+@Suite(.timeLimit(.minutes(15)), .serialized)
 struct PropertyTests {
     @Test(arguments: Deployment.allCases)
     func `a property is created, read, replaced, counted and deleted`(

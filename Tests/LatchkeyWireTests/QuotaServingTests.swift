@@ -2,7 +2,7 @@ import LatchkeyTestSupport
 import Testing
 
 /// `--quota` as operators and clients see it.
-@Suite(.timeLimit(.minutes(3)), .serialized)
+@Suite(.timeLimit(.minutes(15)), .serialized)
 struct QuotaServingTests {
     private static let merge = ["Content-Type: application/merge-patch+json"]
 

@@ -3,7 +3,7 @@ import LatchkeyTestSupport
 import Testing
 
 /// Many clients that repeat one request at once.
-@Suite(.timeLimit(.minutes(3)), .serialized)
+@Suite(.timeLimit(.minutes(15)), .serialized)
 struct RepetitionTests {
     @Test(arguments: Deployment.allCases)
     func `two hundred repeats of one increment add once`(deployment: Deployment) async throws {

@@ -3,7 +3,7 @@ import LatchkeyTestSupport
 import Testing
 
 /// Conditions, cursors and polls of a client that knew the service before it was restarted.
-@Suite(.timeLimit(.minutes(2)), .serialized)
+@Suite(.timeLimit(.minutes(15)), .serialized)
 struct RestartTests {
     /// What a client keeps of one life of the service.
     private struct Kept: Sendable {

@@ -3,7 +3,7 @@ import LatchkeyTestSupport
 import Testing
 
 /// What lasts while a token loses its rights, or counts no more.
-@Suite(.timeLimit(.minutes(3)))
+@Suite(.timeLimit(.minutes(15)))
 struct RevocationTests {
     /// A service with these tokens, and what replaces their file.
     private func serve(

@@ -2,7 +2,7 @@ import LatchkeyTestSupport
 import Testing
 
 /// What one client can have of what all use: a quarter, unless it is said otherwise.
-@Suite(.timeLimit(.minutes(5)), .serialized)
+@Suite(.timeLimit(.minutes(15)), .serialized)
 struct ShareTests {
     @Test
     func `an address has a quarter of the connections, and probes are answered when all are taken`()

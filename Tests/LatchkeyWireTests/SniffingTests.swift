@@ -2,7 +2,7 @@ import LatchkeyTestSupport
 import Testing
 
 /// The header lines that keep a page of another site from using an answer.
-@Suite(.timeLimit(.minutes(3)), .serialized)
+@Suite(.timeLimit(.minutes(15)), .serialized)
 struct SniffingTests {
     private static let lines = [
         "x-content-type-options": "nosniff", "cross-origin-resource-policy": "same-origin",

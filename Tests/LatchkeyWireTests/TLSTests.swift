@@ -6,7 +6,7 @@ import Testing
 @testable import latchkey
 
 /// The service over TLS: its files, its cookies, the certificates of clients, its own clients.
-@Suite(.timeLimit(.minutes(3)), .serialized)
+@Suite(.timeLimit(.minutes(15)), .serialized)
 struct TLSTests {
     /// A service with a certificate, whose clients can show one of an authority, and tokens.
     private static func run(

@@ -3,7 +3,7 @@ import LatchkeyTestSupport
 import Testing
 
 /// Who may ask for the version, and the identifier of a request.
-@Suite(.timeLimit(.minutes(3)))
+@Suite(.timeLimit(.minutes(15)))
 struct VersionTests {
     @Test func `the version needs a token, unless it is opened`() async throws {
         let tokens = try Tokens(["ci": ["read:x"]])

@@ -6,7 +6,7 @@ import Synchronization
 import Testing
 
 /// Transactions and pops that wait, and what leases, limits and queues are made of.
-@Suite(.timeLimit(.minutes(5)), .serialized)
+@Suite(.timeLimit(.minutes(15)), .serialized)
 struct WaitingTests {
     private static let json = ["Content-Type: application/json"]
 

@@ -5,7 +5,7 @@ import LatchkeyTestSupport
 import Testing
 
 /// Who starts from an export and applies the events of a watch has the state of each revision.
-@Suite(.timeLimit(.minutes(5)), .serialized)
+@Suite(.timeLimit(.minutes(15)), .serialized)
 struct WatchReplayTests {
     /// So small that properties are evicted all the time.
     private static let flags = [

@@ -4,7 +4,7 @@ import LatchkeyTestSupport
 import Testing
 
 /// Watches over HTTP.
-@Suite(.timeLimit(.minutes(5)), .serialized)
+@Suite(.timeLimit(.minutes(15)), .serialized)
 struct WatchTests {
     /// All effects that the history holds, as the events that a watcher of all names gets.
     private static func history(_ site: Site) throws -> [String] {

@@ -2,7 +2,7 @@ import LatchkeyTestSupport
 import Testing
 
 /// What is cut off an export does not go unnoticed.
-@Suite(.timeLimit(.minutes(3)), .serialized)
+@Suite(.timeLimit(.minutes(15)), .serialized)
 struct WholeExportTests {
     /// What a refused import says.
     private struct Refusal: Equatable {

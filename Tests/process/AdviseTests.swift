@@ -4,7 +4,7 @@ import LatchkeyTestSupport
 import Testing
 
 /// `latchkey advise` as a process, with real services and with others.
-@Suite(.timeLimit(.minutes(3)), .serialized)
+@Suite(.timeLimit(.minutes(15)), .serialized)
 struct AdviseTests {
     private static func advise(
         _ arguments: String...

@@ -3,7 +3,7 @@ import LatchkeyTestSupport
 import Testing
 
 /// The bound of what unsent answers hold, with clients that ask and do not read.
-@Suite(.timeLimit(.minutes(4)), .serialized)
+@Suite(.timeLimit(.minutes(15)), .serialized)
 struct AnswerBudgetTests {
     private static let mebibyte = 1_048_576
     private static let flags = [

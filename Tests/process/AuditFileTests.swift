@@ -6,7 +6,7 @@ import Synchronization
 import Testing
 
 /// The file of `--audit-log`, under the program: rotation, floods, and restarts.
-@Suite(.timeLimit(.minutes(3)), .serialized)
+@Suite(.timeLimit(.minutes(15)), .serialized)
 struct AuditFileTests {
     private let folder: TemporaryFolder
 

@@ -3,7 +3,7 @@ import LatchkeyTestSupport
 import Testing
 
 /// `latchkey check-config`: it says what a start would, and changes nothing.
-@Suite(.timeLimit(.minutes(3)), .serialized)
+@Suite(.timeLimit(.minutes(15)), .serialized)
 struct CheckConfigTests {
     private let folder: TemporaryFolder
 

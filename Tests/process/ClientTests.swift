@@ -3,7 +3,7 @@ import LatchkeyTestSupport
 import Testing
 
 /// The commands that are clients, against a real service.
-@Suite(.timeLimit(.minutes(3)))
+@Suite(.timeLimit(.minutes(15)))
 struct ClientTests {
     @Test(arguments: ClientWay.allCases)
     func `values are written, read, changed and removed`(way: ClientWay) async throws {

@@ -50,7 +50,7 @@ private struct ClusterCertificates {
 }
 
 /// `--cluster` with https addresses: etcd and its replicas know each other by certificates.
-@Suite(.timeLimit(.minutes(5)), .serialized)
+@Suite(.timeLimit(.minutes(15)), .serialized)
 struct ClusterEncryptionTests {
     @Test func `replicas write, watch and go on without a member over TLS`() async throws {
         try await offPool {

@@ -42,7 +42,7 @@ private struct Shown: Equatable {
 }
 
 /// `Idempotency-Key` in a cluster: a request is made once, whichever replica it is sent to.
-@Suite(.timeLimit(.minutes(4)), .serialized)
+@Suite(.timeLimit(.minutes(15)), .serialized)
 struct ClusterKeyTests {
     private static let transaction = """
         {"if":[{"name":"a","exists":true}],"then":[{"get":"a"},{"increment":"n","by":5,"ttl":500},\

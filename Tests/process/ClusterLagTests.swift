@@ -3,7 +3,7 @@ import LatchkeyTestSupport
 import Testing
 
 /// Replicas and members of etcd that were away, or come back with what they had earlier.
-@Suite(.timeLimit(.minutes(5)), .serialized)
+@Suite(.timeLimit(.minutes(15)), .serialized)
 struct ClusterLagTests {
     private static func write(_ replicas: ReplicaSet, at index: Int, _ numbers: Range<Int>) throws {
         let client = try replicas.sites[index].client()

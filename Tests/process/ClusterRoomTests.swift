@@ -3,7 +3,7 @@ import LatchkeyTestSupport
 import Testing
 
 /// What happens in a cluster when something is full or too long.
-@Suite(.timeLimit(.minutes(5)), .serialized)
+@Suite(.timeLimit(.minutes(15)), .serialized)
 struct ClusterRoomTests {
     /// What etcd's JSON gateway answers; it writes numbers as text.
     private struct Answer: Decodable {

@@ -3,7 +3,7 @@ import LatchkeyTestSupport
 import Testing
 
 /// Replicas that must not serve: one without a state, and one with a wrong one.
-@Suite(.timeLimit(.minutes(3)), .serialized)
+@Suite(.timeLimit(.minutes(15)), .serialized)
 struct ClusterStopTests {
     @Test func `a new replica waits for a state, and says what to do if there is none`()
         async throws

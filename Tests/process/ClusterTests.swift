@@ -5,7 +5,7 @@ import LatchkeyTestSupport
 import Testing
 
 /// `--cluster`: three replicas are as one service, whatever happens to one of them or to etcd.
-@Suite(.timeLimit(.minutes(5)), .serialized)
+@Suite(.timeLimit(.minutes(15)), .serialized)
 struct ClusterTests {
     /// Clients that write at all replicas; returns how many changes each has got through.
     private static func load(_ replicas: ReplicaSet, count: Int) -> [Int] {

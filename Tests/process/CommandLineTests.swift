@@ -9,7 +9,7 @@ import Testing
 @testable import latchkey
 
 /// The program's flags, output, status and signals.
-@Suite(.timeLimit(.minutes(3)), .serialized)
+@Suite(.timeLimit(.minutes(15)), .serialized)
 struct CommandLineTests {
     private func run(
         _ arguments: [String],

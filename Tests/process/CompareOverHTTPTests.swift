@@ -5,7 +5,7 @@ import LatchkeyTestSupport
 import Testing
 
 /// `latchkey compare --transport http` as a process, with services and `wrk` as its children.
-@Suite(.timeLimit(.minutes(3)), .serialized)
+@Suite(.timeLimit(.minutes(15)), .serialized)
 struct CompareOverHTTPTests {
     private static let command = [
         "compare", "--transport", "http", "--threads", "4", "--force", "--strategies",
@@ -51,7 +51,7 @@ struct CompareOverHTTPTests {
         #expect(!report.isInterrupted)
     }
 
-    @Test(.timeLimit(.minutes(2)))
+    @Test(.timeLimit(.minutes(15)))
     func `an open loop over HTTP needs no wrk, and responses count from the due time`()
         async throws
     {

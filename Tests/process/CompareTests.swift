@@ -9,7 +9,7 @@ import Testing
 @testable import latchkey
 
 /// `latchkey compare` as a process: flags, files, signals and status.
-@Suite(.timeLimit(.minutes(3)), .serialized)
+@Suite(.timeLimit(.minutes(15)), .serialized)
 struct CompareTests {
     static let quick = [
         "compare", "--strategies", "lock,spin", "--threads", "1,2", "--duration", "10ms",

@@ -5,7 +5,7 @@ import LatchkeyTestSupport
 import Testing
 
 /// Where `latchkey compare` puts its verdict, and the wait before a run.
-@Suite(.timeLimit(.minutes(3)), .serialized)
+@Suite(.timeLimit(.minutes(15)), .serialized)
 struct CompareVerdictTests {
     private func run(
         _ arguments: [String]

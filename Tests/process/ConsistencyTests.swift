@@ -3,7 +3,7 @@ import LatchkeyTestSupport
 import Testing
 
 /// Reads that wait: `consistency` and `min-revision`.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct ConsistencyTests {
     private static let readers = [
         "/v1/properties/a", "/v1/properties", "/v1/properties?name=a", "/v1/count", "/v1/changes",

@@ -3,7 +3,7 @@ import LatchkeyTestSupport
 import Testing
 
 /// The program with the environment of the image.
-@Suite(.timeLimit(.minutes(3)))
+@Suite(.timeLimit(.minutes(15)))
 struct ContainerTests {
     @Test(arguments: [("Dockerfile", 421), ("compose.yaml", 200)])
     func `a container is reached by local names, addresses and the names that it is given`(

@@ -3,7 +3,7 @@ import LatchkeyTestSupport
 import Testing
 
 /// `latchkey check`, `recover`, `backup` and `restore`: what they say, and their status.
-@Suite(.timeLimit(.minutes(3)))
+@Suite(.timeLimit(.minutes(15)))
 struct DataCommandTests {
     /// A data folder that a service has made, and what is done with it.
     private struct DataFolder {

@@ -3,7 +3,7 @@ import LatchkeyTestSupport
 import Testing
 
 /// The limit of file descriptors and the bound of connections.
-@Suite(.timeLimit(.minutes(3)), .serialized)
+@Suite(.timeLimit(.minutes(15)), .serialized)
 struct DescriptorTests {
     /// Checks that a service takes so many connections, and no more.
     private func serves(_ program: Program, _ count: Int) async throws {

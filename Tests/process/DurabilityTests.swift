@@ -6,7 +6,7 @@ import Testing
 @testable import latchkey
 
 /// A service that keeps its data, killed and started again: the real process and real files.
-@Suite(.timeLimit(.minutes(5)), .serialized)
+@Suite(.timeLimit(.minutes(15)), .serialized)
 struct DurabilityTests {
     /// A service on a folder.
     private static func start(

@@ -3,7 +3,7 @@ import LatchkeyTestSupport
 import Testing
 
 /// `--follow`: before the first state, and with much of it.
-@Suite(.timeLimit(.minutes(5)))
+@Suite(.timeLimit(.minutes(15)))
 struct FollowSizeTests {
     @Test func `a replica answers 503 until it has the first state`() async throws {
         try await offPool {

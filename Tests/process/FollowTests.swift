@@ -109,7 +109,7 @@ extension Site {
 }
 
 /// `--follow`: a replica has what its leader has, and says how old that is.
-@Suite(.timeLimit(.minutes(3)))
+@Suite(.timeLimit(.minutes(15)))
 struct FollowTests {
     @Test(arguments: ["adaptive", "snapshot", "serial-queue", "actor"])
     func `a replica has the leader's properties, revisions, times and changes`(

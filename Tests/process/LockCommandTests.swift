@@ -6,7 +6,7 @@ import Testing
 ///
 /// Sections hold the lock of a file, flock(2), which the kernel frees when the last process of the
 /// section has ended: so a section that finds it taken overlaps with another one.
-@Suite(.timeLimit(.minutes(5)), .serialized)
+@Suite(.timeLimit(.minutes(15)), .serialized)
 struct LockCommandTests {
     /// The status of a section that overlaps with another one.
     private static let overlap: Int32 = 99

@@ -5,7 +5,7 @@ import Testing
 @testable import latchkey
 
 /// What operators ask of a running service: its end without refusals, its state, its version.
-@Suite(.timeLimit(.minutes(3)), .serialized)
+@Suite(.timeLimit(.minutes(15)), .serialized)
 struct OperatorTests {
     // MARK: --shutdown-delay
 

@@ -6,7 +6,7 @@ import LatchkeyTrace
 import Testing
 
 /// `serve --record`: what the file of a real service has, and where a recording ends.
-@Suite(.timeLimit(.minutes(3)))
+@Suite(.timeLimit(.minutes(15)))
 struct RecordingTests {
     private let folder: TemporaryFolder
 

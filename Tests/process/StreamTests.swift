@@ -3,7 +3,7 @@ import LatchkeyTestSupport
 import Testing
 
 /// Standard streams that are full, closed, or ends of pipes and files.
-@Suite(.timeLimit(.minutes(3)), .serialized)
+@Suite(.timeLimit(.minutes(15)), .serialized)
 struct StreamTests {
     /// Waits until the program listens.
     ///

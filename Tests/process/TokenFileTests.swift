@@ -6,7 +6,7 @@ import Testing
 @testable import latchkey
 
 /// The file of tokens, the command that makes its lines, and what a service asks for at its start.
-@Suite(.timeLimit(.minutes(3)))
+@Suite(.timeLimit(.minutes(15)))
 struct TokenFileTests {
     @Test func `beyond loopback a service without tokens says that it is insecure`() async throws {
         try await offPool {
