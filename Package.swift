@@ -330,6 +330,7 @@ if Context.environment["LATCHKEY_PROCESS_TESTS"] != nil {
 // `Tests/tsan.sh` builds only the tests that it runs.
 if let names = Context.environment["LATCHKEY_TEST_TARGETS"] {
     let wanted = Set(names.split(separator: " ").map(String.init))
+    precondition(wanted.isSubset(of: package.targets.map(\.name)), "\(names): not all are here")
     package.targets.removeAll { $0.type == .test && !wanted.contains($0.name) }
 }
 

@@ -28,6 +28,7 @@ sys.path.insert(0, str(TOP / "scripts"))
 
 from clients import turns  # noqa: E402
 from command import measure_command  # noqa: E402
+from deadlines import measure_deadlines  # noqa: E402
 from durability import measure_durability  # noqa: E402
 from instructions import measure_instructions  # noqa: E402
 from peers import measure_peers  # noqa: E402
@@ -277,6 +278,7 @@ PARTS = {
     "transactions": measure_transactions,
     "watching": measure_watching,
     "expiry": measure_expiry,
+    "deadlines": measure_deadlines,
     "durability": measure_durability,
     "cluster": lambda arguments: measure_cluster(arguments, interleave),
     "recording": lambda arguments: measure_recording(arguments, interleave),

@@ -4,18 +4,22 @@ Whatever is started here listens on the loopback address, on a free port, and is
 process id. Nothing waits without a bound.
 """
 
+import contextlib
 import http.client
 import json
 import os
 import pathlib
+import random
 import re
 import signal
 import socket
 import ssl
 import subprocess
+import sys
 import tempfile
 import threading
 import time
+import traceback
 import urllib.parse
 
 # What must come comes within this time, however busy the machine is. It is no promise of anybody.
@@ -56,10 +60,13 @@ def expect(what, found, wanted):
 
 def run(*words, statuses=(0,), timeout=10 * PATIENCE_SECONDS, **options):
     """Runs a command, which ends with one of these statuses. Returns what it prints."""
-    done = subprocess.run(
-        [str(word) for word in words], text=True, timeout=timeout, check=False, **{
-            "stdin": None if "input" in options else subprocess.DEVNULL,
-            "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options})
+    try:
+        done = subprocess.run(
+            [str(word) for word in words], text=True, timeout=timeout, check=False, **{
+                "stdin": None if "input" in options else subprocess.DEVNULL,
+                "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options})
+    except subprocess.TimeoutExpired as error:
+        raise Failure(str(error)) from error
     if done.returncode not in statuses:
         raise Failure(f"{' '.join(map(str, words))}: status {done.returncode}: "
                       f"{((done.stdout or '') + (done.stderr or '')).strip()[-1500:]}")
@@ -77,17 +84,21 @@ def status_of_steps(action):
         try:
             action(log)
             return 0
-        except Failure as failure:
-            print(f"FAILED: {failure}\n\nThe end of the service's log:")
+        except Exception as failure:  # noqa: BLE001
+            if not isinstance(failure, Failure):
+                traceback.print_exc(file=sys.stdout)
+            print(f"FAILED: {failure!s}\n\nThe end of the service's log:")
             log.seek(0)
             print("".join(log.readlines()[-20:]))
             return 1
 
 
 def free_port():
-    with socket.socket() as one:
-        one.bind(("127.0.0.1", 0))
-        return one.getsockname()[1]
+    """One that the kernel gives to no client, who could have it before the program has."""
+    while True:
+        with socket.socket() as one, contextlib.suppress(OSError):
+            one.bind(("127.0.0.1", random.randrange(20_000, 32_000)))
+            return one.getsockname()[1]
 
 
 class Server:

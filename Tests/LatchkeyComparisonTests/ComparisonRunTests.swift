@@ -4,7 +4,6 @@ import LatchkeyContention
 import LatchkeyMachine
 import LatchkeyStrategies
 import LatchkeyTestSupport
-import Synchronization
 import Testing
 
 @testable import LatchkeyComparison

@@ -4,7 +4,7 @@ import LatchkeyTestSupport
 import Testing
 
 /// Bodies that are read piece by piece.
-@Suite(.timeLimit(.minutes(15)))
+@Suite(.timeLimit(.minutes(15)), .offPool)
 struct BodyReaderTests {
     typealias Mode = TestServer.Mode
 

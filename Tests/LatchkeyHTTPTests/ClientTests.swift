@@ -4,7 +4,7 @@ import Testing
 @testable import LatchkeyHTTP
 
 /// Who a client is, and who speaks for others.
-@Suite(.timeLimit(.minutes(15)))
+@Suite(.timeLimit(.minutes(15)), .offPool)
 struct ClientTests {
     private func key(_ text: String) throws -> ClientKey {
         ClientKey(try #require(NetworkAddress(text), "\(text)"))

@@ -3,7 +3,7 @@ import LatchkeyHTTP
 import LatchkeyTestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(15)))
+@Suite(.timeLimit(.minutes(15)), .offPool)
 struct ExchangeTests {
     typealias Mode = TestServer.Mode
 

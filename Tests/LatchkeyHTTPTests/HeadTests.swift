@@ -3,7 +3,7 @@ import LatchkeyTestSupport
 import Testing
 
 /// Requests that a router decides at their head.
-@Suite(.timeLimit(.minutes(15)))
+@Suite(.timeLimit(.minutes(15)), .offPool)
 struct HeadTests {
     typealias Mode = TestServer.Mode
 

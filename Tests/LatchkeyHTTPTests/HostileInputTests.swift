@@ -2,7 +2,7 @@ import LatchkeyHTTP
 import LatchkeyTestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(15)))
+@Suite(.timeLimit(.minutes(15)), .offPool)
 struct HostileInputTests {
     typealias Mode = TestServer.Mode
 

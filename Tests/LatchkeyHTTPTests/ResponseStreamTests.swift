@@ -4,7 +4,7 @@ import LatchkeyHTTP
 import LatchkeyTestSupport
 import Testing
 
-@Suite(.timeLimit(.minutes(15)))
+@Suite(.timeLimit(.minutes(15)), .offPool)
 struct ResponseStreamTests {
     typealias Mode = TestServer.Mode
 

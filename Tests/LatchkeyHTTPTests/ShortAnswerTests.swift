@@ -3,7 +3,7 @@ import LatchkeyTestSupport
 import Testing
 
 /// Short answers use an object of their connection again, which must not show.
-@Suite(.timeLimit(.minutes(15)))
+@Suite(.timeLimit(.minutes(15)), .offPool)
 struct ShortAnswerTests {
     private static let seed: UInt64 = 20
 

@@ -42,26 +42,7 @@ private func knownLoad() -> LockMeters {
     }
 
     @Test func `the Prometheus text of a known load is this`() {
-        let text = knownLoad().prometheus
-        #expect(text.hasPrefix("# HELP latchkey_lock_acquisitions_total Entries into the guarded"))
-        #expect(Self.counted(text) == Self.knownCounts)
-    }
-
-    /// The figures of a known load, by lock and mode.
-    private static let knownCounts = [
-        (#"lock="queue",strategy="OwnLock",mode="write""#, 2),
-        (#"lock="sessions",strategy="adaptive",mode="read""#, 1),
-        (#"lock="sessions",strategy="adaptive",mode="write""#, 3),
-    ].map { "latchkey_lock_acquisitions_total{\($0)} \($1)" }
-
-    /// The samples above 0.
-    ///
-    /// All families, their sentences and their buckets are compared in the
-    /// tests of contention.
-    private static func counted(_ text: String) -> [String] {
-        text.split(separator: "\n").filter {
-            !$0.hasPrefix("#") && !$0.hasSuffix(" 0") && !$0.hasSuffix(" 0.0")
-        }.map(String.init)
+        #expect(knownLoad().prometheus == Self.scrape)
     }
 
     @Test func `times are in the report where they are measured`() throws {
@@ -132,7 +113,7 @@ private func knownLoad() -> LockMeters {
         let locks = knownLoad()
         locks.reset()
         #expect(locks.report.rows.map(\.writeCount) == [0, 0])
-        #expect(Self.counted(locks.prometheus) == Self.knownCounts)
+        #expect(locks.prometheus == Self.scrape)
     }
 
     @Test func `names after the bound are metered together`() {
@@ -179,5 +160,69 @@ private func knownLoad() -> LockMeters {
         #expect(locks.report.rows.map(\.strategy).sorted() == ["actor", "mutex", "ticket"])
         #expect(locks.report.rows.map(\.writeCount).sorted() == [0, 1, 1])
         #expect(locks.prometheus.contains("Estimated for mutex."))
+    }
+}
+
+extension LockMetersTests {
+    private static let scrape = """
+        # HELP latchkey_lock_acquisitions_total Entries into the guarded section.
+        # TYPE latchkey_lock_acquisitions_total counter
+        \(byMode("latchkey_lock_acquisitions_total", ["0", "2", "1", "3"]))
+        # HELP latchkey_lock_contended_total Entries that were not possible at once. Estimated \
+        for mutex.
+        # TYPE latchkey_lock_contended_total counter
+        \(byMode("latchkey_lock_contended_total", ["0", "0", "0", "0"]))
+        # HELP latchkey_lock_wait_seconds Time from request to entry, scaled up from the timed \
+        acquisitions.
+        # TYPE latchkey_lock_wait_seconds histogram
+        \(emptyHistogram("latchkey_lock_wait_seconds"))
+        # HELP latchkey_lock_hold_seconds Time from entry to exit, scaled up from the timed \
+        acquisitions.
+        # TYPE latchkey_lock_hold_seconds histogram
+        \(emptyHistogram("latchkey_lock_hold_seconds"))
+        # HELP latchkey_lock_wait_max_seconds Longest timed wait of this minute and the last.
+        # TYPE latchkey_lock_wait_max_seconds gauge
+        \(byMode("latchkey_lock_wait_max_seconds", ["0.0", "0.0", "0.0", "0.0"]))
+        # HELP latchkey_lock_waiters Entries that are blocked now.
+        # TYPE latchkey_lock_waiters gauge
+        \(byMeter("latchkey_lock_waiters", "0"))
+        # HELP latchkey_lock_hand_offs_total Exclusive entries that followed an entry of another \
+        thread.
+        # TYPE latchkey_lock_hand_offs_total counter
+        \(byMeter("latchkey_lock_hand_offs_total", "0"))
+        # HELP latchkey_lock_sampling_ratio Share of the entries that is timed, 0 if only contended.
+        # TYPE latchkey_lock_sampling_ratio gauge
+        \(byMeter("latchkey_lock_sampling_ratio", "0.0"))
+
+        """
+
+    private static let meters = [
+        #"lock="queue",strategy="OwnLock""#, #"lock="sessions",strategy="adaptive""#,
+    ]
+    private static let modes = meters.flatMap { meter in
+        ["read", "write"].map { "\(meter),mode=\"\($0)\"" }
+    }
+
+    private static func byMode(_ name: String, _ values: [String]) -> String {
+        zip(modes, values).map { "\(name){\($0)} \($1)" }.joined(separator: "\n")
+    }
+
+    private static func byMeter(_ name: String, _ value: String) -> String {
+        meters.map { "\(name){\($0)} \(value)" }.joined(separator: "\n")
+    }
+
+    /// All samples of an empty histogram in every mode of both meters.
+    private static func emptyHistogram(_ name: String) -> String {
+        let bounds = [
+            "1e-07", "2e-07", "4e-07", "8e-07", "1.6e-06", "3.2e-06", "6.4e-06", "1.28e-05",
+            "2.56e-05", "5.12e-05", "0.0001024", "0.0002048", "0.0004096", "0.0008192",
+            "0.0016384", "0.0032768", "0.0065536", "0.0131072", "0.0262144", "0.0524288",
+            "0.1048576", "0.2097152", "0.4194304", "0.8388608", "1.6777216", "3.3554432",
+            "6.7108864", "13.4217728", "+Inf",
+        ]
+        return modes.flatMap { labels in
+            bounds.map { "\(name)_bucket{\(labels),le=\"\($0)\"} 0" }
+                + ["\(name)_sum{\(labels)} 0.0", "\(name)_count{\(labels)} 0"]
+        }.joined(separator: "\n")
     }
 }

@@ -67,6 +67,7 @@ struct QueueTests {
             )
         }
         for id in ids { _ = try bench.state(of: id) { $0.step == 2 } }
+        for _ in ids { try bench.clock.awaitTimer() }
         #expect(bench.value("n") == "64", "all are executing at once")
         let first = bench.operations.cancel(ids[0])
         #expect(first?.state == .cancelled, "the timer is stopped by the call")

@@ -192,25 +192,9 @@ public final class EtcdProcesses: @unchecked Sendable {
 
     /// Which member leads.
     public func leader() throws -> Int {
-        try leading().index
-    }
-
-    private func leading() throws -> (index: Int, ids: [String]) {
         let states = try members.indices.map { try answer($0, "/v3/maintenance/status") }
         guard let leader = states.firstIndex(where: { $0.header.member == $0.leader })
         else { throw Failure(reason: "there is no leader") }
-        return (leader, states.map(\.header.member))
-    }
-
-    /// Has another member lead.
-    ///
-    /// - Returns: Which one has led.
-    @discardableResult
-    public func moveLeader() throws -> Int {
-        let (leader, ids) = try leading()
-        let next = ids[(leader + 1) % ids.count]
-        let path = "/v3/maintenance/transfer-leadership"
-        try ask(leader, path, "{\"targetID\":\"\(next)\"}")
         return leader
     }
 

@@ -48,7 +48,8 @@ struct AccessTests {
     ) async throws {
         let tokens = try Tokens([
             "app": ["read,write:app/"], "see": ["read:app/"], "set": ["write:app/"],
-            "all": ["read,write"], "out": ["read:app/", "export"], "in": ["write:app/", "import"],
+            "all": ["read,write"], "reader": ["read"], "writer": ["write"],
+            "out": ["read:app/", "export"], "in": ["write:app/", "import"],
         ])
         let merge = ["Content-Type: application/merge-patch+json"]
         let (mine, other) = ("/v1/properties/app%2Fa", "/v1/properties/b")
@@ -72,10 +73,10 @@ struct AccessTests {
         ]
         // Each transaction, and who may commit it.
         let transactions = [
-            (#"{"then":[\#(put)]}"#, ["app", "set", "all"]),
-            (#"{"then":[\#(get)]}"#, ["app", "see", "all"]),
-            (#"{"then":[],"else":[{"put":"b","value":1}]}"#, ["all"]),
-            (#"{"if":[{"name":"b","exists":true}],"then":[]}"#, ["all"]),
+            (#"{"then":[\#(put)]}"#, ["app", "set", "all", "writer"]),
+            (#"{"then":[\#(get)]}"#, ["app", "see", "all", "reader"]),
+            (#"{"then":[],"else":[{"put":"b","value":1}]}"#, ["all", "writer"]),
+            (#"{"if":[{"name":"b","exists":true}],"then":[]}"#, ["all", "reader"]),
             (#"{"then":[{"increment":"app/n"}]}"#, ["app", "all"]),
         ]
         try await deployment.serve(tokens.flags) { site in
@@ -91,7 +92,7 @@ struct AccessTests {
                 }
             }
             for (body, allowed) in transactions {
-                for name in ["app", "see", "set", "all"] {
+                for name in ["app", "see", "set", "all", "reader", "writer"] {
                     let answer = try site.with(tokens, name).ask("POST", "/v1/transactions", body)
                     let status = allowed.contains(name) ? 200 : 403
                     #expect(answer.status == status, "\(name) \(body) \(answer.text)")

@@ -131,6 +131,10 @@ struct BadInputTests {
             }
             let value = try site.ask("GET", Self.property)
             #expect(value.text == "1" && value.headers["etag"] == "\"1\"", "nothing was changed")
+            let allowed = "GET, HEAD, PUT, PATCH, DELETE, OPTIONS"
+            #expect(try site.ask("POST", Self.property).headers["allow"] == allowed)
+            let all = "GET, HEAD, PUT, POST, PATCH, DELETE, OPTIONS"
+            #expect(try site.ask("OPTIONS", "*").headers["allow"] == all)
             let slash = try site.ask("GET", "/v1/properties/orders/a")
             #expect(slash.text.contains("A / in a name is written %2F: /v1/properties/orders%2Fa"))
         }

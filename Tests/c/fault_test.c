@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include "cases.h"
@@ -378,6 +379,18 @@ static void counts_what_the_library_refuses(void) {
     stop();
 }
 
+static void starts_only_with_enough_descriptors(void) {
+    latchkey_http_options options = subject_options();
+    struct rlimit before;
+    CHECK(getrlimit(RLIMIT_NOFILE, &before) == 0);
+    struct rlimit few = {latchkey_http_descriptors_max(&options) - 1, before.rlim_max};
+    CHECK(setrlimit(RLIMIT_NOFILE, &few) == 0);
+    latchkey_http_failure failure;
+    CHECK(latchkey_http_start(&options, &failure) == NULL);
+    CHECK(failure.call != NULL && strcmp(failure.call, "getrlimit") == 0);
+    CHECK(setrlimit(RLIMIT_NOFILE, &before) == 0);
+}
+
 const test_case fault_cases[] = {
     {"stops among heads that the library refuses", stops_among_heads_that_the_library_refuses},
     {"answers early rejections later", answers_early_rejections_later},
@@ -390,5 +403,6 @@ const test_case fault_cases[] = {
     {"hears probes beside silent connections", hears_probes_beside_silent_connections},
     {"keeps names and floods out of the log", keeps_names_and_floods_out_of_the_log},
     {"counts what the library refuses", counts_what_the_library_refuses},
+    {"starts only with enough descriptors", starts_only_with_enough_descriptors},
     {NULL, NULL},
 };

@@ -33,7 +33,7 @@ load_test() {
     gcc -std=gnu17 -g -O1 -Wall -Wextra -Werror -Wno-unknown-pragmas "$@" \
         -ISources/CLatchkeyLoad/include Sources/CLatchkeyLoad/load.c Tests/c/load/load_test.c \
         -pthread -o "$build/load_test_$kind"
-    timeout 60 "$build/load_test_$kind"
+    timeout 900 "$build/load_test_$kind"
 }
 
 run() {
@@ -42,26 +42,26 @@ run() {
     asan)
         build_test gcc -O1 -fsanitize=address,undefined -fno-sanitize-recover=all \
             -o "$build/http_test_asan"
-        timeout 300 env ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1 \
+        timeout 900 env ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1 \
             "$build/http_test_asan"
         load_test -fsanitize=address,undefined -fno-sanitize-recover=all
         ;;
     tsan)
         build_test gcc -O1 -fsanitize=thread -o "$build/http_test_tsan"
-        timeout 300 env TSAN_OPTIONS=halt_on_error=0:exitcode=1 "$build/http_test_tsan"
+        timeout 900 env TSAN_OPTIONS=halt_on_error=0:exitcode=1 "$build/http_test_tsan"
         load_test -fsanitize=thread
         ;;
     valgrind)
         build_test gcc -O1 -o "$build/http_test_valgrind"
         # Without fair scheduling a thread that writes all the time keeps the others out.
-        timeout 300 valgrind --quiet --fair-sched=try --error-exitcode=1 --leak-check=full \
+        timeout 900 valgrind --quiet --fair-sched=try --error-exitcode=1 --leak-check=full \
             --show-leak-kinds=definite,indirect,possible --errors-for-leak-kinds=definite,indirect \
             "$build/http_test_valgrind"
         ;;
     plain)
         build_test gcc -O1 -o "$build/http_test"
         for which in "on new connections" "behind another request"; do
-            timeout 60 "$build/http_test" "keeps idle streams small $which"
+            timeout 900 "$build/http_test" "keeps idle streams small $which"
         done
         ;;
     *)
@@ -74,6 +74,8 @@ run() {
 [ $# -gt 0 ] || set -- asan tsan valgrind plain
 # At once, because they wait most of the time.
 pids=
+# shellcheck disable=SC2086
+trap 'kill $pids' INT TERM
 for kind; do
     run "$kind" >"$build/$kind.log" 2>&1 &
     pids="$pids $!"

@@ -59,10 +59,12 @@ void pause_milliseconds(uint32_t milliseconds);
 enum { PATIENCE_MILLISECONDS = 120000 };
 #define COMES(condition)                                                                           \
     ({                                                                                             \
-        for (uint32_t waited = 0; !(condition) && waited < PATIENCE_MILLISECONDS; waited++) {      \
+        bool came = (condition);                                                                   \
+        for (uint32_t waited = 0; !came && waited < PATIENCE_MILLISECONDS; waited++) {             \
             pause_milliseconds(1);                                                                 \
+            came = (condition);                                                                    \
         }                                                                                          \
-        (condition);                                                                               \
+        came;                                                                                      \
     })
 
 // Threads that do jobs, each a while after it was given. Ending them waits for all jobs.

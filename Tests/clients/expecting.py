@@ -39,7 +39,7 @@ class ManualClock:
     """The time of a client, which stands still until it is told to go on."""
 
     def __init__(self):
-        self.time, self.waiting, self.changed = 0.0, 0, threading.Condition()
+        self.time, self.ends, self.changed = 0.0, [], threading.Condition()
 
     def now(self):
         return self.time
@@ -47,14 +47,15 @@ class ManualClock:
     def wait(self, event, seconds):
         with self.changed:
             end = self.time + seconds
-            self.waiting += 1
-            self.changed.wait_for(lambda: self.time >= end or event.is_set())
-            self.waiting -= 1
+            self.ends.append(end)
+            self.changed.wait_for(lambda: self.time >= end or event.is_set(), PATIENCE_SECONDS)
+            self.ends.remove(end)
         return event.is_set()
 
     def advance(self, seconds):
-        """Once somebody waits for it, whose wait may then be over."""
-        wait_until("a thread waits for the time", lambda: self.waiting)
+        """Once a thread waits for a later time. Those whose wait is over go on before the next."""
+        wait_until("a thread waits for the time",
+                   lambda: self.ends and all(end > self.time for end in self.ends))
         with self.changed:
             self.time += seconds
             self.changed.notify_all()

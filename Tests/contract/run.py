@@ -51,9 +51,14 @@ def main():
     arguments = parser.parse_args()
     # Some commands run in another folder.
     arguments.binary = os.path.abspath(arguments.binary)
+    # A part in a process of its own, as below.
     if arguments.client:
-        return process.status_of_steps(
-            lambda log: PARTS[arguments.part[0]](arguments, log))
+        (part,) = arguments.part
+        return process.status_of_steps(lambda log: PARTS[part](arguments, log))
+    return process.status_of_steps(lambda _: run_parts(arguments))
+
+
+def run_parts(arguments):
     with tempfile.TemporaryDirectory() as client:
         step("openapi.yaml is valid YAML, and a valid description", validate)
         step("a client is generated from openapi.yaml, whole", generate_client,
@@ -68,7 +73,8 @@ def main():
             for part in concurrent.futures.as_completed(parts):
                 print(part.result().stdout, end="", flush=True)
                 failed += part.result().returncode != 0
-    return 1 if failed else 0
+    if failed:
+        raise Failure(f"{failed} parts of {len(parts)}")
 
 
 def check_pages(arguments, log):

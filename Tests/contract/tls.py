@@ -156,11 +156,11 @@ def find_mistakes(binary, folder):
         place.mkdir()
         with contextlib.suppress(Failure):
             follow_page(binary, place, mistake)
-            raise OSError(f"{mistake} is overlooked")
+            raise AssertionError(f"{mistake} is overlooked")
 
 
 @contextlib.contextmanager
-def asked_all_the_time(service):
+def clients_beside(service):
     """A client with a connection that it keeps, and one with new ones: none loses an answer."""
     is_over, counts, wrong = threading.Event(), [0, 0], []
 
@@ -171,7 +171,7 @@ def asked_all_the_time(service):
                 status = status_on(connection, "/healthz")
                 counts[number] += 1
                 wrong.extend([status] if status != 200 else [])
-            except (OSError, http.client.HTTPException) as error:
+            except Exception as error:  # noqa: BLE001
                 wrong.append(error)
             if number == 1:
                 connection.close()
@@ -187,6 +187,7 @@ def asked_all_the_time(service):
         is_over.set()
         for thread in threads:
             thread.join(PATIENCE_SECONDS)
+            wrong.extend(["no answer"] if thread.is_alive() else [])
     if wrong:
         raise Failure(f"a renewal costs an answer, after {counts}: {wrong}")
 
@@ -194,7 +195,7 @@ def asked_all_the_time(service):
 def replace(binary, folder):
     """New connections see the new certificate when both files are there, in any order."""
     bench = Bench(binary, folder)
-    with bench.serve() as service, asked_all_the_time(service):
+    with bench.serve() as service, clients_beside(service):
         for order in (("certificate", "key"), ("key", "certificate")):
             former = bench.shown(service)
             new = dict(zip(("certificate", "key"), certificate(folder)))
@@ -234,7 +235,7 @@ def refuse(binary, folder):
 
 
 def make_unreadable(bench, service):
-    """The key is another one's."""
+    """Replaces the key by one of another certificate."""
     (bench.folder / "key").write_text(bench.authority[1])
     service.process.send_signal(signal.SIGHUP)
     await_true("the log says it", lambda: "certificate not read" in service.said())

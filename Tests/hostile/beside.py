@@ -17,8 +17,9 @@ def metrics(service):
     """The counts of the service. States of one metric are added."""
     found = collections.Counter()
     for series, value in service.metrics().items():
-        found[series.partition("{")[0]] += value
-    return found
+        found[series.partition("{")[0]] += int(value)
+    # One that is missing is an error, and not 0.
+    return dict(found)
 
 
 def descriptor_count(service):

@@ -61,10 +61,12 @@ class Service(Latchkey):
                          variables={"SWIFT_BACKTRACE": "enable=no"})
         self.command = ["env", f"--{hang_up}-signal=HUP", *self.command]
         self.files, self.closed = files, closed
+        # Only where it must be: code between fork and exec is unsafe beside threads.
+        self.prepare = self._prepare if files or closed else None
         if "--tls-certificate" in self.command:
             self.context = client_context()
 
-    def prepare(self):
+    def _prepare(self):
         if self.files:
             resource.setrlimit(resource.RLIMIT_NOFILE, self.files)
         for descriptor in self.closed:

@@ -107,7 +107,7 @@ def not_tls(run, mode):
                     loop.run(PATIENCE_SECONDS, lambda: all(peer.end for peer in peers))
                 for peer in peers:
                     kinds[kind_of(peer)] = kinds.get(kind_of(peer), 0) + 1
-        failed = int(metrics(service)["latchkey_tls_failed_handshakes_total"])
+        failed = metrics(service)["latchkey_tls_failed_handshakes_total"]
         figures = f"{len(rows)} of garbage: {kinds}, {failed} failed handshakes, {honest.figures()}"
         if set(kinds) - {"closed", "TLS, closed"} or failed == 0:
             raise Failure(figures)
@@ -143,7 +143,7 @@ def shaking_count(service):
     """Asks until there is an answer: in a storm also this handshake can have no place at first."""
     def ask():
         try:
-            return [int(metrics(service)["latchkey_tls_handshaking_connections"])]
+            return [metrics(service)["latchkey_tls_handshaking_connections"]]
         except (OSError, http.client.HTTPException):
             return None
 
@@ -254,7 +254,7 @@ def renegotiate(run, mode):
     with Service(run.binary, *MODES[mode]) as service, Honest(service) as honest:
         # The honest client has its handshake.
         await_true("it is answered", lambda: honest.seconds)
-        before = int(metrics(service)["latchkey_tls_handshakes_total"])
+        before = metrics(service)["latchkey_tls_handshakes_total"]
         client = subprocess.Popen(
             ["openssl", "s_client", "-tls1_2", "-connect", "{}:{}".format(*service.address)],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
@@ -268,7 +268,7 @@ def renegotiate(run, mode):
             client.kill()
             client.wait()
         # Each look at the metrics is a handshake.
-        more = int(metrics(service)["latchkey_tls_handshakes_total"]) - before
+        more = metrics(service)["latchkey_tls_handshakes_total"] - before
     figures = f"{more - 1} handshakes, then closed, {honest.figures()}"
     if b"RENEGOTIATING" not in seen or more != 2:
         raise Failure(f"{figures}; {seen[-300:]!r}")

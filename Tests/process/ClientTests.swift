@@ -220,6 +220,24 @@ struct ClientTests {
         }
     }
 
+    @Test func `a watch says that a service has lost its history`() async throws {
+        let first = try Program(["serve", "--port", "0"])
+        try await offPool {
+            let port = try first.awaitPort()
+            let environment = ["LATCHKEY_URL": "http://127.0.0.1:\(port)"]
+            let watch = try Program(["watch", "--json"], environment: environment)
+            try Site(port: port).awaitMetric("latchkey_watchers", 1)
+            #expect(try Site(port: port).ask("PUT", "/v1/properties/a", "1").status == 201)
+            try watch.awaitOutput(#"{"event":"put""#)
+            #expect(first.end() == 0)
+            let second = try Program(["serve", "--port", "\(port)"])
+            _ = try second.awaitPort()
+            try watch.awaitOutput(#"{"event":"gap""#)
+            _ = watch.end()
+            #expect(second.end() == 0)
+        }
+    }
+
     @Test func `a watch goes on after its service was killed, without loss`() async throws {
         let data = try TemporaryFolder()
         let flags = ["serve", "--data", data.path + "/data", "--port"]

@@ -14,8 +14,10 @@ struct ClusterTests {
         let threads = (0..<6).map { client in
             TestThread {
                 var random = SeededGenerator(UInt64(client))
-                let count = try? sites[client % sites.count].write(count, &random)
-                done.write { $0[client] = count ?? 0 }
+                let made = Result { try sites[client % sites.count].write(count, &random) }
+                // A failure that is recorded here would belong to no test.
+                if case .failure(let error) = made { print("client \(client): \(error)") }
+                done.write { $0[client] = (try? made.get()) ?? 0 }
             }
         }
         for thread in threads { _ = thread.join() }
@@ -72,6 +74,28 @@ struct ClusterTests {
             for index in 0..<3 { try replicas.start(index) }
             #expect(try replicas.awaitSame().contains(#"{"name":"y","value":1"#))
             #expect(replicas.endAll())
+        }
+    }
+
+    @Test func `other settings are refused, and an entry of a later format stops a replica`()
+        async throws
+    {
+        try await offPool {
+            let replicas = try ReplicaSet(strategies: ["lock"])
+            let result = try replicas.refused(7, ["--max-bytes", "77777", "--eviction", "lru"])
+            #expect(result.status != 0)
+            #expect(result.errors.contains("All replicas need the same --eviction"))
+            let site = replicas.sites[0]
+            #expect(try site.ask("PUT", "/v1/properties/a", "1").status == 201)
+            let state = try ReplicaSet.state(site)
+            try replicas.insert([200, 1, 2])
+            try eventually("it is diverged") {
+                try site.ask("GET", "/readyz?verbose").text.contains("has format 200")
+            }
+            #expect(try ReplicaSet.state(site) == state)
+            #expect(try site.ask("PUT", "/v1/properties/a", "1").status == 503)
+            #expect(replicas.endAll())
+            #expect(try replicas.refused(0, []).errors.contains("update this replica"))
         }
     }
 

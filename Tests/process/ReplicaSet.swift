@@ -157,6 +157,11 @@ final class ReplicaSet: @unchecked Sendable {
             rest >>= 7
         }
         entry += [UInt8(rest), 0, mark.hash] + [UInt8](repeating: 0, count: 7) + [0]
+        try insert(entry)
+    }
+
+    /// Puts bytes into the log.
+    func insert(_ entry: [UInt8]) throws {
         let key = Data("/latchkey/logs/test".utf8).base64EncodedString()
         let value = Data(entry).base64EncodedString()
         try etcd.ask(0, "/v3/kv/put", "{\"key\":\"\(key)\",\"value\":\"\(value)\"}")
