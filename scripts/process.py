@@ -15,11 +15,8 @@ import signal
 import socket
 import ssl
 import subprocess
-import sys
-import tempfile
 import threading
 import time
-import traceback
 import urllib.parse
 
 # What must come comes within this time, however busy the machine is. It is no promise of anybody.
@@ -71,26 +68,6 @@ def run(*words, statuses=(0,), timeout=10 * PATIENCE_SECONDS, **options):
         raise Failure(f"{' '.join(map(str, words))}: status {done.returncode}: "
                       f"{((done.stdout or '') + (done.stderr or '')).strip()[-1500:]}")
     return done.stdout
-
-
-def step(name, action, *arguments):
-    print(f"-- {name}", flush=True)
-    action(*arguments)
-
-
-def status_of_steps(action):
-    """Calls a function of a file for logs. If it fails, says why, with the end of the log."""
-    with tempfile.TemporaryFile("w+") as log:
-        try:
-            action(log)
-            return 0
-        except Exception as failure:  # noqa: BLE001
-            if not isinstance(failure, Failure):
-                traceback.print_exc(file=sys.stdout)
-            print(f"FAILED: {failure!s}\n\nThe end of the service's log:")
-            log.seek(0)
-            print("".join(log.readlines()[-20:]))
-            return 1
 
 
 def free_port():

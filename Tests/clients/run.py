@@ -25,7 +25,7 @@ sys.path.insert(0, str(TOP / "Tests" / "dashboard"))
 sys.path.insert(0, str(TOP / "Tests" / "contract"))
 
 from process import PATIENCE_SECONDS, Failure, Latchkey, expect, run  # noqa: E402
-from process import status_of_steps, step  # noqa: E402
+from steps import status_of_steps, step  # noqa: E402
 
 from browser import Browser  # noqa: E402
 from cutting import CuttingProxy  # noqa: E402

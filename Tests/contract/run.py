@@ -31,7 +31,8 @@ sys.path += [str(TOP / "scripts"), str(TOP / "Tests" / "cluster")]
 
 from as_service import ClusterAsService  # noqa: E402
 import process  # noqa: E402
-from process import Failure, Latchkey, create_token, expect, step  # noqa: E402
+from process import Failure, Latchkey, create_token, expect  # noqa: E402
+from steps import status_of_steps, step  # noqa: E402
 
 CONTRACT = TOP / "openapi.yaml"
 OPENMETRICS = "application/openmetrics-text; version=1.0.0"
@@ -54,8 +55,8 @@ def main():
     # A part in a process of its own, as below.
     if arguments.client:
         (part,) = arguments.part
-        return process.status_of_steps(lambda log: PARTS[part](arguments, log))
-    return process.status_of_steps(lambda _: run_parts(arguments))
+        return status_of_steps(lambda log: PARTS[part](arguments, log))
+    return status_of_steps(lambda _: run_parts(arguments))
 
 
 def run_parts(arguments):

@@ -17,7 +17,7 @@ TOP = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(TOP / "scripts"))
 
 from process import Failure, Latchkey, await_true, expect  # noqa: E402
-from process import status_of_steps, step  # noqa: E402
+from steps import status_of_steps, step  # noqa: E402
 
 import accessibility  # noqa: E402
 import cluster  # noqa: E402
