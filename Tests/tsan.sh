@@ -18,8 +18,8 @@
 #
 # Suites that start no threads of their own are skipped; they took a quarter of the time.
 #
-# Exit tests (their names say that something stops) are skipped: a child of a sanitized process
-# that many threads run in can hang in fork.
+# Exit tests whose names say that something stops are skipped: a child of a sanitized process that
+# many threads run in can hang in fork.
 set -eu
 cd "$(dirname "$0")/.."
 

@@ -59,14 +59,7 @@ struct JournaledBench<ChosenStrategy: MakeableStrategy>: Sendable {
             strategy: { ChosenStrategy() },
             clock: clock.clock
         )
-        store = BlockingStore(
-            JournaledStore(
-                base,
-                journal: journal,
-                expiries: expiries,
-                evictor: limits.eviction == .lru ? evictor : nil
-            )
-        )
+        store = BlockingStore(base, journal, expiries, limits.eviction == .lru ? evictor : nil)
     }
 
     @discardableResult
@@ -107,14 +100,7 @@ struct HookedBench: Sendable {
             after: revision,
             hook: hook
         )
-        store = BlockingStore(
-            JournaledStore(
-                base,
-                journal: journal,
-                expiries: expiries,
-                evictor: limits.eviction == .lru ? evictor : nil
-            )
-        )
+        store = BlockingStore(base, journal, expiries, limits.eviction == .lru ? evictor : nil)
     }
 
     /// Adds 1 without waiting for the answer.
@@ -164,5 +150,16 @@ extension Change.Step {
         let value = OwnedBytes(Array(value.utf8))
         let step = Self(.owning(name), unsafe .put(value.bytes), ttl: ttl)
         return withExtendedLifetime(value) { step.copy(.none) }
+    }
+}
+
+extension BlockingStore {
+    fileprivate convenience init<Base>(
+        _ base: Base,
+        _ journal: Journal,
+        _ expiries: ExpiryQueue,
+        _ evictor: Evictor?
+    ) where Store == JournaledStore<Base> {
+        self.init(JournaledStore(base, journal: journal, expiries: expiries, evictor: evictor))
     }
 }

@@ -31,9 +31,6 @@ def refused(kind, call, *arguments, **options):
     raise Failure(f"no {kind.__name__}, but {value!r}")
 
 
-# Waits until a condition is true, and returns its value.
-wait_until = await_true
-
 
 class ManualClock:
     """The time of a client, which stands still until it is told to go on."""
@@ -54,7 +51,7 @@ class ManualClock:
 
     def advance(self, seconds):
         """Once a thread waits for a later time. Those whose wait is over go on before the next."""
-        wait_until("a thread waits for the time",
+        await_true("a thread waits for the time",
                    lambda: self.ends and all(end > self.time for end in self.ends))
         with self.changed:
             self.time += seconds

@@ -5,8 +5,8 @@ import threading
 
 import process
 from cutting import CuttingProxy
-from expecting import ManualClock, at_once, expect, refused, wait_until
-from process import PATIENCE_SECONDS
+from expecting import ManualClock, at_once, expect, refused
+from process import PATIENCE_SECONDS, await_true
 import latchkey
 from latchkey import Latchkey
 
@@ -57,7 +57,7 @@ def locks_are_renewed(binary):
                 clock.advance(19)
                 expect((service.request_count("/touch"), lease.remaining), (number - 1, 35))
                 clock.advance(1)
-                wait_until("it is renewed", lambda: lease.remaining == 54)
+                await_true("it is renewed", lambda: lease.remaining == 54)
                 expect(service.request_count("/touch"), number)
             lease.check()
             expect(client.transaction([], when=[lease.guard]).succeeded, True)

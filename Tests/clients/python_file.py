@@ -19,7 +19,7 @@ sys.path[:0] = [str(TOP / "scripts"), str(FILE.parent)]
 
 import process  # noqa: E402
 from cutting import CuttingProxy  # noqa: E402
-from expecting import at_once, expect, refused, timed, wait_until  # noqa: E402
+from expecting import at_once, expect, refused, timed  # noqa: E402
 import holding  # noqa: E402
 import latchkey  # noqa: E402
 from latchkey import Latchkey  # noqa: E402
@@ -196,7 +196,7 @@ def check_access(binary):
                 refused(latchkey.Forbidden, client.put, "b/1", 1)
                 refused(latchkey.Forbidden, next, client.watch("b/"))
                 with client.watch("a/", initial=True) as watch, at_once(lambda: [*watch]) as reader:
-                    wait_until("the state came", lambda: watch.last_id)
+                    process.await_true("the state came", lambda: watch.last_id)
                     watch.close()
                 expect([event.type for event in reader.value], ["put", "ready"])
             with Latchkey(url, ca=str(certificate)) as client:

@@ -8,9 +8,9 @@ import re
 import signal
 import threading
 
-from expecting import expect, wait_until
+from expecting import expect
 import process
-from process import PATIENCE_SECONDS, Failure
+from process import PATIENCE_SECONDS, Failure, await_true
 from recipes import kill
 
 JOBS, WORKERS, JOB_REQUESTS_MAX = 200, 8, 450
@@ -20,15 +20,15 @@ LOCKERS, SECTIONS, LOCK_REQUESTS_MAX = 10, 50, 150
 def feature_flags(recipe):
     recipe.run_curls()
     program = recipe.load(0)
-    wait_until("the flags come", lambda: program["flags"])
+    await_true("the flags come", lambda: program["flags"])
     users = [f"user {number}" for number in range(1000)]
     on = {user for user in users if program["is_on"]("checkout", user)}
     expect((150 < len(on) < 250, program["is_on"]("none", "ada")), (True, False))
     recipe.client.merge("flags/checkout", {"percent": 40})
-    wait_until("the change comes", lambda: program["flags"]["flags/checkout"]["percent"] == 40)
+    await_true("the change comes", lambda: program["flags"]["flags/checkout"]["percent"] == 40)
     expect(on - {user for user in users if program["is_on"]("checkout", user)}, set())
     recipe.client.put("flags/checkout", {"on": False})
-    wait_until("it goes off", lambda: not program["is_on"]("checkout", next(iter(on))))
+    await_true("it goes off", lambda: not program["is_on"]("checkout", next(iter(on))))
 
 
 def configuration(recipe):
@@ -38,7 +38,7 @@ def configuration(recipe):
     for number in range(200):
         recipe.client.transaction([{"put": "config/db/host", "value": f"db{number}"},
                                    {"put": "config/db/port", "value": number}])
-    wait_until("the last one comes", lambda: recipe.recorded()[-1][2:] == ["db199", 199])
+    await_true("the last one comes", lambda: recipe.recorded()[-1][2:] == ["db199", 199])
     seen = [row[2:] for row in recipe.recorded()]
     expect(seen[0], ["db1", 5432])
     expect([row for row in seen[1:] if row[0] != f"db{row[1]}"], [])
@@ -57,19 +57,19 @@ def leader_election(recipe):
         found = client.find("leader")
         return found and by_name.get(int(found.value.split()[-1]))
 
-    first = wait_until("one leads", leader)
-    wait_until("it reports", lambda: client.find("report"))
+    first = await_true("one leads", leader)
+    await_true("it reports", lambda: client.find("report"))
     recipe.run_curls()
     kill(first)
-    second = wait_until("another one leads", lambda: (new := leader()) != first and new)
-    wait_until("it reports", lambda: str(second.pid) in client.get("report").value["by"])
+    second = await_true("another one leads", lambda: (new := leader()) != first and new)
+    await_true("it reports", lambda: str(second.pid) in client.get("report").value["by"])
     # Its time is over while it does not run. Then it goes on, as if nothing had happened.
     kill(second, signal.SIGSTOP)
-    third = wait_until("the third one leads", lambda: (new := leader()) != second and new)
-    wait_until("it reports", lambda: str(third.pid) in client.get("report").value["by"])
+    third = await_true("the third one leads", lambda: (new := leader()) != second and new)
+    await_true("it reports", lambda: str(third.pid) in client.get("report").value["by"])
     stopped_at = client.get("report").revision
     kill(second, signal.SIGCONT)
-    wait_until("the third one goes on",
+    await_true("the third one goes on",
                lambda: client.get("report").revision > stopped_at + 50)
     writers = [effect["value"]["by"].split()[-1] for change in changes(recipe)
                for effect in change["effects"]
@@ -147,7 +147,7 @@ def rate_limiter(recipe):
     expect([may_call("eve", 2, 600) for _ in range(3)], [True, True, False])
     # Calls that are refused do not make the window longer.
     expect(may_call("ann", 1, 0.5), True)
-    wait_until("the window ends", lambda: may_call("ann", 1, 0.5))
+    await_true("the window ends", lambda: may_call("ann", 1, 0.5))
 
 
 def job_queue(recipe):
@@ -163,8 +163,8 @@ def job_queue(recipe):
     kill(victim)
     for _ in range(WORKERS):
         recipe.start(1, shop)
-    wait_until("no job is left", lambda: len(ended(recipe)) == JOBS)
-    wait_until("all are finished", lambda: recipe.client.count("jobs/") == 0)
+    await_true("no job is left", lambda: len(ended(recipe)) == JOBS)
+    await_true("all are finished", lambda: recipe.client.count("jobs/") == 0)
     count = recipe.service.request_count() - before
     done = collections.Counter(row[3] for row in recipe.recorded() if row[2] == "end")
     expect((set(done), set(done.values())), (set(range(JOBS)), {1}))
@@ -172,7 +172,7 @@ def job_queue(recipe):
     expect(count <= JOB_REQUESTS_MAX, True)
     # Those that wait get a job that comes later.
     add("later")
-    wait_until("it is done", lambda: "later" in ended(recipe))
+    await_true("it is done", lambda: "later" in ended(recipe))
 
 
 def ended(recipe):
@@ -195,7 +195,7 @@ def cache(recipe):
     # Three times what there is room for. What is used stays.
     expect((counts["a"], recipe.client.count("cache/") < 120), (1, True))
     cached("short", 0.1, lambda: compute("short"))
-    wait_until("it is too old", lambda: cached("short", 0.1, lambda: compute("short")) and
+    await_true("it is too old", lambda: cached("short", 0.1, lambda: compute("short")) and
                counts["short"] > 1)
 
 

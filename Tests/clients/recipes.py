@@ -27,9 +27,9 @@ sys.path[:0] = [str(TOP / "scripts"), str(CLIENT), str(HERE.parent / "contract")
 
 import curls  # noqa: E402
 import process  # noqa: E402
-from expecting import timed, wait_until  # noqa: E402
+from expecting import timed  # noqa: E402
 from latchkey import Latchkey  # noqa: E402
-from process import Failure  # noqa: E402
+from process import Failure, await_true  # noqa: E402
 
 PAGE = TOP / "docs" / "recipes.md"
 PRINTED_THERE = "http://127.0.0.1:8080"
@@ -120,7 +120,7 @@ class Recipe:
                     raise Failure(f"{status}, {problem}: {command}")
 
     def wait_for_records(self, count):
-        wait_until(f"{count} records", lambda: len(self.recorded()) >= count)
+        await_true(f"{count} records", lambda: len(self.recorded()) >= count)
 
 
 def kill(started, how=signal.SIGKILL):

@@ -24,17 +24,15 @@ sys.path.insert(0, str(TOP / "scripts"))
 sys.path.insert(0, str(TOP / "Tests" / "dashboard"))
 sys.path.insert(0, str(TOP / "Tests" / "contract"))
 
-from process import PATIENCE_SECONDS, Failure, Latchkey, expect, run  # noqa: E402
+from process import PATIENCE_SECONDS, Failure, Latchkey, await_true, expect, run  # noqa: E402
 from steps import status_of_steps, step  # noqa: E402
 
 from browser import Browser  # noqa: E402
 from cutting import CuttingProxy  # noqa: E402
-from expecting import wait_until  # noqa: E402
 import pages  # noqa: E402
 import profiles  # noqa: E402
 import typescript_file  # noqa: E402
 
-TRIES_SECONDS_MAX = PATIENCE_SECONDS
 PYTHON = TOP / ".build-tools" / "python" / "bin" / "python"
 
 
@@ -100,17 +98,17 @@ def try_curl(binary, log):
             lines = []
             reader = threading.Thread(target=read_lines, args=(curl.stdout, lines), daemon=True)
             reader.start()
-            wait_until("the state comes", lambda: "event: ready" in lines)
+            await_true("the state comes", lambda: "event: ready" in lines)
             put(service, "b", "two\nlines")
-            wait_until("a put comes while the stream is open",
+            await_true("a put comes while the stream is open",
                        lambda: any('"name":"b"' in line for line in lines))
             service.ask("DELETE", "/v1/properties/a")
-            wait_until("a deletion comes", lambda: "event: delete" in lines)
+            await_true("a deletion comes", lambda: "event: delete" in lines)
             service.ask_to_end()
             # A second signal would not let the streams end.
-            service.process.wait(TRIES_SECONDS_MAX)
-            reader.join(TRIES_SECONDS_MAX)
-            if curl.wait(TRIES_SECONDS_MAX) != 0:
+            service.process.wait(PATIENCE_SECONDS)
+            reader.join(PATIENCE_SECONDS)
+            if curl.wait(PATIENCE_SECONDS) != 0:
                 raise Failure(f"curl ended with {curl.returncode}: {curl.stderr.read()}")
     text = "\n".join(lines)
     for part in (r"^HTTP/1\.1 200 ", r"^Content-Type: text/event-stream$",
@@ -140,7 +138,7 @@ def try_library(binary, log):
                                              for line in follower.stdout], daemon=True).start()
             write(service, 120)
             expected = changes(service)
-            wait_until("all changes come", lambda: len(events) >= len(expected))
+            await_true("all changes come", lambda: len(events) >= len(expected))
             found = [(each["type"], each["data"]["name"], each["data"]["revision"],
                       each["data"].get("value")) for each in events]
             expect("what the library got", found, expected)
@@ -154,13 +152,13 @@ def try_library(binary, log):
                 put(another, "after", "restart")
                 proxy.target = another.address
                 proxy.cut()
-                wait_until("the new state comes",
+                await_true("the new state comes",
                            lambda: [each["type"] for each in events[-2:]] == ["put", "ready"])
                 if [each["type"] for each in events if each["type"] != "close"] \
                         != ["gap", "put", "ready"]:
                     raise Failure(f"after a restart came {events}")
                 put(another, "more", 1)
-                wait_until("changes go on", lambda: events[-1]["data"].get("name") == "more")
+                await_true("changes go on", lambda: events[-1]["data"].get("name") == "more")
             follower.terminate()
 
 
@@ -246,7 +244,7 @@ def try_slow_event_source(service, browser):
     put(service, "written", 1)
     put(service, "large", "small again")
     put(service, "last", "one")
-    busy.join(TRIES_SECONDS_MAX)
+    busy.join(PATIENCE_SECONDS)
     expected = state(service)
     browser.wait_for("the state behind the gap",
                      "return counts.gap > 0 && counts.ready === 1 + counts.gap && "

@@ -5,7 +5,7 @@ import random
 
 import process
 from cutting import CuttingProxy
-from expecting import at_once, expect, refused, wait_until
+from expecting import at_once, expect, refused
 import latchkey
 from latchkey import Latchkey
 
@@ -122,12 +122,12 @@ def watches_states(binary):
         with CuttingProxy(service.address, lambda: next(bounds, None)) as proxy, \
                 Latchkey(proxy.url) as client, client.watch("s/", initial=True) as watch:
             with at_once(lambda: seen.extend(watch.states())):
-                wait_until("it is connected", lambda: seen)
+                process.await_true("it is connected", lambda: seen)
                 for number in range(100):
                     direct.transaction([
                         {"put": "s/1", "value": number}, {"put": "other", "value": 1},
                         {"put": "s/2", "value": number}])
-                wait_until("the last one comes", lambda: seen[-1] == {"s/1": 99, "s/2": 99})
+                process.await_true("the last one comes", lambda: seen[-1] == {"s/1": 99, "s/2": 99})
                 watch.close()
         expect([state for state in seen[1:] if state["s/1"] != state["s/2"]], [])
         refused(ValueError, next, client.watch("s/").states())
@@ -136,13 +136,13 @@ def watches_states(binary):
 def watches_end(binary):
     with process.Latchkey(binary) as service, Latchkey(service.url) as client:
         with client.watch(observer="me") as watch, at_once(lambda: [*watch]) as reader:
-            wait_until("it is connected", lambda: watch.last_id)
+            process.await_true("it is connected", lambda: watch.last_id)
             watch.close()
         expect(reader.value, [])
         client.put("n", 1)
         first = client.watch(observer="me")
         with at_once(lambda: refused(latchkey.Replaced, next, first)):
-            wait_until("it is connected", lambda: first.last_id)
+            process.await_true("it is connected", lambda: first.last_id)
             with client.watch(observer="me", after=0) as second:
                 expect(next(second).value, 1)
 

@@ -9,7 +9,6 @@ import urllib.parse
 from process import PATIENCE_SECONDS, Failure, Latchkey, await_true, create_token
 from proxy import HOST
 
-ANSWER_SECONDS_MAX = PATIENCE_SECONDS
 # A path cannot hold the last two through a browser, but through a proxy.
 NAMES = ("a/b", "a//b", "/", "%2F", "a b?c#d", "ü/%", "..", ".")
 LARGE_LINES = 20_000
@@ -19,7 +18,7 @@ VALUE = '"' + "x" * 1000 + '"'
 @contextlib.contextmanager
 def request(proxy, method, path, body=None, headers=None):
     """An answer whose body is still to be read."""
-    connection = http.client.HTTPConnection("127.0.0.1", proxy.port, timeout=ANSWER_SECONDS_MAX)
+    connection = http.client.HTTPConnection("127.0.0.1", proxy.port, timeout=PATIENCE_SECONDS)
     try:
         host = {} if "Host" in (headers or {}) else {"Host": f"{HOST}:{proxy.port}"}
         connection.request(method, path, body, {**host, **(headers or {})})
@@ -104,7 +103,7 @@ def watches(service, proxy):
     with request(proxy, "GET", "/v1/watch?prefix=w") as answer:
         same(answer.status, 200, "the status of a watch")
         same(answer.headers.get_content_type(), "text/event-stream", "its type")
-        answer.fp.raw._sock.settimeout(ANSWER_SECONDS_MAX)
+        answer.fp.raw._sock.settimeout(PATIENCE_SECONDS)
         for number in range(3):
             service.ask("PUT", f"/v1/properties/w{number}", "1")
             text = b""
@@ -139,7 +138,7 @@ def polls(service, proxy):
 @contextlib.contextmanager
 def request_sent(proxy, target):
     """A connection on which a GET was sent."""
-    connection = http.client.HTTPConnection("127.0.0.1", proxy.port, timeout=ANSWER_SECONDS_MAX)
+    connection = http.client.HTTPConnection("127.0.0.1", proxy.port, timeout=PATIENCE_SECONDS)
     try:
         connection.request("GET", target, headers={"Host": f"{HOST}:{proxy.port}"})
         yield connection
@@ -192,7 +191,7 @@ def addresses(_, proxy):
     found = []
     for source, named in (("127.0.0.2", None), ("127.0.0.3", None), ("127.0.0.4", "127.0.0.5"),
                           ("127.0.0.5", None), ("127.0.0.4", "127.0.0.6")):
-        connection = http.client.HTTPConnection("127.0.0.1", proxy.port, ANSWER_SECONDS_MAX,
+        connection = http.client.HTTPConnection("127.0.0.1", proxy.port, PATIENCE_SECONDS,
                                                 source_address=(source, 0))
         try:
             fields = {"X-Forwarded-For": named} if named else {}
@@ -224,7 +223,7 @@ def half_export(service, proxy):
     with socket.socket() as client:
         # Little room, so that most of the export is still with the service when that ends.
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        client.settimeout(ANSWER_SECONDS_MAX)
+        client.settimeout(PATIENCE_SECONDS)
         client.connect(("127.0.0.1", proxy.port))
         client.sendall(f"GET /v1/export HTTP/1.0\r\nHost: {HOST}:{proxy.port}\r\n\r\n".encode())
         text = b""
