@@ -156,7 +156,9 @@ struct CompactionTests {
         // A round is planned by a thread of its own, which can come late: the load goes on for as
         // long. What does not keep up has a share of all rows that does not shrink.
         for index in 0..<4000 {
-            guard index < 400 || opened.persistence.status.changeCount >= rowCount / 4 else { break }
+            guard index < 400 || opened.persistence.status.changeCount >= rowCount / 4 else {
+                break
+            }
             let commit = try source.next(effectCountMax: 200)
             rowCount += 1 + commit.others.count
             opened.persistence.append(commit, note: nil)

@@ -65,18 +65,18 @@ extension ClusterSettings: Configurable {
             text: { $0 },
             value: { $0 }
         ),
-        .file(
+        .path(
             "cluster-ca",
             \.authorities,
             "A file with certificates, in PEM, that those of etcd are verified with, or none for "
                 + "those of the system."
         ),
-        .file(
+        .path(
             "cluster-certificate",
             \.certificate,
             "A file with the certificate, in PEM, that etcd is shown, or none."
         ),
-        .file("cluster-key", \.key, "A file with the key of that certificate, in PEM, or none."),
+        .path("cluster-key", \.key, "A file with the key of that certificate, in PEM, or none."),
         Setting(
             "cluster-url",
             .spelling(
@@ -90,13 +90,13 @@ extension ClusterSettings: Configurable {
             text: { $0.isEmpty ? "none" : $0 },
             value: { $0 == "none" ? "" : ServiceAddress($0)?.origin }
         ),
-        .file(
+        .path(
             "cluster-token-from",
             \.tokenFile,
             "A file whose first line is the token for other replicas, with the right backup, or "
                 + "none."
         ),
-        .file(
+        .path(
             "cluster-peer-ca",
             \.peerAuthorities,
             "A file with certificates, in PEM, that those of other replicas are verified with, or "
