@@ -216,8 +216,12 @@ extension ServiceRequest {
     }
 
     /// Answers that the client has the property already.
+    ///
+    /// The value is not sent, but its length is: the one of the 200 (RFC 9110, section 8.6). Caches
+    /// are known to take a length of 0 for that of the value.
     func respond(notModified property: Property, isPast: Bool = false) {
-        respond(.notModified) { answer in
+        let body = unsafe ResponseBody.owned(property.valueBytes, owner: property.owner)
+        respond(.notModified, body: body) { answer in
             answer.add("ETag", quoted: property.revision)
             answer.mustBeRevalidated()
             if !isPast { addRevision(of: property, to: &answer) }
