@@ -19,7 +19,8 @@ import Testing
         ]
         for (name, value) in changes { settings[name] = value }
         let members = settings.sorted { $0.key < $1.key }.map { #""\#($0)":"\#($1)""# }
-        let text = #"{"format":\#(format),"settings":{\#(members.joined(separator: ","))},"start":7}"#
+        let inner = members.joined(separator: ",")
+        let text = #"{"format":\#(format),"settings":{\#(inner)},"start":7}"#
         return try #require(ClusterAgreement(decoding: Array(text.utf8)))
     }
 
@@ -34,7 +35,7 @@ import Testing
         #expect(try written().objection(to: own()) == nil)
     }
 
-    @Test func `a replica that knows the first rules only writes what one of 0.1 writes`() throws {
+    @Test func `a replica that knows the first rules alone writes what 0.1 writes`() throws {
         let own = try own(limits: "rule-level=1")
         #expect(own == (try written()))
         #expect(try written().encoded == own.encoded)

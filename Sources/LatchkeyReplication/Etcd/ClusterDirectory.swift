@@ -110,7 +110,10 @@ package struct ClusterDirectory: Sendable {
 
     /// Changes the settings of the cluster, unless they are not these any more.
     ///
-    /// - Parameter completion: Told whether they are changed.
+    /// - Parameters:
+    ///   - settings: What they are.
+    ///   - changed: What they become.
+    ///   - completion: Told whether they are changed.
     package func change(
         _ settings: [UInt8],
         to changed: [UInt8],

@@ -81,6 +81,7 @@ package struct LogEntry: Sendable {
     ///   - rules: Those of its place. One of earlier rules is not executed, so its changes are not
     ///     read: they need not be such as the rules allow.
     ///   - known: One of later rules is not read.
+    /// - Throws: If it is damaged, or of later rules.
     package init(
         decoding bytes: [UInt8],
         behind rules: RuleLevel = .first,
