@@ -14,8 +14,8 @@ extension StoreLimits {
         },
         \.quotas,
         "The maximum length of the names and values of the properties whose names begin with "
-            + "PREFIX, which is percent-encoded: a comma is %2C. Can be given several times. A "
-            + "write that would exceed one gets status 507.",
+            + "PREFIX, which is percent-encoded: a comma is %2C, or none. Can be given several "
+            + "times. A write that would exceed one gets status 507.",
         text: { quotas in
             quotas.isEmpty ? "none" : quotas.map(\.spelling).joined(separator: ",")
         },
