@@ -1,5 +1,6 @@
 import Foundation
 import LatchkeyStore
+import LatchkeyStrategies
 import LatchkeyTestSupport
 import Testing
 
@@ -58,6 +59,24 @@ struct StepTests {
         #expect(try shown(.get("a"), .delete("a")) == [])
         #expect(try shown(commit) == ["c", "g", "q/", "n/"])
         #expect(try shown(.put("l", "[]"), .get("l"), .lines(nil)) == [])
+    }
+
+    /// Who may not read any more what a step before has read must not write it elsewhere.
+    @Test func `a step is refused by what it takes of the previous value`() throws {
+        let bench = Bench()
+        let asked = Synchronized<[[String]], LockStrategy>([])
+        let plan = OperationPlan(
+            refusal: { _, taken in
+                let names = taken.map { unsafe String(decoding: $0.bytes, as: UTF8.self) }
+                asked.write { $0.append(names) }
+                return names.isEmpty ? nil : "refused"
+            },
+            steps: [.put("a", "1"), .get("a"), .put("b", nil)]
+        )
+        let end = try bench.end(of: try bench.submit(plan))
+        #expect(end.failureText == "\(OperationFailure.notAllowed("refused"))")
+        #expect(asked.read { $0 } == [[], [], ["a"]])
+        #expect(bench.value("b") == nil)
     }
 
     @Test func `a transaction is one commit, and its answer is the value`() throws {

@@ -54,6 +54,20 @@ struct ProfileTests {
         }
     }
 
+    @Test func `a profile is not given to who has lost the right meanwhile`() async throws {
+        let tokens = try Tokens(["one": ["admin"]])
+        try await Deployment.inProcess.run(["--profile"] + tokens.flags) { site, service in
+            let one = site.with(tokens, "one")
+            let waiting = try one.asking("GET", "\(Self.path)?seconds=60")
+            try one.awaitMetric("latchkey_http_suspended_requests", 1)
+            try tokens.lines().replacing(" admin", with: " read")
+                .write(toFile: tokens.path, atomically: true, encoding: .utf8)
+            service.reload()
+            service.drain()
+            #expect(try waiting.answer().problem == "forbidden")
+        }
+    }
+
     @Test func `the ninth profile at once is refused, and a drain ends the others`() async throws {
         let flags = ["--profile", "--http-threads", "1"]
         try await Deployment.inProcess.run(flags) { site, service in

@@ -136,7 +136,7 @@ struct ShownTests {
     }
 
     @Test(arguments: [Deployment.inProcess, .oneReplica])
-    func `a value is shown to who may read it, and to nobody else`(
+    func `a value is shown to who may read it, and to no other client`(
         deployment: Deployment
     ) async throws {
         let tokens = try Tokens(["blind": Self.blind, "seeing": Self.seeing])
@@ -180,6 +180,33 @@ struct ShownTests {
         return try [("GET", target), ("DELETE", target), ("GET", target + "/events")].map {
             let answer = try site.ask($0, $1)
             return (answer.status, answer.text)
+        }
+    }
+
+    @Test func `who follows an operation and loses a right gets no further event`() async throws {
+        let rights = [
+            "one": ["operations", "read"], "boss": ["operations,admin"], "see": ["read"],
+        ]
+        for (loser, right) in [("one", "operations "), ("boss", ",admin")] {
+            let tokens = try Tokens(rights)
+            try await Deployment.inProcess.run(tokens.flags) { site, service in
+                let one = site.with(tokens, "one")
+                let id = try one.submit(#"{"steps":[{"wait":3600}]}"#).operation.id
+                let target = "/v1/operations/\(id)/events"
+                let stream = try site.with(tokens, loser).stream(target)
+                #expect(try stream.events { $0.data.contains("executing") }.count > 0)
+                let lines = tokens.lines().split(separator: "\n").map {
+                    $0.hasPrefix(loser) ? String($0).replacing(right, with: "") : String($0)
+                }
+                try (lines.joined(separator: "\n") + "\n")
+                    .write(toFile: tokens.path, atomically: true, encoding: .utf8)
+                service.reload()
+                let other = site.with(tokens, loser == "one" ? "boss" : "one")
+                #expect(try other.ask("DELETE", "/v1/operations/\(id)").status == 202)
+                let rest = try stream.events { _ in false }
+                #expect(rest.last?.type == "close", "\(loser)")
+                #expect(!rest.contains { $0.data.contains("cancelled") }, "\(loser)")
+            }
         }
     }
 

@@ -15,6 +15,11 @@ enum RouteNeed: Sendable {
     case tokenAgain(RouteTable.Handler)
     /// A token with this right.
     case right(Right)
+
+    /// Whether a kept answer can be given to a repeat: what it needs is known without the handler.
+    var fitsRepeats: Bool {
+        if case .token = self { false } else { true }
+    }
 }
 
 /// Decides whether a request is served: who has sent it, how often, and what its route needs.

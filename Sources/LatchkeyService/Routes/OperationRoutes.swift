@@ -179,7 +179,7 @@ struct OperationRoutes: Sendable {
 
 extension OperationSnapshot {
     /// Whether the caller may see and cancel the operation: its owner, and an admin.
-    fileprivate func isVisible(to caller: Caller) -> Bool {
+    func isVisible(to caller: Caller) -> Bool {
         caller.name == owner || caller.allows(.admin)
     }
 

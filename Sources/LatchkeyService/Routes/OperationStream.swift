@@ -116,7 +116,10 @@ final class OperationStream: Sendable {
             return written
         }
         for event in found.events {
-            guard event.operation.isShown(to: caller) else {
+            // It may have lost a right since.
+            guard caller.allows(.operations), event.operation.isVisible(to: caller),
+                event.operation.isShown(to: caller)
+            else {
                 stream.end(with: ServerSentEvents.close)
                 return written
             }

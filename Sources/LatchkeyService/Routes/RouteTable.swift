@@ -71,9 +71,7 @@ struct RouteTable {
         checkHead: Handler? = nil,
         handle: @escaping Handler
     ) {
-        if isRepeatable, case .token = need {
-            preconditionFailure("A repeatable route says what is asked of a repeat.")
-        }
+        precondition(!isRepeatable || need.fitsRepeats, "It says what is asked of a repeat.")
         let (repetition, admission) = (isRepeatable ? repetition : nil, admission)
         let handler = Repetition.Handler(handle: handle, need: need)
         let reads = readsStore ? reads : nil
