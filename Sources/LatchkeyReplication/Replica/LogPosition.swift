@@ -83,9 +83,11 @@ extension LogPosition {
         var reader = BinaryReader(OwnedBytes(bytes))
         do throws(InvalidChange) {
             guard try reader.byte() == Self.version else { return nil }
-            place = LogPlace(try reader.number())
-            revision = try reader.number()
-            time = Timestamp(milliseconds: Int64(clamping: try reader.number()))
+            guard let place = LogPlace(checking: try reader.number()),
+                let revision = InputCheck.revision(try reader.number()),
+                let time = InputCheck.time(try reader.number())
+            else { return nil }
+            (self.place, self.revision, self.time) = (place, revision, time)
             let count = try reader.count()
             guard count <= Self.writerCountMax else { return nil }
             for _ in 0..<count {

@@ -73,6 +73,14 @@ extension Replica {
         } catch {
             return stop(at: place, error)
         }
+        guard entry.writer != settings.incarnation || hasSent(entry, bytes) else {
+            return enter(
+                .diverged(
+                    "The entry at place \(place.number) says that this replica has written it, "
+                        + "which it has not: something else writes to the log."
+                )
+            )
+        }
         let now = clocks.nanoseconds()
         let (position, isNew) = state.write { state -> (LogPosition, Bool) in
             state.heard = now
@@ -101,6 +109,18 @@ extension Replica {
         reaches(place)
     }
 
+    /// Whether an entry with this replica's number can be its own.
+    ///
+    /// Those who wait for it get answers that are made for what they have sent.
+    private func hasSent(_ entry: LogEntry, _ bytes: [UInt8]) -> Bool {
+        state.read { state in
+            guard let own = state.inFlight, own.sequence == entry.sequence else {
+                return entry.sequence <= state.sequence
+            }
+            return own.bytes == bytes
+        }
+    }
+
     /// Whether it executes what comes.
     var isRunning: Bool { !phase.isFinal }
 
@@ -114,7 +134,12 @@ extension Replica {
                 )
             )
         case .damaged:
-            enter(.diverged("The entry at place \(place.number) is damaged."))
+            enter(
+                .diverged(
+                    "The entry at place \(place.number) is damaged, or is none that a replica "
+                        + "writes."
+                )
+            )
         }
     }
 
