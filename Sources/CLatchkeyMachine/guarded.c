@@ -8,6 +8,7 @@
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -56,13 +57,47 @@ static void watch_over(pid_t group, uint64_t deadline, int control) {
     _exit(0);
 }
 
+// Makes a process group the terminal's foreground. Who asks may be in the background already:
+// then the system sends SIGTTOU, unless it is blocked.
+static void take_terminal(int terminal, pid_t group) {
+    sigset_t output, before;
+    sigemptyset(&output);
+    sigaddset(&output, SIGTTOU);
+    // In a process of one thread, as after a fork, this is sigprocmask(2).
+    pthread_sigmask(SIG_BLOCK, &output, &before);
+    tcsetpgrp(terminal, group);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+}
+
+static bool is_pipe(int descriptor) {
+    struct stat status;
+    return fstat(descriptor, &status) == 0 && S_ISFIFO(status.st_mode);
+}
+
+// The terminal that the command can have; -1 if none. It is this process' to give if its group is
+// in the foreground. Behind a pipe it is not: another program of the group, such as a pager, may
+// read it.
+static int own_terminal(void) {
+    int terminal = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
+    if (terminal >= 0 && (tcgetpgrp(terminal) != getpgrp() || is_pipe(0) || is_pipe(1))) {
+        close(terminal);
+        return -1;
+    }
+    return terminal;
+}
+
 // The command's part. Returns if it cannot be executed.
-static void become(char *const *arguments, char *const *environment, pid_t parent, int go) {
+static void become(char *const *arguments, char *const *environment, pid_t parent, int go,
+                   int terminal) {
     char byte;
     // The guard kills the whole group; this is for the case that the guard is killed as well.
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent || setpgid(0, 0) != 0 ||
         read(go, &byte, 1) != 1) {
         return;
+    }
+    // Before the command can read it.
+    if (terminal >= 0) {
+        take_terminal(terminal, getpid());
     }
     signal(SIGPIPE, SIG_DFL);
     signal(SIGXFSZ, SIG_DFL);
@@ -82,7 +117,7 @@ static void close_ends(const int *ends, int count) {
 
 int latchkey_machine_guarded_start(char *const *arguments, char *const *environment,
                                    uint64_t deadline, int32_t *identifier, int32_t *guard,
-                                   int *control) {
+                                   int *control, int *terminal) {
     // Reading and writing ends: of the control, of the sign to go, of the error of the command.
     int ends[6];
     for (int index = 0; index < 6; index += 2) {
@@ -93,11 +128,12 @@ int latchkey_machine_guarded_start(char *const *arguments, char *const *environm
         }
     }
     pid_t parent = getpid();
+    int shown = own_terminal();
     pid_t child = fork();
     if (child == 0) {
         close(ends[1]);
         close(ends[3]);
-        become(arguments, environment, parent, ends[2]);
+        become(arguments, environment, parent, ends[2], shown);
         int error = errno;
         _exit(write(ends[5], &error, sizeof error) == sizeof error ? 127 : 126);
     }
@@ -134,12 +170,34 @@ int latchkey_machine_guarded_start(char *const *arguments, char *const *environm
         if (watcher > 0) {
             latchkey_machine_child_wait(watcher);
         }
+        latchkey_machine_terminal_take_back(shown, child);
         return error;
     }
+    *terminal = shown;
     *identifier = child;
     *guard = watcher;
     *control = ends[1];
     return 0;
+}
+
+void latchkey_machine_terminal_take_back(int terminal, int32_t group) {
+    if (terminal < 0) {
+        return;
+    }
+    // A shell may have given it to another job.
+    if (tcgetpgrp(terminal) == group) {
+        take_terminal(terminal, getpgrp());
+    }
+    close(terminal);
+}
+
+int32_t latchkey_machine_child_stop(int32_t identifier) {
+    siginfo_t info;
+    memset(&info, 0, sizeof info);
+    int flags = WSTOPPED | WNOHANG;
+    return waitid(P_PID, (id_t)identifier, &info, flags) == 0 && info.si_pid == identifier
+               ? info.si_status
+               : 0;
 }
 
 bool latchkey_machine_child_has_ended(int32_t identifier) {

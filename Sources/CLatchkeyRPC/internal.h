@@ -21,6 +21,8 @@ struct transport {
     int socket;
     gnutls_session_t session;
     gnutls_certificate_credentials_t credentials;
+    /* What the server's certificate must be for: the name, and the purpose. */
+    gnutls_typed_vdata_st expected[2];
     /* The last error of GnuTLS. */
     int code;
 };

@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <gnutls/x509.h>
 #include <netdb.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -145,7 +146,13 @@ static int prepare(struct transport *transport, const struct latchkey_rpc_option
         }
     }
     if (code >= 0) {
-        gnutls_session_set_verify_cert(transport->session, options->host, 0);
+        // Without the purpose, a certificate of a client would do. The list is not copied.
+        transport->expected[0] = (gnutls_typed_vdata_st){
+            .type = GNUTLS_DT_DNS_HOSTNAME, .data = (unsigned char *)(uintptr_t)options->host};
+        transport->expected[1] =
+            (gnutls_typed_vdata_st){.type = GNUTLS_DT_KEY_PURPOSE_OID,
+                                    .data = (unsigned char *)(uintptr_t)GNUTLS_KP_TLS_WWW_SERVER};
+        gnutls_session_set_verify_cert2(transport->session, transport->expected, 2, 0);
         gnutls_transport_set_int(transport->session, transport->socket);
     }
     return code;

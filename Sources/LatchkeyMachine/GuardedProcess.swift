@@ -7,6 +7,9 @@ internal import Glibc
 /// The command has a process group of its own. A second process, the guard, kills this group when
 /// the time is over, and as soon as this process ends: even if it is killed, or stopped.
 ///
+/// The command gets the terminal, as from a shell, if this process has it and is not part of a
+/// pipe. Then the keys that send signals, such as Ctrl-C, reach the command only.
+///
 /// **Design.** The thread that starts it must live as long, because the command is killed with it.
 /// The command stays a zombie until ``end()``, so its identifier, which is that of the group, is
 /// not used again before.
@@ -24,6 +27,7 @@ package final class GuardedProcess {
     private let identifier: pid_t
     private let guardIdentifier: pid_t
     private let control: Int32
+    private let terminal: Int32
     private var status: Int32?
 
     /// Starts a command.
@@ -40,18 +44,20 @@ package final class GuardedProcess {
     ) throws(StartFailure) {
         let (arguments, environment) = (CTexts(arguments), CTexts(environment: environment))
         defer { withExtendedLifetime((arguments, environment)) {} }
-        var (identifier, guardIdentifier, control): (pid_t, pid_t, Int32) = (0, 0, -1)
+        var (identifier, guardIdentifier): (pid_t, pid_t) = (0, 0)
+        var (control, terminal): (Int32, Int32) = (-1, -1)
         let error = unsafe latchkey_machine_guarded_start(
             arguments.list,
             environment.list,
             deadline,
             &identifier,
             &guardIdentifier,
-            &control
+            &control,
+            &terminal
         )
         guard error == 0 else { throw StartFailure(number: error) }
         (self.identifier, self.guardIdentifier) = (identifier, guardIdentifier)
-        self.control = control
+        (self.control, self.terminal) = (control, terminal)
     }
 
     deinit {
@@ -63,10 +69,22 @@ package final class GuardedProcess {
         status != nil || latchkey_machine_child_has_ended(identifier)
     }
 
+    /// Whether the command has the terminal, or had it until it ended.
+    package var hasTerminal: Bool { terminal >= 0 }
+
+    /// The signal that has stopped the command since the last call; nil if none has.
+    package func takeStop() -> Int32? {
+        let number = status == nil ? latchkey_machine_child_stop(identifier) : 0
+        return number == 0 ? nil : number
+    }
+
     /// Sends a signal to the command and what it has started in its group.
+    ///
+    /// Those that are stopped go on, because they notice it only then.
     package func signal(_ number: Int32) {
         guard status == nil else { return }
         kill(-identifier, number)
+        kill(-identifier, SIGCONT)
     }
 
     /// Gives the command more time.
@@ -83,6 +101,7 @@ package final class GuardedProcess {
         kill(-identifier, SIGKILL)
         close(control)
         _ = latchkey_machine_child_wait(guardIdentifier)
+        latchkey_machine_terminal_take_back(terminal, identifier)
         let found = latchkey_machine_child_wait(identifier)
         status = found
         return found

@@ -40,16 +40,12 @@ extension PersistenceSettings: Configurable {
     package static let standard = Self()
 
     package static let settings: [Setting<Self>] = [
-        Setting(
+        .path(
             "data",
-            .spelling(placeholder: "DIR", help: "the path of a folder, below 4000 bytes") {
-                $0.utf8.count < 4000
-            },
             \.path,
-            "Keeps all properties in this folder, which is made if it is missing. Without it, "
-                + "they are in memory only.",
-            text: { $0 },
-            value: { $0 }
+            placeholder: "DIR",
+            "Keeps all properties in this folder, which is made if it is missing, or none: then "
+                + "they are in memory only."
         ),
         .choice(
             "durability",

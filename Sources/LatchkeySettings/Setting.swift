@@ -209,6 +209,51 @@ extension Setting {
         }
     }
 
+    /// A setting with a path, or `none`, which is the empty path.
+    ///
+    /// A file with this name is `./none`.
+    package static func path(
+        _ name: String,
+        _ path: any WritableKeyPath<Owner, String> & Sendable,
+        placeholder: String = "FILE",
+        _ help: String
+    ) -> Self {
+        let values = SettingValues.spelling(
+            placeholder: placeholder,
+            help: "a path below 4000 bytes, or none"
+        ) {
+            // A path in /proc, and one of SQLite's three files, must fit into 4,096 bytes.
+            !$0.isEmpty && $0.utf8.count < 4000
+        }
+        return Self(name, values, path, help) {
+            $0.isEmpty ? "none" : $0
+        } value: {
+            $0 == "none" ? "" : $0
+        }
+    }
+
+    /// A setting with a list of texts, or `none`, which is the empty list.
+    package static func texts(
+        _ name: String,
+        _ path: any WritableKeyPath<Owner, [String]> & Sendable,
+        placeholder: String,
+        of help: String,
+        isRight: @escaping @Sendable (String) -> Bool,
+        _ meaning: String
+    ) -> Self {
+        let element = SettingValues.Element.spelling(
+            placeholder: placeholder,
+            help: help + ", or none"
+        ) {
+            $0 == "none" || isRight($0)
+        }
+        return Self(name, .list(element), path, meaning) {
+            $0.isEmpty ? "none" : $0.joined(separator: ",")
+        } value: { text in
+            text.split(separator: ",").map(String.init).filter { $0 != "none" }
+        }
+    }
+
     /// A setting with one of the cases of an enumeration.
     package static func choice<Value: RawRepresentable<String> & CaseIterable & Sendable>(
         _ name: String,

@@ -147,6 +147,20 @@ extension Change {
             }
         }
 
+        /// Whether the step changes what is stored.
+        package var writes: Bool {
+            switch self {
+            case .get, .count: false
+            case .put, .delete, .increment, .merge, .expire, .evict, .touch, .pop, .deletePrefix:
+                true
+            }
+        }
+
+        /// Whether the result of the step shows what is stored: a value, or how many there are.
+        package var reads: Bool {
+            if case .count = self { true } else { showsValue }
+        }
+
         /// Whether the result of the step has a value.
         var showsValue: Bool {
             switch self {

@@ -27,6 +27,12 @@ package struct Transaction: Sendable {
         self.otherwise = otherwise
     }
 
+    /// The properties that the answer shows: names, or what names begin with.
+    package var shown: [PropertyName] {
+        conditions.map(\.name)
+            + (steps + otherwise).filter { $0.action.reads }.map(\.name)
+    }
+
     /// Whether a step takes names that are not known before it is made.
     @usableFromInline var takesPrefixes: Bool {
         steps.contains { $0.action.takesPrefix } || otherwise.contains { $0.action.takesPrefix }

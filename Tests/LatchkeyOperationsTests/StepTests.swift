@@ -35,6 +35,31 @@ struct StepTests {
         #expect(try Self.end(of: bench, .put("a", "1"), .touch("a")).value?.text == "1")
     }
 
+    /// What somebody may see follows from it.
+    @Test func `a value names the properties that it shows, whichever steps pass it on`() throws {
+        let bench = Bench()
+        func shown(_ steps: OperationStep...) throws -> [String] {
+            let end = try bench.end(of: try bench.submit(OperationPlan(steps: steps)))
+            let names = try #require(end.value, "\(end.failureText)").shown
+            return names.map { unsafe String(decoding: $0.bytes, as: UTF8.self) }
+        }
+        let commit = OperationStep.transaction(
+            #"{"if":[{"name":"c","exists":false}],"then":[{"get":"g"},{"put":"p","value":1}],"#
+                + #""else":[{"pop":"q/"},{"count":"n/"},{"touch":"t","ttl":9}]}"#
+        )
+        #expect(try shown(.put("a", "1")) == [])
+        for step in [OperationStep.get("a"), .touch("a"), .increment("a")] {
+            #expect(try shown(step) == ["a"])
+            #expect(try shown(step, .put("b", nil)) == ["a"])
+            #expect(try shown(step, .put("b", nil), .put("b", "1")) == [])
+        }
+        #expect(try shown(.get("a"), .merge("b", nil)) == ["b", "a"])
+        #expect(try shown(.get("a"), .merge("b", nil), .merge("d", nil)) == ["d", "b", "a"])
+        #expect(try shown(.get("a"), .delete("a")) == [])
+        #expect(try shown(commit) == ["c", "g", "q/", "n/"])
+        #expect(try shown(.put("l", "[]"), .get("l"), .lines(nil)) == [])
+    }
+
     @Test func `a transaction is one commit, and its answer is the value`() throws {
         let bench = Bench()
         let end = try Self.end(

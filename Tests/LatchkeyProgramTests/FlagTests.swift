@@ -94,6 +94,20 @@ struct FlagTests {
         #expect(error?.message == "--quota takes at most 64 quotas, not 65.")
     }
 
+    @Test func `what a setting can do without is none`() throws {
+        let unset = ServiceConfiguration()
+        for setting in ServiceConfiguration.settings {
+            let text = setting.text(in: unset)
+            #expect(!text.isEmpty, "--\(setting.name)")
+            guard text == "none" else { continue }
+            var configuration = unset
+            try setting.set("none", in: &configuration)
+            #expect(setting.text(in: configuration) == "none", "--\(setting.name)")
+            #expect(setting.help.contains("none"), "--\(setting.name)")
+            #expect(throws: InvalidSetting.self) { try setting.set("", in: &configuration) }
+        }
+    }
+
     @Test(arguments: [
         ([], "'create'"), (["create"], "needs a name"), (["create", "ci"], "needs --grant"),
         (["create", "c/i", "--grant", "read"], "A name has"),

@@ -1,5 +1,6 @@
 import Dispatch
 import Foundation
+import LatchkeyStore
 import LatchkeySync
 import LatchkeyTestSupport
 import Testing
@@ -70,20 +71,31 @@ struct ClusterDirectoryTests {
         #expect(awaited { none.hasStart(completion: $0) } == .success(true))
     }
 
-    @Test func `the format of entries is one that all replicas of the last hour read`() throws {
-        let hour = ClusterDirectory.absenceMilliseconds
-        var (new, old) = (Self.record(1, 2 * hour), Self.record(1, 2 * hour))
-        new.format = 3
-        old.format = nil
+    @Test func `rules are raised to those that all replicas of the last hour know`() throws {
+        let hour: Int64 = 3_600_000
         typealias Directory = ClusterDirectory
-        #expect(Directory.format(of: [:], at: 2 * hour) == 1)
-        #expect(Directory.format(of: ["1": new], at: 2 * hour) == 3)
-        #expect(Directory.format(of: ["1": new, "2": old], at: 2 * hour) == 1)
-        old.format = 2
-        #expect(Directory.format(of: ["1": new, "2": old], at: 2 * hour) == 2)
+        func rules(_ records: Directory.Record...) -> RuleLevel {
+            let named = records.enumerated().map { ("\($0.offset)", $0.element) }
+            return Directory.rules(
+                of: Dictionary(uniqueKeysWithValues: named),
+                heardWithin: hour,
+                at: 2 * hour
+            )
+        }
+        var (new, old) = (Self.record(1, 2 * hour), Self.record(1, 2 * hour))
+        #expect(new.format == 2 && rules() == .first && rules(new) == .second)
+        // One that says no format holds them back, and one of 0.1, which says 1.
+        old.format = nil
+        #expect(rules(new, old) == .first)
+        old.format = 1
+        #expect(rules(new, old) == .first)
+        old.time = hour + 1
+        #expect(rules(new, old) == .first)
         old.time = hour
-        #expect(Directory.format(of: ["1": new, "2": old], at: 2 * hour) == 3)
-        // Versions before formats were said.
+        #expect(rules(new, old) == .second)
+        // A later version than this one.
+        new.format = 9
+        #expect(rules(new) == .current)
         let json = #"{"url":"","place":1,"revision":1,"state":"serving","time":1}"#
         let first = try JSONDecoder().decode(Directory.Record.self, from: Data(json.utf8))
         #expect(first.format == nil)
@@ -97,6 +109,15 @@ struct ClusterDirectoryTests {
         #expect(awaited { one.agree(on: [1], completion: $0) } == .success([1]))
         #expect(awaited { one.agree(on: [2], completion: $0) } == .success([1]))
         #expect(awaited { other.agree(on: [2], completion: $0) } == .success([2]))
+        // They are changed by who knows what they are.
+        #expect(awaited { one.change([2], to: [3], completion: $0) } == .success(false))
+        #expect(awaited { one.settings(completion: $0) } == .success([1]))
+        #expect(awaited { one.change([1], to: [3], completion: $0) } == .success(true))
+        #expect(awaited { one.settings(completion: $0) } == .success([3]))
+        #expect(awaited { other.settings(completion: $0) } == .success([2]))
+        let missing = ClusterDirectory(client, name: "missing")
+        #expect(awaited { missing.change([1], to: [3], completion: $0) } == .success(false))
+        #expect(awaited { missing.settings(completion: $0) } == .success(nil))
         for (directory, place) in [(one, UInt64(9)), (other, 4)] {
             let failure = awaited {
                 directory.say(Self.record(place), of: "r1", completion: $0)

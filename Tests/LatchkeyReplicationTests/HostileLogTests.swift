@@ -50,11 +50,13 @@ struct HostileLogTests {
             )
         }
         return writer.bytes(
-            writer: 7,
-            sequence: 300,
-            time: Timestamp(milliseconds: 1_700_000_000_000),
-            asksForMark: true,
-            earlier: LogEntry.Mark(place: LogPlace(9), revision: 8, hash: 7)
+            LogEntry.Head(
+                writer: 7,
+                sequence: 300,
+                time: Timestamp(milliseconds: 1_700_000_000_000),
+                asksForMark: true,
+                earlier: LogEntry.Mark(place: LogPlace(9), revision: 8, hash: 7)
+            )
         )
     }
 
@@ -80,7 +82,7 @@ struct HostileLogTests {
             guard let entry = try? LogEntry(decoding: bytes) else { continue }
             for proposal in entry.proposals {
                 executedCount += 1
-                let decision = state.execute(proposal, at: entry.time)
+                let decision = state.execute(proposal, at: entry.head.time)
                 try Self.answer(decision, to: proposal.change)
             }
         }

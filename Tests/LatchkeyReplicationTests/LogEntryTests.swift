@@ -6,6 +6,23 @@ import Testing
 
 /// Entries of the log, and positions in it.
 struct LogEntryTests {
+    /// That of an entry of a writer whose time is 1.
+    static func head(
+        _ rules: RuleLevel = .first,
+        raises: Bool = false,
+        time: Int64 = 1
+    ) -> LogEntry.Head {
+        LogEntry.Head(
+            rules: rules,
+            raisesRules: raises,
+            writer: 77,
+            sequence: 1,
+            time: Timestamp(milliseconds: time),
+            asksForMark: false,
+            earlier: nil
+        )
+    }
+
     static func entry(
         _ changes: [Change],
         mark: LogEntry.Mark? = nil,
@@ -18,11 +35,13 @@ struct LogEntryTests {
             )
         }
         return writer.bytes(
-            writer: 0x0102_0304_0506_0708,
-            sequence: 300,
-            time: Timestamp(milliseconds: 1_700_000_000_000),
-            asksForMark: mark != nil,
-            earlier: mark
+            LogEntry.Head(
+                writer: 0x0102_0304_0506_0708,
+                sequence: 300,
+                time: Timestamp(milliseconds: 1_700_000_000_000),
+                asksForMark: mark != nil,
+                earlier: mark
+            )
         )
     }
 
@@ -41,13 +60,15 @@ struct LogEntryTests {
         let mark = LogEntry.Mark(place: LogPlace(9), revision: 8, hash: .max)
         let changes = [ReplicaTests.put("1"), ReplicaTests.put("2")]
         let entry = try LogEntry(decoding: Self.entry(changes, mark: mark))
-        #expect(entry.writer == 0x0102_0304_0506_0708 && entry.sequence == 300)
-        #expect(entry.time.milliseconds == 1_700_000_000_000)
-        #expect(entry.asksForMark && entry.earlier == mark)
+        let head = entry.head
+        #expect(head.writer == 0x0102_0304_0506_0708 && head.sequence == 300)
+        #expect(head.time.milliseconds == 1_700_000_000_000)
+        #expect(head.asksForMark && head.earlier == mark)
+        #expect(head.rules == .first && !head.raisesRules)
         #expect(entry.proposals.map { $0.change.encoded() } == changes.map { $0.encoded() })
         #expect(entry.proposals.allSatisfy { $0.author == Array("me".utf8) })
         #expect(entry.proposals.allSatisfy { $0.identity == nil })
-        #expect(try LogEntry(decoding: Self.entry([])).earlier == nil)
+        #expect(try LogEntry(decoding: Self.entry([])).head.earlier == nil)
         let identity = RequestIdentity(key: [0, 7], fingerprint: [1, 2, 3])
         let keyed = try LogEntry(decoding: Self.entry(changes, identity: identity))
         #expect(keyed.proposals.map(\.identity) == [identity, identity])
@@ -65,8 +86,11 @@ struct LogEntryTests {
             }
         }
         #expect(throws: LogEntry.Failure.damaged) { try LogEntry(decoding: bytes + [0]) }
+        #expect(throws: LogEntry.Failure.format(3)) {
+            try LogEntry(decoding: [3] + bytes.dropFirst())
+        }
         #expect(throws: LogEntry.Failure.format(2)) {
-            try LogEntry(decoding: [2] + bytes.dropFirst())
+            try LogEntry(decoding: [2] + bytes.dropFirst(), known: .first)
         }
         var random = SeededGenerator(5)
         for _ in 0..<2000 {
@@ -82,18 +106,12 @@ struct LogEntryTests {
     /// No replica writes them; but a sum with them would end each replica, at each start.
     @Test func `times and times to live that are too long are damage`() throws {
         func entry(time: Int64) -> [UInt8] {
-            LogEntryWriter().bytes(
-                writer: 1,
-                sequence: 1,
-                time: Timestamp(milliseconds: time),
-                asksForMark: false,
-                earlier: nil
-            )
+            LogEntryWriter().bytes(Self.head(time: time))
         }
         for time in [LogEntry.millisecondsMax, LogEntry.millisecondsMax + 1, .max] {
             // Whatever the writer's clock shows.
             let entry = try LogEntry(decoding: entry(time: time))
-            #expect(entry.time.milliseconds == LogEntry.millisecondsMax)
+            #expect(entry.head.time.milliseconds == LogEntry.millisecondsMax)
         }
         for time in [LogEntry.millisecondsMax + 1, 9_223_372_036_855, 253_402_300_799_999, .max] {
             #expect(throws: LogEntry.Failure.damaged) {
@@ -119,6 +137,24 @@ struct LogEntryTests {
         var long = LogEntryWriter()
         long.add(Array(repeating: 0, count: LogEntryWriter.byteCountMax - 1))
         #expect(long.fits(1) && !long.fits(2))
+    }
+
+    @Test func `an entry of later rules can raise them, and one of the first ones cannot`() throws {
+        for (head, raises) in [
+            (Self.head(.second, raises: true), true), (Self.head(.second), false),
+            (Self.head(.first, raises: true), false),
+        ] {
+            let found = try LogEntry(decoding: LogEntryWriter().bytes(head)).head
+            #expect(found.rules == head.rules && found.raisesRules == raises)
+        }
+    }
+
+    @Test func `a position of the first rules is what 0_1 reads, and one of later ones is not`() {
+        var position = LogPosition(place: LogPlace(7), revision: 1)
+        #expect(position.encoded.first == 1 && LogPosition(decoding: position.encoded) == position)
+        position.rules = .second
+        #expect(position.encoded.first == 2 && LogPosition(decoding: position.encoded) == position)
+        #expect(LogPosition(decoding: [3] + position.encoded.dropFirst()) == nil)
     }
 
     @Test func `a position knows what each writer has sent, and comes back as it was`() throws {

@@ -28,6 +28,8 @@ struct StoreState<ChosenStrategy: Strategy>: ReplicatedState {
         )
     }
 
+    func decide(by rules: RuleLevel) { store.rules = rules }
+
     func execute(_ proposal: LogEntry.Proposal, at time: Timestamp) -> Decision {
         if let identity = proposal.identity,
             let decision = keys.write({ $0.decision(of: identity, proposal.change, at: time) })
@@ -75,11 +77,13 @@ final class ReplicaCluster: Sendable {
     ///   - log: The log.
     ///   - states: What each replica executes on.
     ///   - offsets: How far the clock of each replica is ahead.
+    ///   - position: Where all begin.
     ///   - change: Changes the settings of each replica.
     init(
         _ log: MemoryLog,
         _ states: [any ReplicatedState],
         offsets: [Int64] = [0, 0, 0],
+        at position: LogPosition = LogPosition(),
         _ change: (inout Replica.Settings) -> Void = { _ in }
     ) {
         self.log = log
@@ -97,7 +101,7 @@ final class ReplicaCluster: Sendable {
                 settings,
                 log: log.member(index),
                 store: state,
-                at: LogPosition(),
+                at: position,
                 Replica.Clocks(
                     // A thread can ask the clock before another one, and use it after that one.
                     nanoseconds: {

@@ -15,6 +15,8 @@ struct ReplicaReadTests {
         let arrivals = DispatchSemaphore(value: 0)
         let permits = DispatchSemaphore(value: 0)
 
+        func decide(by rules: RuleLevel) { base.decide(by: rules) }
+
         func execute(_ proposal: LogEntry.Proposal, at time: Timestamp) -> Decision {
             arrivals.signal()
             permits.wait()

@@ -12,13 +12,7 @@ struct StoppedReplicaTests {
     private static func entry(_ text: String) -> [UInt8] {
         var writer = LogEntryWriter()
         writer.add(LogEntryWriter.encoded(ReplicaTests.put(text), author: []))
-        return writer.bytes(
-            writer: 77,
-            sequence: 1,
-            time: Timestamp(milliseconds: 1),
-            asksForMark: false,
-            earlier: nil
-        )
+        return writer.bytes(LogEntryTests.head())
     }
 
     @Test(arguments: [false, true])
@@ -113,11 +107,13 @@ struct StoppedReplicaTests {
             writer.add(LogEntryWriter.encoded(ReplicaTests.put("1"), author: []))
             log.insertFirst(
                 writer.bytes(
-                    writer: replica.settings.incarnation,
-                    sequence: sequence,
-                    time: Timestamp(milliseconds: 1),
-                    asksForMark: false,
-                    earlier: nil
+                    LogEntry.Head(
+                        writer: replica.settings.incarnation,
+                        sequence: sequence,
+                        time: Timestamp(milliseconds: 1),
+                        asksForMark: false,
+                        earlier: nil
+                    )
                 )
             )
             log.hold(false)
@@ -135,6 +131,8 @@ struct StoppedReplicaTests {
     private struct ForgettingState: ReplicatedState {
         let base: StoreState<LockStrategy>
         let forgets = Guarded(false)
+
+        func decide(by rules: RuleLevel) { base.decide(by: rules) }
 
         func execute(_ proposal: LogEntry.Proposal, at time: Timestamp) -> Decision {
             let isForgotten = forgets.write { forgets in

@@ -1,4 +1,5 @@
 import LatchkeySettings
+import LatchkeyStore
 import Testing
 
 @testable import LatchkeyService
@@ -6,7 +7,10 @@ import Testing
 /// What replicas of a cluster have in common, also with those of version 0.1.
 @Suite struct ClusterAgreementTests {
     /// What a replica of 0.1 with all defaults has written, but for these values.
-    private func written(_ changes: [String: String?] = [:]) throws -> ClusterAgreement {
+    private func written(
+        _ changes: [String: String?] = [:],
+        format: Int = 1
+    ) throws -> ClusterAgreement {
         var settings: [String: String] = [
             "eviction": "refuse", "idempotency-bytes": "67108864", "idempotency-seconds": "600",
             "max-body-bytes": "1048576", "max-bytes": "1073741824",
@@ -15,7 +19,8 @@ import Testing
         ]
         for (name, value) in changes { settings[name] = value }
         let members = settings.sorted { $0.key < $1.key }.map { #""\#($0)":"\#($1)""# }
-        let text = #"{"format":1,"settings":{\#(members.joined(separator: ","))},"start":7}"#
+        let inner = members.joined(separator: ",")
+        let text = #"{"format":\#(format),"settings":{\#(inner)},"start":7}"#
         return try #require(ClusterAgreement(decoding: Array(text.utf8)))
     }
 
@@ -30,10 +35,32 @@ import Testing
         #expect(try written().objection(to: own()) == nil)
     }
 
-    @Test func `a replica of 0.1 reads what this program writes, and finds the same`() throws {
-        let own = try own()
+    @Test func `a replica that knows the first rules alone writes what 0.1 writes`() throws {
+        let own = try own(limits: "rule-level=1")
         #expect(own == (try written()))
         #expect(try written().encoded == own.encoded)
+    }
+
+    @Test func `the agreement is raised before the rules, and keeps what the log begins with`()
+        throws
+    {
+        let (old, own) = (try own(limits: "rule-level=1"), try own())
+        let raised = try written().raised(to: .second)
+        #expect(try raised == written(format: 2) && !(try written().needs(.second)))
+        #expect(raised.needs(.second) && raised.firstRules == .first)
+        #expect(raised.objection(to: own) == nil)
+        #expect(
+            raised.objection(to: old)
+                == "The cluster has format 2 of its settings, and this program 1."
+        )
+        #expect(
+            try written(format: 3).objection(to: own)
+                == "The cluster has format 3 of its settings, and this program 2."
+        )
+        // A new cluster begins with the latest ones.
+        let new = try #require(ClusterAgreement(decoding: own.encoded))
+        #expect(new == own && new.needs(.second) && new.firstRules == .second)
+        #expect(new.objection(to: own) == nil && new.objection(to: old) != nil)
     }
 
     @Test(arguments: [

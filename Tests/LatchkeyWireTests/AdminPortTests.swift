@@ -1,5 +1,7 @@
 import LatchkeyService
+import LatchkeyStrategies
 import LatchkeyTestSupport
+import Synchronization
 import Testing
 
 @testable import latchkey
@@ -38,6 +40,39 @@ struct AdminPortTests {
             withExtendedLifetime(silent) {}
             #expect(service.drain().isWritten)
             #expect(throws: (any Error).self) { try admin.client() }
+        }
+    }
+
+    /// Who waits for readiness sends its first request at once.
+    @Test func `who is told that the service is ready is served`() async throws {
+        let folder = try TemporaryFolder()
+        try await offPool {
+            for _ in 0..<5 {
+                let (port, adminPort) = (try EtcdProcesses.freePort(), try EtcdProcesses.freePort())
+                let isOver = Atomic(false)
+                let first = Synchronized<[Int?], LockStrategy>([])
+                let looking = [port, adminPort].map { probed in
+                    TestThread {
+                        while !isOver.load(ordering: .acquiring) {
+                            let ready = try? Site(port: probed).ask("GET", "/readyz")
+                            guard ready?.status == 200 else { continue }
+                            let answer = try? Site(port: port).ask("GET", "/v1/count")
+                            return first.write { $0.append(answer?.status) }
+                        }
+                    }
+                }
+                defer { for thread in looking { thread.join() } }
+                defer { isOver.store(true, ordering: .releasing) }
+                let service = try RunningService(
+                    ServeCommand.configuration([
+                        "--port", "\(port)", "--admin-port", "\(adminPort)", "--log-level", "error",
+                        "--data", folder.path + "/data",
+                    ])
+                )
+                try eventually("both are told") { first.read { $0.count } == 2 }
+                #expect(first.read { $0 } == [200, 200])
+                #expect(service.drain().isWritten)
+            }
         }
     }
 

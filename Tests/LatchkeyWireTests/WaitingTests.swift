@@ -179,13 +179,31 @@ struct WaitingTests {
         }
     }
 
-    @Test func `a drain answers those who wait`() async throws {
-        try await Deployment.inProcess.run { site, service in
+    /// Their time is not up: neither branch is taken.
+    @Test(arguments: [Deployment.inProcess, .data])
+    func `a drain refuses those who wait, and makes nothing of what they asked for`(
+        deployment: Deployment
+    ) async throws {
+        let late = #"""
+            {"if":[{"name":"none","exists":true}],"then":[],"else":[{"put":"a","value":1}]}
+            """#
+        try await deployment.run { site, service in
             _ = try site.ask("PUT", Self.lock, "1")
-            let waiting = try Self.acquiring(site, 2)
-            try site.awaitMetric("latchkey_watchers", 1)
+            let watch = try site.stream("/v1/watch?initial=true")
+            // The second one of a line waits for its turn.
+            let waiting = [
+                try Self.acquiring(site, 2, key: "k"), try Self.acquiring(site, 3),
+                try site.asking("POST", "/v1/pop?prefix=none/&wait=60"),
+                try site.asking("POST", "/v1/transactions?wait=60", late),
+            ]
+            try site.awaitMetric("latchkey_watchers", 5)
             service.drain()
-            #expect(try waiting.answer().text.contains(#""succeeded":false"#))
+            for client in waiting {
+                let answer = try client.answer()
+                #expect(answer.status == 503 && answer.problem == "draining", "\(answer.text)")
+                #expect(answer.headers["retry-after"] == "1")
+            }
+            #expect(try watch.events { _ in false }.map(\.type) == ["put", "ready", "close"])
         }
     }
 

@@ -56,6 +56,8 @@ class Replica(Latchkey):
     is_over = False
     # Further ones of the command line, and what each request has.
     options, headers = (), {}
+    # Those of LATCHKEY_LIMITS, by their names.
+    limits = {}
 
     def __init__(self, binary, folder, number, members, network, library):
         super().__init__(binary, log=folder / f"r{number}.log")
@@ -87,7 +89,9 @@ class Replica(Latchkey):
             "--cluster", self.members, "--cluster-url", f"http://{self.host}:{self.port}",
             "--history", 200_000, "--client-share", "1/1", "--log-level", "info",
             "--strategy", strategy, *self.options)]
-        self.environment = {**os.environ, "SWIFT_BACKTRACE": "enable=no"}
+        self.environment = {**os.environ, "SWIFT_BACKTRACE": "enable=no", **(
+            {"LATCHKEY_LIMITS": ",".join(f"{name}={value}" for name, value in
+                                         self.limits.items())} if self.limits else {})}
         try:
             self.__enter__()
             self.await_ready()

@@ -8,8 +8,9 @@ each, and a watch goes from one to the other, while one or two faults happen (fa
 cuts of the network where that can be done (network.py), losses of power, and full disks. Then the
 answers have to be those of one service (judge.py), and the replicas the
 same. At the end violations are planted in what was
-recorded, and have to be found. Two campaigns of their own follow: increments with a key at all
-replicas at once (counting.py), and watches that change the replica (moving.py). A cluster lives for
+recorded, and have to be found. Campaigns of their own follow: increments with a key at all
+replicas at once (counting.py), watches that change the replica (moving.py), and upgrades from the
+version before (upgrading.py). A cluster lives for
 some rounds; the next one has the next seed. The promises are those of docs/cluster.md.
 Standard library, and a C compiler.
 """
@@ -36,6 +37,7 @@ import counting  # noqa: E402
 import moving  # noqa: E402
 import planted  # noqa: E402
 import network  # noqa: E402
+import upgrading  # noqa: E402
 from availability import Availability  # noqa: E402
 from clients import Client, Prober, Reader, Watcher  # noqa: E402
 from faults import CUTS, FAULTS, end_replica, kill_all, kill_member, kill_replica  # noqa: E402
@@ -226,6 +228,28 @@ def run_judged(arguments, network_of_all):
     return passed, failed
 
 
+def run_upgrades(arguments, network_of_all):
+    """Each one is the fault of a round. Returns how many passed and failed."""
+    passed = failed = 0
+    for upgrade in upgrading.UPGRADES:
+        folder = pathlib.Path(tempfile.mkdtemp(prefix="latchkey-", dir=arguments.scratch))
+        choose, holds = random.Random(arguments.seed), False
+        try:
+            with upgrading.Cluster(arguments.binary, arguments.earlier, folder, choose,
+                                   network_of_all) as cluster:
+                campaign = Campaign(cluster, choose, arguments.seconds,
+                                    lambda _, upgrade=upgrade: [upgrade],
+                                    Availability(arguments.judge_times))
+                print(f"ok {upgrade.__name__}: {campaign.round()}", flush=True)
+                passed, holds = passed + 1, True
+        except Failure as failure:
+            failed += 1
+            print(f"FAILED: seed {arguments.seed}, {upgrade.__name__}: {failure}", flush=True)
+        if holds or not arguments.keep:
+            shutil.rmtree(folder, ignore_errors=True)
+    return passed, failed
+
+
 def found(judge):
     """What a judge has found, or None."""
     try:
@@ -268,7 +292,8 @@ def run(arguments, network_of_all):
             shutil.rmtree(folder, ignore_errors=True)
         seed += 1
     judged, failures = run_judged(arguments, network_of_all)
-    passed, failed = passed + judged, failed + failures
+    upgrades, more_failures = run_upgrades(arguments, network_of_all)
+    passed, failed = passed + judged + upgrades, failed + failures + more_failures
     print(f"\n{operations} operations, {commits} commits, {time.monotonic() - began:.0f} s")
     print(f"faults: {plan}")
     print(f"longest: {availability}")
@@ -280,6 +305,8 @@ def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--binary", required=True, type=lambda path: pathlib.Path(path).resolve(),
                         help="the latchkey to run")
+    parser.add_argument("--earlier", type=lambda path: pathlib.Path(path).resolve(),
+                        help="a latchkey of the version before; else the present one as one")
     parser.add_argument("--quick", action="store_true", help="in about a minute")
     parser.add_argument("--rounds", type=int, help="6 with --quick, else 120")
     parser.add_argument("--keys", type=int, help="of each of four clients; 30 with --quick, or 500")

@@ -3,7 +3,7 @@
 import itertools
 
 from browser import ENTER, SHIFT, TAB
-from process import Failure
+from process import Failure, expect
 
 PARTS = ("overview", "contention", "properties", "operations")
 STOPS_MAX = 150
@@ -110,6 +110,27 @@ def check_enter(service, browser):
     browser.press(TAB, SHIFT)
 
 
+def check_defaults(service, browser):
+    """The Enter key in a field presses the first button of its form that submits."""
+    show(service, browser, "overview")
+    wrong = browser.run("""
+        return [...document.forms].filter(form => form.querySelector("input, select, textarea"))
+          .filter(form => {
+            const [first, ...others] = [...form.elements].filter(each => each.type === "submit");
+            return !first || first.formNoValidate || others.length > 0;
+          }).map(form => form.id || form.parentElement.id)""")
+    if wrong:
+        raise Failure(f"the Enter key can do something else than confirm in {wrong}")
+    # In a question without fields it presses the button that has the focus: first the harmless one.
+    show(service, browser, "properties")
+    browser.run("document.getElementById('delete').click()")
+    browser.wait_for("the question", "return document.getElementById('confirm').open")
+    browser.press(ENTER)
+    browser.wait_for("no question", "return !document.getElementById('confirm').open")
+    expect("what was pressed", browser.run(
+        "return document.getElementById('confirm').returnValue"), "no")
+
+
 def focus(browser, selector):
     """Presses Tab until the focus is there."""
     for _ in range(STOPS_MAX):
@@ -162,6 +183,7 @@ def check_names(service, browser):
 CHECKS = (
     ("the Tab key reaches everything in order, visibly", check_keyboard),
     ("the Enter key works", check_enter),
+    ("the Enter key confirms, and deletes nothing", check_defaults),
     ("nothing is wider than a narrow screen", check_widths),
     ("text has contrast in light and dark", check_schemes),
     ("controls have names, headings have levels", check_names),

@@ -9,7 +9,7 @@ from process import Failure, Server, await_true
 
 # The keys of WebDriver.
 TAB, ENTER, SHIFT, CONTROL = "\ue004", "\ue007", "\ue008", "\ue009"
-DELETE = "\ue017"
+DELETE, ESCAPE = "\ue017", "\ue00c"
 ELEMENT = "element-6066-11e4-a52e-4f735466cecf"
 WIDE = """
   return [...document.querySelectorAll("body *")].filter(each =>

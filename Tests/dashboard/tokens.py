@@ -1,6 +1,7 @@
 """The dashboard of a service that asks for tokens."""
 
-from process import Failure, Latchkey, create_token
+from browser import ENTER, ESCAPE
+from process import Failure, Latchkey, create_token, expect
 
 SECRET_START = "lk_"
 
@@ -17,10 +18,12 @@ def check(binary, folder, browser, log, pictures):
         browser.type("#token-text", SECRET_START + "0" * 72)
         browser.click("#token .main-button")
         browser.wait_for_text("#token-note", "no valid token")
+        check_declined(browser)
         browser.type("#token-text", token)
-        browser.click("#token .main-button")
+        browser.press(ENTER)
         browser.wait_for("no question", "return !document.getElementById('token').open")
         browser.wait_for_text("#overview-state", "Live")
+        expect("what is said of a token", browser.texts("#no-token > *"), [])
         browser.wait_for_text("#watches-note", "needs the right admin")
         browser.click("a[href='#properties']")
         browser.wait_for_text("#watch-state", "Live")
@@ -36,3 +39,22 @@ def check(binary, folder, browser, log, pictures):
         browser.wait_for_text("#watch-state", "Live")
         if browser.run("return document.getElementById('token').open"):
             raise Failure("the token is asked for a second time")
+
+
+def check_declined(browser):
+    """The Enter key confirms; without a token the page says so, and asks again when it is told."""
+    browser.press(ENTER)
+    browser.wait_for("the question stays without a token", """
+        return document.getElementById("token").open
+          && document.activeElement.matches("#token-text:invalid")""")
+    for cancel in (lambda: browser.press(ESCAPE), lambda: browser.click("#token-cancel")):
+        cancel()
+        browser.wait_for_text("#no-token", "asks for a token")
+        if browser.run("return document.getElementById('token').open"):
+            raise Failure("the question stays")
+        browser.click("#no-token button")
+        browser.wait_for("the question", "return document.getElementById('token').open")
+        expect("what is said meanwhile", browser.texts("#no-token > *"), [])
+    browser.type("#token-text", SECRET_START + "1" * 72)
+    browser.press(ENTER)
+    browser.wait_for_text("#token-note", "no valid token")

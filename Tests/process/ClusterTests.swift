@@ -130,6 +130,7 @@ struct ClusterTests {
         struct Cluster: Decodable {
             let name: String
             let ageSeconds: Double
+            let rules: Int
             let replicas: [Each]
         }
         struct Each: Decodable {
@@ -138,6 +139,7 @@ struct ClusterTests {
             let url: String?
             let state: String
             let revision: UInt64
+            let knownRules: Int
             let noteSeconds: Double
         }
 
@@ -177,6 +179,9 @@ struct ClusterTests {
             }
             let (one, other) = (try known(0), try known(1))
             #expect(one.name == "test" && one.ageSeconds >= 0)
+            // A new cluster begins with the latest rules.
+            #expect(one.rules == 2 && one.replicas.map(\.knownRules) == [2, 2])
+            try replicas.sites[0].awaitMetric("latchkey_cluster_rules", 2)
             #expect(one.replicas.map(\.id) == other.replicas.map(\.id))
             #expect(one.replicas.map(\.isThis) == other.replicas.map { !$0.isThis })
             #expect(one.replicas.allSatisfy { $0.url == "http://127.0.0.1:7" })

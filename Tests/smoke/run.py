@@ -8,15 +8,19 @@ Standard library and openssl.
 """
 
 import argparse
+import contextlib
+import fcntl
 import json
 import os
 import pathlib
 import re
+import select
 import signal
 import ssl
 import subprocess
 import sys
 import tempfile
+import termios
 import threading
 import time
 
@@ -216,6 +220,12 @@ def command_line(case):
         case.run("get", "n", url=url, status=3)
         said = case.run("watch", "a/1", "--initial", "--count", "1", url=url)
         expect("watch", said.split()[:2], ["put", "a/1"])
+        # A reader that goes ends the watch, before there is another event.
+        watch = subprocess.Popen([case.binary, "watch", "a/1", "--initial"], text=True,
+                                 stdout=subprocess.PIPE, env={**os.environ, "LATCHKEY_URL": url})
+        expect("a line of a watch", watch.stdout.readline().split()[:2], ["put", "a/1"])
+        watch.stdout.close()
+        expect("the status of a watch without a reader", watch.wait(PATIENCE_SECONDS), 0)
         case.run("export", "-o", case.folder / "all", url=url)
         case.run("delete", "--prefix", "a/", url=url)
         case.run("import", case.folder / "all", url=url)
@@ -228,6 +238,77 @@ def command_line(case):
                   ("completion", "bash"), ("check-config", "--port", "0")):
         if not case.run(*words):
             raise Failure(f"{words} says nothing")
+
+
+class Terminal:
+    """A command in the foreground of a terminal of its own."""
+
+    def __init__(self, case, url, *words, shell=False):
+        self.keys, end = os.openpty()
+        words = [str(word) for word in words]
+        self.process = subprocess.Popen(
+            " ".join(words) if shell else words, shell=shell, stdin=end, stdout=end, stderr=end,
+            start_new_session=True, env={**os.environ, "LATCHKEY_URL": url},
+            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
+        os.close(end)
+        self.shown = ""
+
+    def await_text(self, text):
+        def look():
+            if select.select([self.keys], [], [], 0)[0]:
+                with contextlib.suppress(OSError):  # EIO: nobody has the terminal any more.
+                    self.shown += os.read(self.keys, 1 << 10).decode()
+            return text in self.shown
+        await_true(f"the terminal shows {text!r}", look)
+
+    def press(self, keys):
+        os.write(self.keys, keys)
+
+    def ends(self, *statuses):
+        status = self.process.wait(PATIENCE_SECONDS)
+        if status not in statuses:
+            raise Failure(f"status {status}, not {statuses}: {self.shown}")
+
+
+def terminals(case):
+    """A command under a lock reads the terminal and gets its keys; one that is stopped ends."""
+    with Service(case) as service:
+        def hold(script, *words):
+            return Terminal(case, service.url, case.binary, *words, "l", "--", "sh", "-c", script)
+
+        def is_free():
+            service.send(404, "GET", "/v1/properties/l")
+
+        held = hold("read -r word; echo got $word", "lock")
+        held.press(b"hello\n")
+        held.await_text("got hello")
+        held.ends(0)
+        for key, statuses in ((b"\x03", (130,)), (b"\x1c", (131,)), (b"\x1a", (143,))):
+            for command in ("lock", "elect") if key != b"\x1a" else ("lock",):
+                held = hold("echo ready; read -r word", command)
+                held.await_text("ready")
+                held.press(key)
+                held.ends(*statuses)
+                is_free()
+        # The signal of a key reaches what waits for the program, too.
+        held = Terminal(case, service.url, case.binary, "lock l -- sh -c 'echo ready; read -r word'"
+                        "; echo went on", shell=True)
+        held.await_text("ready")
+        held.press(b"\x03")
+        held.ends(-signal.SIGINT, 130)
+        # Behind a pipe the terminal may be another's.
+        held = Terminal(case, service.url, case.binary, "lock l -- sh -c 'read -r word </dev/tty'",
+                        "| cat", shell=True)
+        held.await_text("without a pipe")
+        held.ends(0)
+        is_free()
+        # The terminal is closed.
+        held = hold("echo ready; read -r word", "lock")
+        held.await_text("ready")
+        os.close(held.keys)
+        held.ends(128 + signal.SIGHUP)
+        is_free()
+        service.ends_well()
 
 
 def mistakes(case):
@@ -246,7 +327,7 @@ def mistakes(case):
 
 CASES = {"in memory": in_memory, "on disk": on_disk, "TLS and tokens": encrypted,
          "a follower": followed, "a drain": drained, "the command line": command_line,
-         "mistakes": mistakes}
+         "a terminal": terminals, "mistakes": mistakes}
 
 
 def main():

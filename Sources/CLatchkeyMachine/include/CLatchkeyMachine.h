@@ -37,11 +37,20 @@ int latchkey_machine_child_start(const char *path, char *const *arguments, char 
 // standard streams; and a guard, a process that kills the whole group at `deadline`, in nanoseconds
 // of CLOCK_BOOTTIME, or as soon as the other end of `control` is closed: so also if this process is
 // killed or stopped. Eight bytes that are written to `control` are a new deadline. Gives both
-// identifiers. The command is also killed when the *thread* that called this ends. Returns 0 or an
-// errno. Swift cannot call fork().
+// identifiers. The command is also killed when the *thread* that called this ends. If this process
+// has the terminal, and its standard input and output are no pipes, the command gets it, as from a
+// shell; `terminal` is then open on it, otherwise -1. Returns 0 or an errno. Swift cannot call
+// fork().
 int latchkey_machine_guarded_start(char *const *arguments, char *const *environment,
                                    uint64_t deadline, int32_t *identifier, int32_t *guard,
-                                   int *control);
+                                   int *control, int *terminal);
+
+// Closes the terminal, after it has become this process's again if that group still has it.
+void latchkey_machine_terminal_take_back(int terminal, int32_t group);
+
+// The signal that has stopped a child since the last call; 0 if none has. Swift cannot see the
+// members of siginfo_t.
+int32_t latchkey_machine_child_stop(int32_t identifier);
 
 // Whether a child has ended. It is still to be waited for, so its identifier is not used again.
 // Swift cannot see the members of siginfo_t.

@@ -3,8 +3,23 @@
 
 const session = {
   opening: undefined,
-  // Until the reader goes to another part.
+  // Until the reader goes to another part, or wants to be asked.
   isDeclined: false,
+
+  /// Without a token the page is empty: it says so, and has a way back to the question.
+  decline(isDeclined) {
+    this.isDeclined = isDeclined;
+    $("no-token").replaceChildren(...isDeclined ? [make("div", {class: "note warn bar"},
+      make("span", {}, "This service asks for a token. The page has none."),
+      button("Enter a token", () => this.askAgain(), "main-button"))] : []);
+  },
+
+  async askAgain() {
+    this.decline(false);
+    if (!await this.open()) return;
+    current.stop();
+    current.start();
+  },
 
   /// Asks for a token, once for all requests that need it. False if there is none.
   async open() {
@@ -23,7 +38,7 @@ const session = {
       const token = text.value.trim();
       text.value = "";
       if (dialog.returnValue !== "use" || token === "") {
-        this.isDeclined = true;
+        this.decline(true);
         return false;
       }
       const answer =
@@ -33,4 +48,6 @@ const session = {
     }
   },
 };
-addEventListener("hashchange", () => session.isDeclined = false);
+addEventListener("hashchange", () => session.decline(false));
+// Not a button that submits: the Enter key would press it, as the first one of its form.
+$("token-cancel").addEventListener("click", () => $("token").close());

@@ -161,10 +161,11 @@ package final class LeaseSession {
         var holding = Holding(lease: lease)
         while !process.hasEnded {
             pass(signals.next(until: holding.due(BootTime.now, Self.lookNanoseconds)), to: process)
+            if let number = process.takeStop() { stopped(by: number, &holding, process) }
             let now = BootTime.now
             if holding.isRenewalDue(now) {
                 renew(&holding, process)
-            } else if !holding.isLost, now >= holding.lease.times.warning {
+            } else if !holding.isOver, now >= holding.lease.times.warning {
                 complain("the lock '\(client.name)' could not be renewed in time.")
                 holding.isLost = true
                 process.signal(SIGTERM)
@@ -173,6 +174,7 @@ package final class LeaseSession {
         // This process may have been stopped: then the guard has ended the command.
         if BootTime.now >= holding.lease.times.end { holding.isLost = true }
         let status = process.end()
+        if process.hasTerminal { passBack(status) }
         if !holding.isGone, let failure = client.release(holding.lease) {
             complain("the lock '\(client.name)' ends with its time: \(failure.message)")
         }
@@ -182,6 +184,42 @@ package final class LeaseSession {
     private func pass(_ signal: Int32?, to process: GuardedProcess) {
         note(signal)
         if let signal { process.signal(signal) }
+    }
+
+    /// A key of the terminal has ended the command: what waits for this program, such as a script,
+    /// would have got its signal without the lock.
+    private func passBack(_ status: Int32) {
+        guard endingSignal == nil,
+            let key = [SIGINT, SIGQUIT].first(where: { status == 128 + $0 })
+        else { return }
+        endingSignal = key
+        kill(0, key)
+    }
+
+    /// A command that is stopped does not hold the lock: nobody may ever let it go on.
+    private func stopped(
+        by number: Int32,
+        _ holding: inout Holding,
+        _ process: GuardedProcess
+    ) {
+        guard !holding.isOver else { return }
+        let needsTerminal = [SIGTTIN, SIGTTOU].contains(number)
+        complain(
+            "the command was stopped (signal \(number)), so the lock '\(client.name)' ends."
+                + (needsTerminal
+                    ? " It can use the terminal only in the foreground, and without a pipe." : "")
+        )
+        holding.isStopped = true
+        end(within: Self.graceNanoseconds, holding, process)
+    }
+
+    private func end(
+        within nanoseconds: UInt64,
+        _ holding: Holding,
+        _ process: GuardedProcess
+    ) {
+        process.extend(to: min(holding.lease.times.end, BootTime.now + nanoseconds))
+        process.signal(SIGTERM)
     }
 
     private func renew(_ holding: inout Holding, _ process: GuardedProcess) {
@@ -201,10 +239,7 @@ package final class LeaseSession {
         case .lost:
             complain("the lock '\(client.name)' was taken away.")
             (holding.isLost, holding.isGone) = (true, true)
-            process.extend(
-                to: min(holding.lease.times.end, BootTime.now + Self.graceNanoseconds)
-            )
-            process.signal(SIGTERM)
+            end(within: Self.graceNanoseconds, holding, process)
         }
     }
 
@@ -215,16 +250,21 @@ package final class LeaseSession {
         var isLost = false
         /// Whether the service said so.
         var isGone = false
+        /// Whether the command was stopped, and is being ended.
+        var isStopped = false
         /// When a renewal that failed is tried again.
         var retry: UInt64 = 0
 
+        /// Whether the lease is not renewed any more.
+        var isOver: Bool { isLost || isStopped }
+
         func isRenewalDue(_ now: UInt64) -> Bool {
-            !isLost && now >= max(lease.times.renewal, retry) && now < lease.times.warning
+            !isOver && now >= max(lease.times.renewal, retry) && now < lease.times.warning
         }
 
         /// When something is to be done, or the command is to be looked at.
         func due(_ now: UInt64, _ longest: UInt64) -> UInt64 {
-            isLost ? now + longest : min(now + longest, max(lease.times.renewal, retry))
+            isOver ? now + longest : min(now + longest, max(lease.times.renewal, retry))
         }
     }
 }

@@ -12,7 +12,7 @@ extension Exchange {
     /// request.
     ///
     /// `Date`, `Content-Length` and `Connection` are added. A body is not sent for HEAD, 204 and
-    /// 304; its length is, but for 204 (RFC 9110, 8.6).
+    /// 304; its length is, but for 204 (RFC 9110, 8.6). So give it what a GET or a 200 would send.
     ///
     /// - Parameters:
     ///   - status: from 200 to 599.

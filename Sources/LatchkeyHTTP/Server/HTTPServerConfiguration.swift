@@ -126,22 +126,14 @@ extension HTTPServerConfiguration: Configurable {
             text: { $0.map(String.init) ?? "share" },
             value: { $0 == "share" ? .some(nil) : Int($0) }
         ),
-        Setting(
+        .texts(
             "trusted-proxy",
-            .list(
-                .spelling(
-                    placeholder: "ADDRESS",
-                    help: "addresses or networks, such as 10.0.0.1 or 10.0.0.0/8, or none",
-                    isRight: { $0 == "none" || Network($0) != nil }
-                )
-            ),
             \.trustedProxies,
+            placeholder: "ADDRESS",
+            of: "addresses or networks, such as 10.0.0.1 or 10.0.0.0/8",
+            isRight: { Network($0) != nil },
             "Addresses and networks of proxies, or none. Their connections have no bound of "
-                + "their own, and the client is the last address in X-Forwarded-For.",
-            text: { $0.isEmpty ? "none" : $0.joined(separator: ",") },
-            value: { text in
-                text.split(separator: ",").map(String.init).filter { $0 != "none" }
-            }
+                + "their own, and the client is the last address in X-Forwarded-For."
         ),
         .integer(
             "max-header-bytes",

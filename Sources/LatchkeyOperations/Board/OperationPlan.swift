@@ -8,13 +8,18 @@ package final class OperationPlan: Sendable {
     package static let stepCountMax = 128
     package static let dependencyCountMax = 128
 
+    /// Why a step may not be made, given the properties that what it takes of the previous value
+    /// shows.
+    package typealias Refusal =
+        @Sendable (OperationStep, _ taken: [PropertyName]) -> String?
+
     /// The name of who submitted it, if that is known.
     package let owner: String?
     /// The request that submitted it, for those who record what is written.
     package let origin: OperationOrigin?
     /// Why the owner may not make a step, in a sentence; asked when it is made, because its rights
     /// can have changed.
-    let refusal: @Sendable (OperationStep) -> String?
+    let refusal: Refusal
     /// The identifier that the client chose, if it did.
     package let id: OperationID?
     /// A text for people.
@@ -34,7 +39,7 @@ package final class OperationPlan: Sendable {
     package init(
         owner: String? = nil,
         origin: OperationOrigin? = nil,
-        refusal: @escaping @Sendable (OperationStep) -> String? = { _ in nil },
+        refusal: @escaping Refusal = { _, _ in nil },
         id: OperationID? = nil,
         name: String? = nil,
         priority: OperationPriority = .normal,

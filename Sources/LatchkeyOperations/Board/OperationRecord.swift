@@ -30,7 +30,7 @@ struct OperationRecord {
 
     /// The memory that counts towards the bound.
     var byteCount: Int {
-        (plan?.byteCount ?? 0) + (shown.value.map { unsafe $0.bytes.count } ?? 0)
+        (plan?.byteCount ?? 0) + (shown.value?.byteCount ?? 0)
     }
 
     var isBlocked: Bool { isDelayed || !openDependencies.isEmpty }

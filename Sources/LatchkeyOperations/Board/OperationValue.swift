@@ -1,4 +1,4 @@
-internal import LatchkeyStore
+package import LatchkeyStore
 
 /// A valid JSON text that one step passes on to the next one.
 ///
@@ -8,22 +8,36 @@ internal import LatchkeyStore
 package struct OperationValue: @unchecked Sendable {
     package let bytes: UnsafeRawBufferPointer
     let owner: AnyObject
+    /// The properties that it shows: names, or what names begin with, in memory of their own.
+    ///
+    /// Who may not read them may not see it.
+    package let shown: [PropertyName]
 
     /// Borrows bytes that the owner keeps.
-    package init(_ bytes: UnsafeRawBufferPointer, owner: AnyObject) {
+    package init(
+        _ bytes: UnsafeRawBufferPointer,
+        owner: AnyObject,
+        shown: [PropertyName] = []
+    ) {
         unsafe self.bytes = bytes
         self.owner = owner
+        self.shown = shown
     }
 
     /// Copies a text.
-    package init(_ text: [UInt8]) {
+    package init(_ text: [UInt8], shown: [PropertyName] = []) {
         let owner = OwnedBytes(text)
-        unsafe self.init(owner.bytes, owner: owner)
+        unsafe self.init(owner.bytes, owner: owner, shown: shown)
     }
 
     /// The value of a property, which is not copied.
-    init(of property: Property) {
-        unsafe self.init(property.valueBytes, owner: property.owner)
+    init(of property: Property, shown: [PropertyName]) {
+        unsafe self.init(property.valueBytes, owner: property.owner, shown: shown)
+    }
+
+    /// The memory that counts towards the bound.
+    var byteCount: Int {
+        unsafe shown.reduce(bytes.count) { unsafe $0 + $1.bytes.count }
     }
 
     static let null = Self(Array("null".utf8))

@@ -20,21 +20,15 @@ extension FetchLimits: Configurable {
     package static let standard = Self()
 
     package static let settings: [Setting<Self>] = [
-        Setting(
+        .texts(
             "allow-fetch",
-            .list(
-                .spelling(
-                    placeholder: "HOST[:PORT]",
-                    help: "hosts with an optional port, such as example.org:8080 or [2001:db8::1]",
-                    isRight: { AllowedOrigin($0) != nil }
-                )
-            ),
             \.allowed,
-            "The hosts from which the step fetch of an operation may read; none without this "
-                + "flag. Without a port: 80 for http and 443 for https. A name that leads to a "
-                + "private or loopback address is refused unless the address itself is listed.",
-            text: { $0.joined(separator: ",") },
-            value: { $0.split(separator: ",").map(String.init) }
+            placeholder: "HOST[:PORT]",
+            of: "hosts with an optional port, such as example.org:8080 or [2001:db8::1]",
+            isRight: { AllowedOrigin($0) != nil },
+            "The hosts from which the step fetch of an operation may read, or none. "
+                + "Without a port: 80 for http and 443 for https. A name that leads to a "
+                + "private or loopback address is refused unless the address itself is listed."
         )
     ]
 }

@@ -18,6 +18,36 @@ package enum OperationStep: Sendable {
     case fetch(String)
 }
 
+extension OperationStep {
+    /// The properties that the step's value shows, beside those that the previous value shows:
+    /// names, or what names begin with.
+    ///
+    /// Who may not read them may not make the step.
+    package var shown: [PropertyName] {
+        switch self {
+        case .change(let step, _):
+            switch step.action {
+            // The value is that of the property behind the step.
+            case .get, .increment, .merge, .touch, .pop, .count: [step.name]
+            case .put, .delete, .expire, .evict, .deletePrefix: []
+            }
+        case .transaction(let transaction): transaction.shown
+        case .wait, .importing, .compare, .fetch: []
+        }
+    }
+
+    /// Whether the step uses the previous step's value.
+    ///
+    /// One that only waits passes it on.
+    var takesPrevious: Bool {
+        switch self {
+        case .change(_, let takesPrevious): takesPrevious
+        case .importing(let lines): lines == nil
+        case .transaction, .wait, .compare, .fetch: false
+        }
+    }
+}
+
 /// What a step of the kind `compare` measures.
 package struct ComparisonRequest: Sendable, Hashable {
     package static let threadsMax = 64

@@ -40,7 +40,7 @@ extension StepExecution {
         }
         guard !steps.isEmpty else { return completion(.success(lines.summary)) }
         let batch = Transaction(steps)
-        if let reason = plan.refusal(.transaction(batch)) {
+        if let reason = plan.refusal(.transaction(batch), taken) {
             return completion(.failure(.notAllowed(reason)))
         }
         environment.commit(.transaction(batch), plan.owner) { decision in

@@ -15,9 +15,15 @@ struct StepExecution: Sendable {
     /// Calls a closure on the operation's own thread.
     let resume: @Sendable (@escaping @Sendable () -> Void) -> Void
 
+    /// The properties that what the step takes of the previous value shows.
+    var taken: [PropertyName] { step.takesPrevious ? previous?.shown ?? [] : [] }
+
+    /// The properties that the step's value shows, in memory of their own.
+    private var shown: [PropertyName] { step.shown.map { $0.copy() } + taken }
+
     /// Makes the step and calls `completion` once, at once or later, on any thread.
     func make(_ completion: @escaping @Sendable (StepResult) -> Void) {
-        if let reason = plan.refusal(step) {
+        if let reason = plan.refusal(step, taken) {
             let failure = OperationFailure.notAllowed(reason)
             if case .change(let step, _) = step {
                 observe(.failed(failure), step.name)
@@ -36,7 +42,7 @@ struct StepExecution: Sendable {
                     result.map { commit in
                         var json = JSONWriter()
                         json.transaction(transaction, commit)
-                        return OperationValue(json.bytes)
+                        return OperationValue(json.bytes, shown: shown)
                     }
                 )
             }
@@ -81,7 +87,8 @@ struct StepExecution: Sendable {
             return environment.look(step.name) { found in
                 completion(
                     found.flatMap {
-                        $0.map { .success(OperationValue(of: $0)) } ?? .failure(.missingProperty)
+                        $0.map { .success(OperationValue(of: $0, shown: shown)) }
+                            ?? .failure(.missingProperty)
                     }
                 )
             }
@@ -97,7 +104,7 @@ struct StepExecution: Sendable {
             observe(result, step.name)
             completion(
                 result.map { commit in
-                    commit.first?.property.map { OperationValue(of: $0) } ?? .null
+                    commit.first?.property.map { OperationValue(of: $0, shown: shown) } ?? .null
                 }
             )
         }

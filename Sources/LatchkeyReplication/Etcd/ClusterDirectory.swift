@@ -1,4 +1,5 @@
 internal import Foundation
+package import LatchkeyStore
 
 /// What the replicas of a cluster tell each other beside the log, as keys of etcd.
 ///
@@ -19,7 +20,8 @@ package struct ClusterDirectory: Sendable {
         package var state: String
         /// When it has said so, by its own clock, in milliseconds since 1970.
         package var time: Int64
-        /// The latest format of entries that it reads; nil for the first one.
+        /// The latest format of entries that it reads, which is that of the latest rules that it
+        /// knows; nil for the first ones.
         package var format: UInt8?
 
         package init(
@@ -28,7 +30,7 @@ package struct ClusterDirectory: Sendable {
             revision: UInt64,
             state: String,
             time: Int64,
-            format: UInt8? = LogEntry.formatMax
+            format: UInt8? = RuleLevel.current.rawValue
         ) {
             self.format = format
             self.url = url
@@ -66,6 +68,8 @@ package struct ClusterDirectory: Sendable {
     /// The key whose values are the log.
     package var logKey: [UInt8] { Array("\(Self.logs)\(name)".utf8) }
 
+    private var settingsKey: [UInt8] { Array("/latchkey/settings/\(name)".utf8) }
+
     private static let replicas = "/latchkey/replicas/"
 
     /// Says settings that all replicas must have, unless the cluster has some.
@@ -79,7 +83,7 @@ package struct ClusterDirectory: Sendable {
     ) {
         client.send(
             Self.transaction,
-            EtcdRequest.putIfMissing(Array("/latchkey/settings/\(name)".utf8), settings),
+            EtcdRequest.putIfMissing(settingsKey, settings),
             .transaction,
             timeout: Self.timeout
         ) { result in
@@ -87,6 +91,41 @@ package struct ClusterDirectory: Sendable {
                 result.mapError { Failure(reason: $0.reason) }
                     .map { $0.isSuccess ? settings : $0.values.first?.value ?? [] }
             )
+        }
+    }
+
+    /// Asks for the settings of the cluster: nil if there are none.
+    package func settings(completion: @escaping @Sendable (Result<[UInt8]?, Failure>) -> Void) {
+        client.send(
+            Self.range,
+            EtcdRequest.range(settingsKey),
+            .range,
+            timeout: Self.timeout
+        ) { result in
+            completion(
+                result.mapError { Failure(reason: $0.reason) }.map { $0.values.first?.value }
+            )
+        }
+    }
+
+    /// Changes the settings of the cluster, unless they are not these any more.
+    ///
+    /// - Parameters:
+    ///   - settings: What they are.
+    ///   - changed: What they become.
+    ///   - completion: Told whether they are changed.
+    package func change(
+        _ settings: [UInt8],
+        to changed: [UInt8],
+        completion: @escaping @Sendable (Result<Bool, Failure>) -> Void
+    ) {
+        client.send(
+            Self.transaction,
+            EtcdRequest.putIfEqual(settingsKey, settings, changed),
+            .transaction,
+            timeout: Self.timeout
+        ) { result in
+            completion(result.mapError { Failure(reason: $0.reason) }.map(\.isSuccess))
         }
     }
 
@@ -140,10 +179,16 @@ package struct ClusterDirectory: Sendable {
         }
     }
 
-    /// The latest format of entries that all replicas read that were heard of in the last hour.
-    package static func format(of records: [String: Record], at now: Int64) -> UInt8 {
-        records.values.filter { now &- $0.time < absenceMilliseconds }
-            .map { $0.format ?? LogEntry.formatMin }.min() ?? LogEntry.formatMin
+    /// The latest rules that all replicas know that have said something for some time; the first
+    /// ones if none has.
+    package static func rules(
+        of records: [String: Record],
+        heardWithin milliseconds: Int64,
+        at now: Int64
+    ) -> RuleLevel {
+        let recent = records.values.filter { now &- $0.time < milliseconds }
+        let lowest = recent.map { $0.format ?? RuleLevel.first.rawValue }.min()
+        return RuleLevel(atMost: lowest ?? RuleLevel.first.rawValue)
     }
 
     /// Asks whether the log has all entries since its first one.

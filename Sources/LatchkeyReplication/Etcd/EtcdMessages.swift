@@ -99,6 +99,27 @@ enum EtcdRequest {
         }
     }
 
+    /// Puts a key if it has this value.
+    static func putIfEqual(_ key: [UInt8], _ former: [UInt8], _ value: [UInt8]) -> [UInt8] {
+        .message { message in
+            message.add(
+                1,
+                message: { compare in
+                    // Equal (0, left out) to the value.
+                    compare.add(2, 3)
+                    compare.add(3, key)
+                    compare.add(7, former)
+                }
+            )
+            message.add(
+                2,
+                message: { operation in
+                    operation.add(2, message: { $0.put(key, value) })
+                }
+            )
+        }
+    }
+
     /// Follows one key from a revision on.
     ///
     /// Long answers come in parts.

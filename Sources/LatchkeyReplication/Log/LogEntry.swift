@@ -4,11 +4,11 @@ package import LatchkeyStore
 ///
 /// | Part | Bytes |
 /// |---|---|
-/// | format | 1, the number 1 |
+/// | format | 1: the ``RuleLevel`` that the entry is decided by |
 /// | writer: its incarnation | 8 |
 /// | sequence number of the writer | varint |
 /// | clock of the writer, milliseconds since 1970 | varint |
-/// | flags | 1: bit 0 asks all replicas to take a mark behind this entry |
+/// | flags | 1: bit 0 asks all replicas to take a mark behind this entry; bit 1 raises the rules |
 /// | earlier mark: place, revision, hash | varint, varint, 8; place 0 for none |
 /// | changes | number as varint; each: author, key, fingerprint, then change |
 /// | author | length as varint, bytes; empty for none |
@@ -18,11 +18,14 @@ package import LatchkeyStore
 ///
 /// Numbers of 8 bytes have the low byte first.
 ///
-/// An upgrade goes replica by replica. So a version of the program that has a later format reads
-/// and writes the earlier one, too. Each replica says in its record of ``ClusterDirectory`` the
-/// latest format that it reads, and writes the lowest of those that were said in the last hour; the
-/// first format until it has heard of any. A replica that was away for longer can find entries that
-/// it does not read: it stops, and says so.
+/// An upgrade goes replica by replica, so a later version of the program executes entries by the
+/// earlier rules, too. Each replica says in its record of ``ClusterDirectory`` the latest rules that
+/// it knows. Once all replicas of the last hour know later ones, an entry of their format raises the
+/// rules: it and all behind it are decided by them. A replica that was away for longer finds an
+/// entry that it does not read: it stops, and says so.
+///
+/// Behind that entry, no replica executes one of an earlier format. Who has written it sends its
+/// changes again, if it knows the rules.
 package struct LogEntry: Sendable {
     /// A change, who has made it, and what its request is known by.
     package struct Proposal: Sendable {
@@ -44,18 +47,24 @@ package struct LogEntry: Sendable {
         }
     }
 
-    /// The format that all versions read.
-    package static let formatMin: UInt8 = 1
-    /// The latest one.
-    package static let formatMax: UInt8 = 1
     /// The latest time of an entry: sums with times to live, and clocks that are set to it, fit.
     static let millisecondsMax = InputCheck.millisecondsMax
 
-    package let writer: UInt64
-    package let sequence: UInt64
-    package let time: Timestamp
-    package let asksForMark: Bool
-    package let earlier: Mark?
+    /// What stands before the changes.
+    package struct Head: Sendable, Equatable {
+        /// What the entry is decided by, if it is in the place of its rules.
+        package var rules = RuleLevel.first
+        /// Whether it and all entries behind it are decided by its rules, and none was before it.
+        package var raisesRules = false
+        package let writer: UInt64
+        package var sequence: UInt64
+        package let time: Timestamp
+        package let asksForMark: Bool
+        package let earlier: Mark?
+    }
+
+    package let head: Head
+    /// Not those of an entry that is not executed.
     package let proposals: [Proposal]
 
     /// Why bytes are not an entry.
@@ -66,31 +75,54 @@ package struct LogEntry: Sendable {
     }
 
     /// Reads an entry, whose changes keep its memory.
+    ///
+    /// - Parameters:
+    ///   - bytes: Those of the log.
+    ///   - rules: Those of its place. One of earlier rules is not executed, so its changes are not
+    ///     read: they need not be such as the rules allow.
+    ///   - known: One of later rules is not read.
+    /// - Throws: If it is damaged, or of later rules.
     package init(
         decoding bytes: [UInt8],
-        formatMax: UInt8 = Self.formatMax
+        behind rules: RuleLevel = .first,
+        known: RuleLevel = .current
     ) throws(Failure) {
         guard let format = bytes.first else { throw .damaged }
-        guard (Self.formatMin...formatMax).contains(format) else { throw .format(format) }
+        guard let own = RuleLevel(rawValue: format), own <= known else { throw .format(format) }
         var reader = BinaryReader(OwnedBytes(bytes))
         do throws(InvalidChange) {
-            try self.init(decoding: &reader)
+            try self.init(decoding: &reader, own, isExecuted: own >= rules)
         } catch {
             throw .damaged
         }
     }
 
-    private init(decoding reader: inout BinaryReader) throws(InvalidChange) {
+    private init(
+        decoding reader: inout BinaryReader,
+        _ rules: RuleLevel,
+        isExecuted: Bool
+    ) throws(InvalidChange) {
         _ = try reader.byte()
-        writer = try reader.eightBytes()
-        sequence = try reader.number()
-        time = Timestamp(milliseconds: try reader.milliseconds())
+        let (writer, sequence) = (try reader.eightBytes(), try reader.number())
+        let time = Timestamp(milliseconds: try reader.milliseconds())
         let flags = try reader.byte()
-        asksForMark = flags & 1 != 0
         let place = LogPlace(try reader.number())
         let revision = try reader.number()
         let mark = Mark(place: place, revision: revision, hash: try reader.eightBytes())
-        earlier = place == .start ? nil : mark
+        head = Head(
+            rules: rules,
+            // A replica of 0.1 looks at no other bit than the first.
+            raisesRules: rules > .first && flags & 2 != 0,
+            writer: writer,
+            sequence: sequence,
+            time: time,
+            asksForMark: flags & 1 != 0,
+            earlier: place == .start ? nil : mark
+        )
+        guard isExecuted else {
+            proposals = []
+            return
+        }
         let count = try reader.count()
         guard count <= LogEntryWriter.changeCountMax else { throw InvalidChange() }
         var proposals: [Proposal] = []
@@ -149,25 +181,18 @@ struct LogEntryWriter: Sendable {
     }
 
     /// The entry.
-    func bytes(
-        format: UInt8 = LogEntry.formatMin,
-        writer: UInt64,
-        sequence: UInt64,
-        time: Timestamp,
-        asksForMark: Bool,
-        earlier: LogEntry.Mark?
-    ) -> [UInt8] {
+    func bytes(_ head: LogEntry.Head) -> [UInt8] {
         var entry = BinaryWriter()
         entry.bytes.reserveCapacity(Self.headByteCountMax + byteCount)
-        entry.bytes.append(format)
-        entry.add(eightBytes: writer)
-        entry.add(sequence)
+        entry.bytes.append(head.rules.rawValue)
+        entry.add(eightBytes: head.writer)
+        entry.add(head.sequence)
         // What it writes, it reads, whatever its clock shows.
-        entry.add(UInt64(min(max(0, time.milliseconds), LogEntry.millisecondsMax)))
-        entry.bytes.append(asksForMark ? 1 : 0)
-        entry.add(earlier?.place.number ?? 0)
-        entry.add(earlier?.revision ?? 0)
-        entry.add(eightBytes: earlier?.hash ?? 0)
+        entry.add(UInt64(min(max(0, head.time.milliseconds), LogEntry.millisecondsMax)))
+        entry.bytes.append((head.asksForMark ? 1 : 0) | (head.raisesRules ? 2 : 0))
+        entry.add(head.earlier?.place.number ?? 0)
+        entry.add(head.earlier?.revision ?? 0)
+        entry.add(eightBytes: head.earlier?.hash ?? 0)
         entry.add(UInt64(count))
         entry.bytes += changes.bytes
         return entry.bytes

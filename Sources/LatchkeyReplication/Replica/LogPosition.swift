@@ -15,6 +15,8 @@ package struct LogPosition: Sendable, Equatable {
     package var revision: Revision
     /// The latest time of an entry: later ones count as of this time at least.
     package var time: Timestamp
+    /// What the next entry is decided by, unless it raises the rules.
+    package var rules: RuleLevel
     /// What an ``IdentityTable`` has that is in no note of a commit.
     ///
     /// Only where a position is stored.
@@ -30,11 +32,13 @@ package struct LogPosition: Sendable, Equatable {
     package init(
         place: LogPlace = .start,
         revision: Revision = 0,
-        time: Timestamp = Timestamp(milliseconds: 0)
+        time: Timestamp = Timestamp(milliseconds: 0),
+        rules: RuleLevel = .first
     ) {
         self.place = place
         self.revision = revision
         self.time = time
+        self.rules = rules
     }
 
     /// Whether an entry of a writer was executed.
@@ -60,12 +64,13 @@ package struct LogPosition: Sendable, Equatable {
 }
 
 extension LogPosition {
-    private static let version: UInt8 = 1
-
-    /// The position in its binary form.
+    /// The position in its binary form, which begins with its rules.
+    ///
+    /// With the first ones it is what 0.1 writes and reads: until the rules are raised, a replica
+    /// of 0.1 can take the state of a later one.
     package var encoded: [UInt8] {
         var writer = BinaryWriter()
-        writer.bytes.append(Self.version)
+        writer.bytes.append(rules.rawValue)
         writer.add(place.number)
         writer.add(revision)
         writer.add(UInt64(max(0, time.milliseconds)))
@@ -78,16 +83,16 @@ extension LogPosition {
         return writer.bytes
     }
 
-    /// Nil if the bytes are not a position.
+    /// Nil if the bytes are not a position, or one of later rules than this program knows.
     package init?(decoding bytes: [UInt8]) {
         var reader = BinaryReader(OwnedBytes(bytes))
         do throws(InvalidChange) {
-            guard try reader.byte() == Self.version else { return nil }
-            guard let place = LogPlace(checking: try reader.number()),
+            guard let rules = RuleLevel(rawValue: try reader.byte()),
+                let place = LogPlace(checking: try reader.number()),
                 let revision = InputCheck.revision(try reader.number()),
                 let time = InputCheck.time(try reader.number())
             else { return nil }
-            (self.place, self.revision, self.time) = (place, revision, time)
+            (self.rules, self.place, self.revision, self.time) = (rules, place, revision, time)
             let count = try reader.count()
             guard count <= Self.writerCountMax else { return nil }
             for _ in 0..<count {

@@ -6,7 +6,9 @@ extension Replica.State {
     /// Whether the caller is to have an entry sent.
     var beginsSending: Bool {
         mutating get {
-            guard inFlight == nil, !isSending, !waiting.isEmpty else { return false }
+            guard inFlight == nil, !isSending, !waiting.isEmpty || raise != nil else {
+                return false
+            }
             isSending = true
             return true
         }
@@ -19,7 +21,7 @@ extension Replica.State {
         _ time: Timestamp
     ) -> Replica.InFlight? {
         guard inFlight == nil, phase == .serving || phase == .draining,
-            !waiting.isEmpty || marks.isAsked,
+            !waiting.isEmpty || marks.isAsked || raise != nil,
             now.elapsed(since: heard) <= settings.silenceNanoseconds
         else { return nil }
         var writer = LogEntryWriter()
@@ -34,20 +36,39 @@ extension Replica.State {
         sequence += 1
         let asksForMark = now.elapsed(since: lastMark) > settings.markNanoseconds
         if asksForMark { lastMark = now }
+        let raised = raise.take()
         let entry = Replica.InFlight(
-            bytes: writer.bytes(
-                format: format,
+            changes: writer,
+            head: LogEntry.Head(
+                rules: raised ?? position.rules,
+                raisesRules: raised != nil,
                 writer: settings.incarnation,
                 sequence: sequence,
                 time: time,
                 asksForMark: asksForMark,
                 earlier: marks.next()
             ),
-            sequence: sequence,
             since: now,
             sent: now,
             completions: completions
         )
+        inFlight = entry
+        return entry
+    }
+
+    /// Takes the rules of an entry that raises them.
+    ///
+    /// - Returns: The entry in flight with these rules, if it was of earlier ones: it did not come
+    ///   before, so wherever it comes now, no replica executes it.
+    mutating func raises(to rules: RuleLevel, at now: UInt64) -> Replica.InFlight? {
+        position.rules = rules
+        if let raise, raise <= rules { self.raise = nil }
+        guard var entry = inFlight, entry.head.rules < rules else { return nil }
+        sequence += 1
+        entry.head.rules = rules
+        entry.head.sequence = sequence
+        entry.sent = now
+        entry.attemptCount = 1
         inFlight = entry
         return entry
     }

@@ -25,13 +25,18 @@ extension Replica {
         }
     }
 
+    /// The entry that comes next, or the one at this replica's place.
+    private func decoded(_ bytes: [UInt8]) throws(LogEntry.Failure) -> LogEntry {
+        try LogEntry(decoding: bytes, behind: position.rules, known: settings.known)
+    }
+
     /// The entry at this replica's place must be the one that was executed.
     private func verify(_ bytes: [UInt8], at place: LogPlace) {
         let position = position
         let isKnown: Bool
         do throws(LogEntry.Failure) {
-            let entry = try LogEntry(decoding: bytes, formatMax: settings.formatMax)
-            isKnown = position.has(writer: entry.writer, sequence: entry.sequence)
+            let head = try decoded(bytes).head
+            isKnown = position.has(writer: head.writer, sequence: head.sequence)
         } catch {
             return stop(at: place, error)
         }
@@ -69,11 +74,12 @@ extension Replica {
         guard isRunning else { return }
         let entry: LogEntry
         do throws(LogEntry.Failure) {
-            entry = try LogEntry(decoding: bytes, formatMax: settings.formatMax)
+            entry = try decoded(bytes)
         } catch {
             return stop(at: place, error)
         }
-        guard entry.writer != settings.incarnation || hasSent(entry, bytes) else {
+        let head = entry.head
+        guard head.writer != settings.incarnation || hasSent(head, bytes) else {
             return enter(
                 .diverged(
                     "The entry at place \(place.number) says that this replica has written it, "
@@ -81,20 +87,31 @@ extension Replica {
                 )
             )
         }
+        guard head.rules <= position.rules || head.raisesRules else {
+            return enter(
+                .diverged(
+                    "The entry at place \(place.number) has format \(head.rules.rawValue), and none "
+                        + "before it has raised the rules: no version writes that."
+                )
+            )
+        }
         let now = clocks.nanoseconds()
-        let (position, isNew) = state.write { state -> (LogPosition, Bool) in
+        let (position, isExecuted) = state.write { state -> (LogPosition, Bool) in
             state.heard = now
-            let isNew = state.position.enters(writer: entry.writer, sequence: entry.sequence)
-            if isNew, entry.time.milliseconds > state.position.time.milliseconds {
-                state.position.time = entry.time
+            let isNew = state.position.enters(writer: head.writer, sequence: head.sequence)
+            // What comes behind the raise in an earlier format is passed over, whoever has sent it.
+            let isExecuted = isNew && head.rules >= state.position.rules
+            if isExecuted, head.time.milliseconds > state.position.time.milliseconds {
+                state.position.time = head.time
             }
             // Not for others before it is executed: they compare it with the end of the log.
             var position = state.position
             position.place = place
-            return (position, isNew)
+            return (position, isExecuted)
         }
         var reached = position
-        if isNew {
+        if isExecuted {
+            if head.rules > position.rules { raise(to: head.rules, at: now, &reached) }
             callbacks.advanced(position.time)
             let decisions = entry.proposals.map { store.execute($0, at: position.time) }
             reached.revision = store.revision
@@ -112,13 +129,21 @@ extension Replica {
     /// Whether an entry with this replica's number can be its own.
     ///
     /// Those who wait for it get answers that are made for what they have sent.
-    private func hasSent(_ entry: LogEntry, _ bytes: [UInt8]) -> Bool {
+    private func hasSent(_ head: LogEntry.Head, _ bytes: [UInt8]) -> Bool {
         state.read { state in
-            guard let own = state.inFlight, own.sequence == entry.sequence else {
-                return entry.sequence <= state.sequence
+            guard let own = state.inFlight, own.head.sequence == head.sequence else {
+                return head.sequence <= state.sequence
             }
             return own.bytes == bytes
         }
+    }
+
+    /// All changes from here on are decided by later rules.
+    private func raise(to rules: RuleLevel, at now: UInt64, _ reached: inout LogPosition) {
+        reached.rules = rules
+        store.decide(by: rules)
+        guard let entry = state.write({ $0.raises(to: rules, at: now) }) else { return }
+        queue.async { [self] in append(entry) }
     }
 
     /// Whether it executes what comes.
@@ -145,10 +170,10 @@ extension Replica {
 
     /// Gives the decisions to those who wait for them.
     private func answer(_ entry: LogEntry, _ decisions: [Decision]) {
-        guard entry.writer == settings.incarnation else { return }
+        guard entry.head.writer == settings.incarnation else { return }
         let now = clocks.nanoseconds()
         let (own, sends) = state.write { state -> (InFlight?, Bool) in
-            guard let own = state.inFlight, own.sequence == entry.sequence else {
+            guard let own = state.inFlight, own.sequence == entry.head.sequence else {
                 return (nil, false)
             }
             state.inFlight = nil
@@ -170,10 +195,11 @@ extension Replica {
 
     private func compare(_ entry: LogEntry, at place: LogPlace, _ revision: Revision) {
         let now = clocks.nanoseconds()
-        if let earlier = entry.earlier, entry.writer != settings.incarnation {
-            state.write { $0.marks.heard(earlier, of: entry.writer, at: now) }
+        let head = entry.head
+        if let earlier = head.earlier, head.writer != settings.incarnation {
+            state.write { $0.marks.heard(earlier, of: head.writer, at: now) }
         }
-        guard entry.asksForMark else { return }
+        guard head.asksForMark else { return }
         state.write { state in
             state.marks.begin(place)
             state.lastMark = now

@@ -47,8 +47,8 @@ package final class Replica: Sendable {
         package var questionNanoseconds: UInt64 = 200_000_000
         /// The time between two marks.
         package var markNanoseconds: UInt64 = 10_000_000_000
-        /// The latest format of entries that it reads.
-        package var formatMax = LogEntry.formatMax
+        /// The latest rules that it knows.
+        package var known = RuleLevel.current
 
         package init(incarnation: UInt64) {
             self.incarnation = incarnation
@@ -132,8 +132,10 @@ package final class Replica: Sendable {
     }
 
     struct InFlight: Sendable {
-        let bytes: [UInt8]
-        let sequence: UInt64
+        let changes: LogEntryWriter
+        var head: LogEntry.Head
+        var bytes: [UInt8] { changes.bytes(head) }
+        var sequence: UInt64 { head.sequence }
         /// When it was sent first, and last.
         let since: UInt64
         var sent: UInt64
@@ -159,8 +161,8 @@ package final class Replica: Sendable {
         /// When the log has delivered or answered something last.
         var heard: UInt64 = 0
         var counts = Counts()
-        /// The format of the entries that it writes.
-        var format = LogEntry.formatMin
+        /// The rules that the next entry is to raise the log to.
+        var raise: RuleLevel?
     }
 
     let settings: Settings
@@ -187,6 +189,7 @@ package final class Replica: Sendable {
         self.clocks = clocks
         self.callbacks = callbacks
         state = Guarded(State(position: position, lastMark: clocks.nanoseconds()))
+        store.decide(by: position.rules)
     }
 
     /// Begins to follow the log.
@@ -199,9 +202,18 @@ package final class Replica: Sendable {
     package var position: LogPosition { state.read { $0.position } }
     package var counts: Counts { state.read { $0.counts } }
 
-    /// Writes entries in a format that all replicas read, or the latest one that this one knows.
-    package func writes(format: UInt8) {
-        state.write { $0.format = max(LogEntry.formatMin, min(format, settings.formatMax)) }
+    /// Has an entry raise the rules of the log, once.
+    ///
+    /// All replicas that take part know these, and none that does not can join any more.
+    ///
+    /// It is not tried again: whoever wants it asks until ``position`` has them.
+    package func raise(to rules: RuleLevel) {
+        let sends = state.write { state in
+            guard state.position.rules < rules, rules <= settings.known else { return false }
+            state.raise = rules
+            return state.beginsSending
+        }
+        if sends { queue.async { [self] in send() } }
     }
 
     /// Takes no more changes; those that were sent get their answers.
@@ -264,7 +276,7 @@ package final class Replica: Sendable {
         if let entry { append(entry) }
     }
 
-    private func append(_ entry: InFlight) {
+    func append(_ entry: InFlight) {
         log.append(entry.bytes) { [self] outcome in
             queue.async { [self] in appended(entry, outcome) }
         }

@@ -2,11 +2,15 @@ package import LatchkeyStore
 
 /// What a replica executes changes on.
 ///
-/// One thread calls ``execute(_:at:)`` and ``reaches(_:)``, and nothing else changes the state.
+/// One thread calls ``decide(by:)``, ``execute(_:at:)`` and ``reaches(_:)``, and nothing else
+/// changes the state.
 package protocol ReplicatedState: Sendable {
+    /// The changes that follow are decided by these rules.
+    func decide(by rules: RuleLevel)
+
     /// Decides a change as of a time and makes it, or refuses it. Blocks until readers see it.
     ///
-    /// Deterministic: it follows from the state, the change and the time.
+    /// Deterministic: it follows from the state, the rules, the change and the time.
     func execute(_ proposal: LogEntry.Proposal, at time: Timestamp) -> Decision
 
     /// All changes up to a position are made.

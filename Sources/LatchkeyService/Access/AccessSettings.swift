@@ -27,13 +27,13 @@ extension AccessSettings: Configurable {
     package static let standard = Self()
 
     package static let settings: [Setting<Self>] = [
-        .file(
+        .path(
             "token-file",
             \.tokenFile,
             "A file of tokens: who may do what, or none: everybody everything. 'latchkey token "
                 + "create' makes its lines. It is read again when it changes and at SIGHUP."
         ),
-        .file(
+        .path(
             "first-token",
             \.firstToken,
             "If --token-file is not there yet, makes it, with one token that has all rights, and "
@@ -60,22 +60,4 @@ extension AccessSettings: Configurable {
             value: { $0.split(separator: ",").compactMap { OpenedPage(rawValue: String($0)) } }
         ),
     ]
-}
-
-extension Setting {
-    /// The path of a file, or none.
-    static func file(
-        _ name: String,
-        _ path: any WritableKeyPath<Owner, String> & Sendable,
-        _ help: String
-    ) -> Self {
-        Setting(
-            name,
-            .text(placeholder: "FILE"),
-            path,
-            help,
-            text: { $0.isEmpty ? "none" : $0 },
-            value: { $0 == "none" ? "" : $0 }
-        )
-    }
 }

@@ -10,6 +10,9 @@ enum RouteNeed: Sendable {
     /// A token. What it must allow depends on the names of the request, and is asked where they are
     /// read.
     case token
+    /// The same of a route whose answers are kept for repeats. What is asked is asked once more
+    /// before a kept answer is given: the closure throws what is missing.
+    case tokenAgain(RouteTable.Handler)
     /// A token with this right.
     case right(Right)
 }
@@ -116,7 +119,7 @@ extension AccessControl {
         switch need {
         case .nothing: false
         case .tokenUnless(let page): !isOpen(page)
-        case .token, .right: true
+        case .token, .tokenAgain, .right: true
         }
     }
 }

@@ -60,6 +60,11 @@ struct Caller: @unchecked Sendable {
         with { token in unsafe prefix.withUnsafeBytes { unsafe token.allows(right, $0) } } ?? true
     }
 
+    /// Whether the caller may see what shows these properties: names, or what names begin with.
+    func reads(_ shown: [PropertyName]) -> Bool {
+        isAnybody || shown.allSatisfy { allows(.read, $0) }
+    }
+
     /// A text that a client chose for itself, which is another one for each token.
     func scoped(_ text: [UInt8]) -> [UInt8] {
         name.map { Array($0.utf8) + [0] + text } ?? text

@@ -65,16 +65,10 @@ extension Transaction {
 extension Change.Step {
     /// The same of one step.
     ///
-    /// One whose answer has the value needs the right to read it.
+    /// One whose result shows what is stored needs the right to read it.
     func lackedRight(of caller: Caller) -> Right? {
-        let (reads, writes) =
-            switch action {
-            case .get, .count: (true, false)
-            case .put, .delete, .expire, .evict, .touch, .deletePrefix: (false, true)
-            case .increment, .merge, .pop: (true, true)
-            }
         if case .pop(let claim?) = action, !caller.allows(.write, claim.prefix) { return .write }
-        if writes, !caller.allows(.write, name) { return .write }
-        return reads && !caller.allows(.read, name) ? .read : nil
+        if action.writes, !caller.allows(.write, name) { return .write }
+        return action.reads && !caller.allows(.read, name) ? .read : nil
     }
 }

@@ -18,19 +18,19 @@ extension TLSSettings: Configurable {
     package static let standard = Self()
 
     package static let settings: [Setting<Self>] = [
-        .file(
+        .path(
             "tls-certificate",
             \.certificate,
             "A file with the service's certificate and those that clients need to verify it, in "
                 + "PEM, or none. With it and --tls-key, the service speaks TLS 1.2 and 1.3 only. "
                 + "It is read again when it changes and at SIGHUP."
         ),
-        .file(
+        .path(
             "tls-key",
             \.key,
             "A file with the key of --tls-certificate, in PEM without a password, or none."
         ),
-        .file(
+        .path(
             "tls-client-ca",
             \.clientAuthorities,
             "A file with certificates of authorities, in PEM, or none. A client that shows a "

@@ -12,7 +12,7 @@ extension AuditSettings: Configurable {
     package static let standard = Self()
 
     package static let settings: [Setting<Self>] = [
-        .file(
+        .path(
             "audit-log",
             \.path,
             "A file that gets one line of JSON for each write and each refusal, or none: when, "

@@ -23,12 +23,14 @@ final class Cluster: Sendable {
     private static let compactionTicks = 1200
 
     let state: ClusterState
-    private let settings: ClusterSettings
+    let settings: ClusterSettings
     /// The folder with the data.
     private let folder: String
-    private let log: Log
+    let log: Log
     private let client: EtcdClient
-    private let directory: ClusterDirectory
+    let directory: ClusterDirectory
+    /// The rules that the log begins with.
+    private let firstRules = Guarded(RuleLevel.first)
     /// `start` is the place that the files had when the replica started.
     private let started = Guarded<
         (replica: Replica, entries: EtcdLog, persistence: Persistence, start: LogPlace)?
@@ -100,6 +102,7 @@ final class Cluster: Sendable {
         if let reason = DivergenceNote(folder: folder).reason {
             throw StartFailure(reason: reason)
         }
+        firstRules.write { $0 = agreement.firstRules }
         if !Persistence.hasData(folder) { try seed() }
         return agreement.start
     }
@@ -155,7 +158,8 @@ final class Cluster: Sendable {
             place: place,
             revision: 0,
             state: "seeding",
-            time: StoreClock.system.now().milliseconds
+            time: StoreClock.system.now().milliseconds,
+            format: settings.rules.rawValue
         )
         // Without it, the replica learns later that it is too late.
         directory.say(record, of: identity.text) { _ in isDone.signal() }
@@ -226,8 +230,10 @@ final class Cluster: Sendable {
         else { throw StartFailure(reason: Self.unreadablePosition) }
         keys?.expire(at: position.time)
         let entries = EtcdLog(client, key: directory.logKey)
+        var replicaSettings = Replica.Settings(incarnation: UInt64.random(in: 1 ... .max))
+        replicaSettings.known = settings.rules
         let replica = Replica(
-            Replica.Settings(incarnation: UInt64.random(in: 1 ... .max)),
+            replicaSettings,
             log: entries,
             store: ExecutedStore(box, journal, expiries, data.persistence, state.age, keys),
             at: position,
@@ -272,9 +278,12 @@ final class Cluster: Sendable {
                         + "an empty folder, and import them."
                 )
             }
-            return LogPosition(revision: persistence.startRevision)
+            return LogPosition(
+                revision: persistence.startRevision,
+                rules: firstRules.read { $0 }
+            )
         }
-        guard let position = LogPosition(decoding: stored) else {
+        guard let position = LogPosition(decoding: stored), position.rules <= settings.rules else {
             throw StartFailure(reason: Self.unreadablePosition)
         }
         guard position.revision == persistence.lastRevision else {
@@ -313,11 +322,10 @@ final class Cluster: Sendable {
 
     private func say(_ replica: Replica, _ persistence: Persistence, _ start: LogPlace) {
         directory.say(record(replica, persistence, start), of: persistence.identity) { _ in }
-        directory.records { [state] result in
+        directory.records { [self] result in
             guard case .success(let records) = result else { return }
             state.hears(of: records)
-            let now = StoreClock.system.now().milliseconds
-            replica.writes(format: ClusterDirectory.format(of: records, at: now))
+            raiseRules(of: replica, records)
         }
     }
 
@@ -333,7 +341,8 @@ final class Cluster: Sendable {
             place: (stored?.place ?? start).number,
             revision: replica.position.revision,
             state: state.word,
-            time: StoreClock.system.now().milliseconds
+            time: StoreClock.system.now().milliseconds,
+            format: settings.rules.rawValue
         )
     }
 
@@ -341,6 +350,9 @@ final class Cluster: Sendable {
     var ownRecord: (identity: String, record: ClusterDirectory.Record)? {
         started.read { $0 }.map { ($2.identity, record($0, $2, $3)) }
     }
+
+    /// What this replica decides by now; nil before it has started.
+    var rules: RuleLevel? { started.read { $0 }?.replica.position.rules }
 
     func register(in registry: MetricRegistry) {
         if let replica = started.read({ $0 })?.replica { state.register(replica, in: registry) }

@@ -7,8 +7,6 @@ internal import LatchkeyStore
 ///
 /// The first replica's settings hold for all: they are a key of etcd.
 struct ClusterAgreement: Codable, Equatable {
-    /// Another number is another meaning of changes, or of these settings.
-    private static let currentFormat = 1
     private static let names: Set<String> = Set(
         StoreLimits.settings.map(\.name) + ["max-body-bytes"]
             + IdempotencyLimits.settings.map(\.name)
@@ -19,14 +17,20 @@ struct ClusterAgreement: Codable, Equatable {
     /// cluster can have been started with others.
     private static let limitNames: Set<String> = ["max-transaction-bytes", "max-idempotency-keys"]
 
-    let format: Int
+    /// That of the rules which the log is raised to, or was begun with: who does not know them
+    /// cannot join.
+    private(set) var format: Int
     /// The values of the settings, as text, by their names.
     let settings: [String: String]
     /// The revision before the first one.
     let start: Revision
+    /// The rules that the log begins with; nil for the first ones, as in a cluster of 0.1.
+    private let rules: Int?
 
     init(_ configuration: ServiceConfiguration) {
-        format = Self.currentFormat
+        let level = configuration.cluster.rules
+        format = Int(level.rawValue)
+        rules = level == .first ? nil : format
         var settings: [String: String] = [:]
         for setting in ServiceConfiguration.settings where Self.names.contains(setting.name) {
             settings[setting.name] = setting.text(in: configuration)
@@ -46,6 +50,19 @@ struct ClusterAgreement: Codable, Equatable {
         self = agreement
     }
 
+    /// The rules that the log begins with.
+    var firstRules: RuleLevel { RuleLevel(atMost: UInt8(clamping: rules ?? 1)) }
+
+    /// Whether only replicas that know these rules can join.
+    func needs(_ rules: RuleLevel) -> Bool { format >= Int(rules.rawValue) }
+
+    /// The same for a log whose rules will be raised to these.
+    func raised(to rules: RuleLevel) -> Self {
+        var agreement = self
+        agreement.format = Int(rules.rawValue)
+        return agreement
+    }
+
     var encoded: [UInt8] {
         let encoder = JSONEncoder()
         encoder.outputFormatting = .sortedKeys
@@ -57,7 +74,7 @@ struct ClusterAgreement: Codable, Equatable {
 
     /// Why a replica with these settings cannot join, in a sentence; nil if it can.
     func objection(to own: Self) -> String? {
-        guard format == own.format else {
+        guard (1...own.format).contains(format) else {
             return
                 "The cluster has format \(format) of its settings, and this program \(own.format)."
         }

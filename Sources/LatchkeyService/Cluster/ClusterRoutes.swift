@@ -34,6 +34,7 @@ extension Cluster {
         json.object("cluster") { json in
             json.member("name", state.name)
             json.member("ageSeconds", raw: level.ageText)
+            if let rules { json.member("rules", UInt64(rules.rawValue)) }
             json.array("replicas") { json in
                 for (identity, record) in records.sorted(by: { $0.key < $1.key }) {
                     json.object { json in
@@ -43,6 +44,8 @@ extension Cluster {
                         json.member("state", record.state)
                         json.member("revision", record.revision)
                         json.member("storedPlace", record.place)
+                        let known = record.format ?? RuleLevel.first.rawValue
+                        json.member("knownRules", UInt64(known))
                         let age = UInt64(max(0, now &- record.time))
                         json.member("noteSeconds", raw: StateAge.secondsText(milliseconds: age))
                     }

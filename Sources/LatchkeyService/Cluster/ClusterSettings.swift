@@ -1,6 +1,7 @@
 internal import LatchkeyClient
 package import LatchkeyReplication
 package import LatchkeySettings
+package import LatchkeyStore
 
 /// The choices of a service that is a replica of a cluster.
 package struct ClusterSettings: Sendable, Equatable {
@@ -14,6 +15,10 @@ package struct ClusterSettings: Sendable, Equatable {
     package var url = ""
     package var tokenFile = ""
     package var peerAuthorities = ""
+    /// The latest rules that the replica knows.
+    package var rules = RuleLevel.current
+    /// How long a replica that says nothing more, and does not know later rules, holds them back.
+    package var absence = Duration.seconds(3600)
 
     package init() {}
 
@@ -65,18 +70,18 @@ extension ClusterSettings: Configurable {
             text: { $0 },
             value: { $0 }
         ),
-        .file(
+        .path(
             "cluster-ca",
             \.authorities,
             "A file with certificates, in PEM, that those of etcd are verified with, or none for "
                 + "those of the system."
         ),
-        .file(
+        .path(
             "cluster-certificate",
             \.certificate,
             "A file with the certificate, in PEM, that etcd is shown, or none."
         ),
-        .file("cluster-key", \.key, "A file with the key of that certificate, in PEM, or none."),
+        .path("cluster-key", \.key, "A file with the key of that certificate, in PEM, or none."),
         Setting(
             "cluster-url",
             .spelling(
@@ -90,13 +95,13 @@ extension ClusterSettings: Configurable {
             text: { $0.isEmpty ? "none" : $0 },
             value: { $0 == "none" ? "" : ServiceAddress($0)?.origin }
         ),
-        .file(
+        .path(
             "cluster-token-from",
             \.tokenFile,
             "A file whose first line is the token for other replicas, with the right backup, or "
                 + "none."
         ),
-        .file(
+        .path(
             "cluster-peer-ca",
             \.peerAuthorities,
             "A file with certificates, in PEM, that those of other replicas are verified with, or "
@@ -117,5 +122,29 @@ extension ClusterSettings: Configurable {
                     || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
                     || byte == UInt8(ascii: "-") || byte == UInt8(ascii: "_")
             }
+    }
+}
+
+extension ClusterSettings {
+    /// Limits that are constants.
+    package static let limits: [Setting<Self>] = [
+        .integer(
+            "rule-level",
+            \.ruleNumber,
+            1...Int(RuleLevel.current.rawValue),
+            "The latest level of rules that a replica knows: that of 0.1 is 1."
+        ),
+        .seconds(
+            "replica-absence",
+            \.absence,
+            1...86_400,
+            "A replica of an earlier version that says nothing for so long holds back later rules "
+                + "no more."
+        ),
+    ]
+
+    private var ruleNumber: Int {
+        get { Int(rules.rawValue) }
+        set { rules = RuleLevel(atMost: UInt8(clamping: newValue)) }
     }
 }

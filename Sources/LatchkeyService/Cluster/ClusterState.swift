@@ -1,5 +1,6 @@
 internal import LatchkeyMetrics
 internal import LatchkeyReplication
+internal import LatchkeyStore
 internal import LatchkeyStrategies
 internal import Synchronization
 
@@ -139,10 +140,16 @@ extension ClusterState {
         help: "How often an entry was sent again, because it did not come in time."
     )
 
+    private static let rulesFamily = MetricFamily(
+        "latchkey_cluster_rules",
+        .gauge,
+        help: "The level of the rules that this replica decides changes by."
+    )
+
     func register(_ replica: Replica, in registry: MetricRegistry) {
         let families = [
             Self.stateFamily, Self.ageFamily, Self.placeFamily, Self.entriesFamily,
-            Self.changesFamily, Self.secondsFamily, Self.repetitionsFamily,
+            Self.changesFamily, Self.secondsFamily, Self.repetitionsFamily, Self.rulesFamily,
         ]
         registry.collect(families) { writer in
             let word = self.description.word
@@ -154,6 +161,8 @@ extension ClusterState {
             writer.sample(.none, Double(self.age.level.ageNanoseconds) / 1e9)
             writer.begin(Self.placeFamily)
             writer.sample(.none, replica.position.place.number)
+            writer.begin(Self.rulesFamily)
+            writer.sample(.none, UInt64(replica.position.rules.rawValue))
             let counts = replica.counts
             for (family, count) in [
                 (Self.entriesFamily, counts.entries), (Self.changesFamily, counts.changes),

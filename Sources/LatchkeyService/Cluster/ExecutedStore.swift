@@ -6,7 +6,7 @@ internal import LatchkeyStrategies
 
 /// What a replica executes the log on: a store, whatever its strategy, its history, and its files.
 ///
-/// **Design.** One thread calls ``execute(_:at:)`` and ``reaches(_:)``, so that one change waits
+/// **Design.** One thread calls what changes the state, so that one change waits
 /// for the one before. `keys` is guarded because a strategy asks for the note on a thread of its
 /// own; it does not change meanwhile.
 final class ExecutedStore: ReplicatedState {
@@ -55,6 +55,8 @@ final class ExecutedStore: ReplicatedState {
             )
         }
     }
+
+    func decide(by rules: RuleLevel) { box.decide(rules) }
 
     func execute(_ proposal: LogEntry.Proposal, at time: Timestamp) -> Decision {
         if let identity = proposal.identity,

@@ -13,11 +13,25 @@ final class Readiness: Sendable {
 
     private struct State {
         var isRecovering: Bool
+        /// Whether all routes are served.
+        var isOpen = false
         var isDraining = false
         /// Rows of the data that are to be read, and that are.
         var rowCount = 0
         var readCount = 0
         var persistence: Persistence?
+
+        /// Whether requests are served, which is so behind all that a start does, and before the
+        /// drain.
+        var accepting: Check {
+            let isAccepting = isOpen && !isDraining
+            let detail = isDraining ? "The service is shutting down." : "The service is starting."
+            return Check(
+                name: "accepting",
+                isPassed: isAccepting,
+                detail: isAccepting ? nil : detail
+            )
+        }
     }
 
     private let state: Guarded<State>
@@ -51,6 +65,11 @@ final class Readiness: Sendable {
         state.write { $0.readCount += rowCount }
     }
 
+    /// Says that all routes are served.
+    func opens() {
+        state.write { $0.isOpen = true }
+    }
+
     /// Says that the service takes no requests any more.
     func drains() {
         state.write { $0.isDraining = true }
@@ -65,9 +84,7 @@ final class Readiness: Sendable {
 
     var checks: [Check] {
         let state = state.read { $0 }
-        let isAccepting = !state.isDraining
-        let stopping = isAccepting ? nil : "The service is shutting down."
-        var checks = [Check(name: "accepting", isPassed: isAccepting, detail: stopping)]
+        var checks = [state.accepting]
         if isInsecure {
             let detail = "Everybody who can connect may do everything (--insecure)."
             checks.append(Check(name: "access", isPassed: true, detail: detail))

@@ -43,13 +43,13 @@ extension FollowSettings: Configurable {
             text: { $0.isEmpty ? "none" : $0 },
             value: { $0 == "none" ? "" : ServiceAddress($0)?.origin }
         ),
-        .file(
+        .path(
             "follow-token-from",
             \.tokenFile,
             "A file whose first line is the token for the leader, with the rights read (of all "
                 + "names) and export, or none."
         ),
-        .file(
+        .path(
             "follow-ca",
             \.authorities,
             "A file with certificates, in PEM, that the leader's certificate is verified with, or "

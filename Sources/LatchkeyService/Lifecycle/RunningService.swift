@@ -109,6 +109,8 @@ package final class RunningService: Sendable {
             self.admin = admin
             state = ServiceState(configuration, maker, output, server, answers, audit)
             register(configuration, maker, output, answers, in: registry)
+            // Behind the gate and the port: who is told that the service is ready sends requests.
+            readiness.opens()
         } catch {
             early?.stop(within: .zero)
             admin?.stop()

@@ -11,6 +11,7 @@ extension ServiceConfiguration {
     /// bound with little work. No flag does.
     package static let limits: [Setting<Self>] =
         ofData + ofRequests + [rateBurst] + ofOperations + ofRecordings
+        + ClusterSettings.limits.map { $0.contained(in: \.cluster) }
 
     /// The variable that changes limits: `LATCHKEY_LIMITS=max-exports=1,sync-interval=5s`.
     package static let limitsVariable = "LATCHKEY_LIMITS"

@@ -172,35 +172,30 @@ extension ServiceConfiguration: Configurable {
             .list(
                 .spelling(
                     placeholder: "NAME",
-                    help: "names of hosts, without a port, or *",
+                    help: "names of hosts, without a port, or *, or none",
                     isRight: isHostName
                 )
             ),
             \.allowedHosts,
-            "Names of the service besides localhost, --host and literal addresses. Requests for "
-                + "other hosts get status 421, on other addresses than loopback only if this "
+            "Names of the service besides localhost, --host and literal addresses, or none. "
+                + "Requests for other hosts get status 421, on other addresses than loopback only if this "
                 + "flag is given. * allows all.",
-            text: { $0?.joined(separator: ",") ?? "*" },
+            text: { names in
+                names.map { $0.isEmpty ? "none" : $0.joined(separator: ",") } ?? "*"
+            },
             value: { text in
-                let names = text.split(separator: ",").map(String.init)
+                let names = text.split(separator: ",").map(String.init).filter { $0 != "none" }
                 return .some(names.contains("*") ? nil : names)
             }
         ),
-        Setting(
+        .texts(
             "allow-origin",
-            .list(
-                .spelling(
-                    placeholder: "ORIGIN",
-                    help: "origins as browsers write them, such as https://app.example:8443, or "
-                        + "none",
-                    isRight: { $0 == "none" || AllowedOrigins.isOrigin($0) }
-                )
-            ),
             \.allowedOrigins,
+            placeholder: "ORIGIN",
+            of: "origins as browsers write them, such as https://app.example:8443",
+            isRight: AllowedOrigins.isOrigin,
             "Origins whose pages may use the service and read its answers, or none. Requests of "
-                + "all other pages get status 403.",
-            text: { $0.isEmpty ? "none" : $0.joined(separator: ",") },
-            value: { text in text.split(separator: ",").map(String.init).filter { $0 != "none" } }
+                + "all other pages get status 403."
         ),
         .seconds(
             "shutdown-delay",

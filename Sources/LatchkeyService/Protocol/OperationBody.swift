@@ -18,7 +18,7 @@ struct OperationBody {
     /// Where the request comes from; nil without an audit log.
     let origin: OperationOrigin?
     /// Why the owner may not make a step.
-    let refusal: @Sendable (OperationStep) -> String?
+    let refusal: OperationPlan.Refusal
 
     /// The plans of one operation, or of several: `{"operations":[…]}`.
     func plans(_ json: JSONView) throws(RequestFailure) -> (plans: [OperationPlan], isList: Bool) {

@@ -16,16 +16,11 @@ extension RecordingSettings: Configurable {
     package static let standard = Self()
 
     package static let settings: [Setting<Self>] = [
-        Setting(
+        .path(
             "record",
-            .spelling(placeholder: "FILE", help: "the path of a new file, below 4096 bytes") {
-                $0.utf8.count < 4096
-            },
             \.path,
             "Records one live operation in 16 into a new file of at most 64 MiB, for 'latchkey "
-                + "compare --trace', without names and values.",
-            text: { $0 },
-            value: { $0 }
+                + "compare --trace', without names and values, or none."
         )
     ]
 }

@@ -35,7 +35,7 @@ struct OperationRoutes: Sendable {
             request,
             match throws(RequestFailure) in
             try request.noQuery()
-            request.respond(try operation(match, request), .ok)
+            try request.respond(try operation(match, request), .ok)
         }
         table.add(.delete, one, needs: .right(.operations), statuses: [202, 400, 404]) {
             request,
@@ -45,7 +45,7 @@ struct OperationRoutes: Sendable {
             guard let operation = operations.cancel(id) else {
                 throw RequestFailure(.operationNotFound)
             }
-            request.respond(operation, .accepted)
+            try request.respond(operation, .accepted)
         }
         table.add(
             .get,
@@ -57,8 +57,9 @@ struct OperationRoutes: Sendable {
             match throws(RequestFailure) in
             try request.noQuery()
             try request.checkAnswerRoom()
-            let id = try operation(match, request).id
-            OperationStream.start(request, operations, id, after: request.lastEventNumber)
+            let operation = try operation(match, request)
+            try request.require(toShow: operation)
+            OperationStream.start(request, operations, operation.id, after: request.lastEventNumber)
         }
     }
 
@@ -81,7 +82,7 @@ struct OperationRoutes: Sendable {
             throw error.failure
         }
         guard isList else {
-            return request.respond(accepted[0], .accepted) {
+            return try request.respond(accepted[0], .accepted) {
                 $0.add("Location", text: "/v1/operations/\(accepted[0].id.text)")
             }
         }
@@ -96,13 +97,15 @@ struct OperationRoutes: Sendable {
             canCompare: canCompare,
             owner: name,
             origin: request.series.routeAudit == nil ? nil : OperationOrigin(request),
-            refusal: { [access] step in
+            refusal: { [access] step, taken in
                 guard let access else { return nil }
                 guard let name, let owner = access.caller(named: name) else {
                     return "The token of the operation's owner was revoked."
                 }
-                let lacked =
+                var lacked =
                     owner.allows(.operations) ? step.lackedRight(of: owner) : .operations
+                // What was read before may not be written elsewhere any more.
+                if lacked == nil, !owner.reads(taken) { lacked = .read }
                 return lacked.flatMap { RequestFailure.forbidden($0, owner).detail }
             }
         )
@@ -179,6 +182,11 @@ extension OperationSnapshot {
     fileprivate func isVisible(to caller: Caller) -> Bool {
         caller.name == owner || caller.allows(.admin)
     }
+
+    /// Whether the caller may see its value, too: who reads what the value shows.
+    func isShown(to caller: Caller) -> Bool {
+        value.map { caller.reads($0.shown) } ?? true
+    }
 }
 
 extension OperationStep {
@@ -186,25 +194,30 @@ extension OperationStep {
     ///
     /// Those to the properties of an import are asked when its lines are known.
     fileprivate func lackedRight(of caller: Caller) -> Right? {
-        let needed: Right
-        switch self {
-        case .change(let step, _): return step.lackedRight(of: caller)
-        case .transaction(let transaction): return transaction.lackedRight(of: caller)
-        case .wait: return nil
-        case .importing: needed = .import
-        case .compare: needed = .compare
-        case .fetch: needed = .fetch
-        }
-        return caller.allows(needed) ? nil : needed
+        let lacked: Right? =
+            switch self {
+            case .change(let step, _): step.lackedRight(of: caller)
+            case .transaction(let transaction): transaction.lackedRight(of: caller)
+            case .wait: nil
+            case .importing: caller.allows(.import) ? nil : .import
+            case .compare: caller.allows(.compare) ? nil : .compare
+            case .fetch: caller.allows(.fetch) ? nil : .fetch
+            }
+        return lacked ?? (caller.reads(shown) ? nil : .read)
     }
 }
 
 extension ServiceRequest {
+    fileprivate func require(toShow operation: OperationSnapshot) throws(RequestFailure) {
+        guard operation.isShown(to: caller) else { throw .forbidden(.read, caller) }
+    }
+
     fileprivate func respond(
         _ operation: OperationSnapshot,
         _ status: HTTPStatus,
         fields: (inout ResponseFields) -> Void = { _ in }
-    ) {
+    ) throws(RequestFailure) {
+        try require(toShow: operation)
         var json = JSONWriter()
         json.operation(operation, includesValue: true)
         respond(status, body: .bytes(json.bytes)) { answer in

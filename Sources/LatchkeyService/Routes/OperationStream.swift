@@ -116,6 +116,10 @@ final class OperationStream: Sendable {
             return written
         }
         for event in found.events {
+            guard event.operation.isShown(to: caller) else {
+                stream.end(with: ServerSentEvents.close)
+                return written
+            }
             guard stream.write(Self.text(event)) == .accepted else { return written }
             written = event.number
         }

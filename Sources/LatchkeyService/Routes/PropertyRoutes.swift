@@ -23,7 +23,7 @@ struct PropertyRoutes: Sendable {
         table.add(
             .put,
             property,
-            needs: .token,
+            needs: Self.asking(.write),
             statuses: [201, 204, 400, 412, 415, 503, 507],
             isRepeatable: true
         ) { request, match throws(RequestFailure) in
@@ -32,7 +32,7 @@ struct PropertyRoutes: Sendable {
         table.add(
             .patch,
             property,
-            needs: .token,
+            needs: Self.asking(.write, .read),
             statuses: [200, 400, 412, 415, 422, 503, 507],
             isRepeatable: true
         ) { request, match throws(RequestFailure) in
@@ -41,7 +41,7 @@ struct PropertyRoutes: Sendable {
         table.add(
             .delete,
             property,
-            needs: .token,
+            needs: Self.asking(.write),
             statuses: [204, 400, 404, 412, 503],
             isRepeatable: true
         ) {
@@ -52,7 +52,7 @@ struct PropertyRoutes: Sendable {
         table.add(
             .post,
             "\(property)/increment",
-            needs: .token,
+            needs: Self.asking(.write, .read),
             statuses: [200, 400, 409, 412, 415, 503, 507],
             isRepeatable: true
         ) { request, match throws(RequestFailure) in
@@ -61,11 +61,18 @@ struct PropertyRoutes: Sendable {
         table.add(
             .post,
             "\(property)/touch",
-            needs: .token,
+            needs: Self.asking(.write),
             statuses: [204, 400, 404, 412, 503],
             isRepeatable: true
         ) { request, match throws(RequestFailure) in
             try touch(request, match)
+        }
+    }
+
+    /// A token with these rights to the name of the path: to read it if the answer has the value.
+    private static func asking(_ rights: Right...) -> RouteNeed {
+        .tokenAgain { request, match throws(RequestFailure) in
+            for right in rights { _ = try request.name(match.capture, right) }
         }
     }
 
@@ -216,8 +223,12 @@ extension ServiceRequest {
     }
 
     /// Answers that the client has the property already.
+    ///
+    /// The value is not sent, but its length is: the one of the 200 (RFC 9110, section 8.6). Caches
+    /// are known to take a length of 0 for that of the value.
     func respond(notModified property: Property, isPast: Bool = false) {
-        respond(.notModified) { answer in
+        let body = unsafe ResponseBody.owned(property.valueBytes, owner: property.owner)
+        respond(.notModified, body: body) { answer in
             answer.add("ETag", quoted: property.revision)
             answer.mustBeRevalidated()
             if !isPast { addRevision(of: property, to: &answer) }

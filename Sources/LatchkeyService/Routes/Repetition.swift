@@ -41,8 +41,31 @@ final class Repetition: Sendable {
     private struct Waiting: Sendable {
         let request: ServiceRequest
         let match: RouteMatch
-        let handle: RouteTable.Handler
+        let handler: Handler
         let fingerprint: RequestFingerprint
+
+        /// Why its sender may not see the answer to the first one, if that is so.
+        ///
+        /// It has lost a right since, or has waited meanwhile. What else is wrong with a request is
+        /// what its answer says.
+        var refusal: RequestFailure? {
+            guard !request.caller.isRevoked else { return .revoked }
+            guard !request.caller.isAnybody, case .tokenAgain(let ask) = handler.need else {
+                return nil
+            }
+            do throws(RequestFailure) {
+                try ask(request, match)
+            } catch  where error.problem == .forbidden {
+                return error
+            } catch {}
+            return nil
+        }
+    }
+
+    /// What answers the requests of a route.
+    struct Handler: Sendable {
+        let handle: RouteTable.Handler
+        let need: RouteNeed
     }
 
     private let keys: IdempotencyKeys<Waiting>
@@ -89,12 +112,12 @@ final class Repetition: Sendable {
     func handles(
         _ request: ServiceRequest,
         _ match: RouteMatch,
-        _ handle: @escaping RouteTable.Handler
+        _ handler: Handler
     ) -> Bool {
         guard let field = request.exchange.header(named: .idempotencyKey) else {
             return false
         }
-        take(field, request, match, handle)
+        take(field, request, match, handler)
         return true
     }
 
@@ -102,7 +125,7 @@ final class Repetition: Sendable {
         _ field: Bytes,
         _ request: ServiceRequest,
         _ match: RouteMatch,
-        _ handle: @escaping RouteTable.Handler
+        _ handler: Handler
     ) {
         guard Self.isKey(field), request.exchange.headerCount(named: "idempotency-key") == 1 else {
             request.fail(.invalidIdempotencyKey)
@@ -112,7 +135,7 @@ final class Repetition: Sendable {
         let waiting = Waiting(
             request: request,
             match: match,
-            handle: handle,
+            handler: handler,
             fingerprint: RequestFingerprint(request.exchange)
         )
         let turn = keys.take(key, request.client, waiting.fingerprint)
@@ -159,7 +182,7 @@ final class Repetition: Sendable {
         switch turn {
         case .run: run(waiting, key)
         case .wait: break
-        case .answer(let answer): repeatAnswer(answer, to: request)
+        case .answer(let answer): repeatAnswer(answer, to: waiting)
         case .reused: request.fail(.idempotencyKeyReused)
         case .full: request.fail(.tooManyIdempotencyKeys)
         case .shareTaken:
@@ -186,10 +209,12 @@ final class Repetition: Sendable {
             // It has waited for another one meanwhile.
             return request.fail(.revoked)
         }
-        RouteTable.run(waiting.handle, request, waiting.match)
+        RouteTable.run(waiting.handler.handle, request, waiting.match)
     }
 
-    private func repeatAnswer(_ answer: KeptAnswer, to request: ServiceRequest) {
+    private func repeatAnswer(_ answer: KeptAnswer, to waiting: Waiting) {
+        let request = waiting.request
+        if let refusal = waiting.refusal { return request.fail(refusal) }
         replays.add()
         // A repeat changes nothing, so that it can be refused.
         let status = HTTPStatus(rawValue: answer.status)
@@ -230,7 +255,7 @@ final class Repetition: Sendable {
                 return
             }
             for one in waiting {
-                repeatAnswer(answer, to: one.request)
+                repeatAnswer(answer, to: one)
             }
         case .run(let next):
             queue.async { self.run(next, key) }

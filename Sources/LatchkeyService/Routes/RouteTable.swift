@@ -71,7 +71,11 @@ struct RouteTable {
         checkHead: Handler? = nil,
         handle: @escaping Handler
     ) {
+        if isRepeatable, case .token = need {
+            preconditionFailure("A repeatable route says what is asked of a repeat.")
+        }
         let (repetition, admission) = (isRepeatable ? repetition : nil, admission)
+        let handler = Repetition.Handler(handle: handle, need: need)
         let reads = readsStore ? reads : nil
         let changes = method != .get
         let follow = changes && !isLocal ? metrics.follow : nil
@@ -121,7 +125,7 @@ struct RouteTable {
                 else { return }
             }
             if follow?.refuses(request) == true { return }
-            if let repetition, repetition.handles(request, match, handle) { return }
+            if let repetition, repetition.handles(request, match, handler) { return }
             if let reads, reads.handles(request, match, handle) { return }
             Self.run(handle, request, match)
         }

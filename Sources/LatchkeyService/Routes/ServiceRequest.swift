@@ -66,11 +66,12 @@ struct ServiceRequest: Sendable {
             budget?.add(identified.count - body.count)
             body = .bytes(identified)
         }
+        let isSent = exchange.method != .head && status != .notModified
         series.record(
             status,
             startedNanoseconds: exchange.startedNanoseconds,
             receivedByteCount: exchange.body.count,
-            sentByteCount: exchange.method == .head ? 0 : body.count
+            sentByteCount: isSent ? body.count : 0
         )
         let timing = timing?.field(startedNanoseconds: exchange.startedNanoseconds)
         var keptFields: [ResponseField]?

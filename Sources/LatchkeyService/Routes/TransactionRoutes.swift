@@ -21,7 +21,7 @@ struct TransactionRoutes: Sendable {
         table.add(
             .post,
             "/v1/transactions",
-            needs: .token,
+            needs: asking { request throws(RequestFailure) in try transaction(of: request) },
             statuses: [200, 400, 404, 409, 415, 422, 429, 503, 507],
             isRepeatable: true
         ) { request, _ throws(RequestFailure) in
@@ -30,7 +30,7 @@ struct TransactionRoutes: Sendable {
         table.add(
             .post,
             "/v1/pop",
-            needs: .token,
+            needs: asking { request throws(RequestFailure) in try popping(request) },
             statuses: [200, 400, 404, 415, 422, 429, 503, 507],
             isRepeatable: true
         ) { request, _ throws(RequestFailure) in
@@ -39,11 +39,20 @@ struct TransactionRoutes: Sendable {
         table.add(
             .delete,
             "/v1/properties",
-            needs: .token,
+            needs: asking { request throws(RequestFailure) in try deleting(request) },
             statuses: [200, 400, 422, 503],
             isRepeatable: true
         ) { request, _ throws(RequestFailure) in
             try deletePrefix(request)
+        }
+    }
+
+    /// A token with the rights to what a transaction does and shows.
+    private func asking(
+        _ transaction: @escaping @Sendable (ServiceRequest) throws(RequestFailure) -> Transaction
+    ) -> RouteNeed {
+        .tokenAgain { request, _ throws(RequestFailure) in
+            try request.require(try transaction(request))
         }
     }
 
@@ -54,9 +63,17 @@ struct TransactionRoutes: Sendable {
     }
 
     private func pop(_ request: ServiceRequest) throws(RequestFailure) {
-        let query = try request.query(["prefix", "claim", "ttl", "wait"])
-        let wait = try ServiceRequest.wait(query["wait"])
+        let wait = try ServiceRequest.wait(try popQuery(of: request)["wait"])
         try request.checkAnswerRoom()
+        try commit(try popping(request), .pop, request, wait)
+    }
+
+    private func popQuery(of request: ServiceRequest) throws(RequestFailure) -> [String: String] {
+        try request.query(["prefix", "claim", "ttl", "wait"])
+    }
+
+    private func popping(_ request: ServiceRequest) throws(RequestFailure) -> Transaction {
+        let query = try popQuery(of: request)
         let prefix = try Self.prefix(query["prefix"])
         let ttl = try query["ttl"].map { (text) throws(RequestFailure) in
             try ServiceRequest.ttl(text)
@@ -68,8 +85,7 @@ struct TransactionRoutes: Sendable {
         if let claim, claim.isMixed(with: prefix) {
             throw RequestFailure(.invalidQuery, "Neither of prefix and claim may begin the other.")
         }
-        let step = Change.Step(prefix, .pop(claim), ttl: ttl)
-        try commit(Transaction([step]), .pop, request, wait)
+        return Transaction([Change.Step(prefix, .pop(claim), ttl: ttl)])
     }
 
     /// The claim, whose value is the body, or null.
@@ -94,6 +110,10 @@ struct TransactionRoutes: Sendable {
     }
 
     private func deletePrefix(_ request: ServiceRequest) throws(RequestFailure) {
+        try commit(try deleting(request), .deletion, request, 0)
+    }
+
+    private func deleting(_ request: ServiceRequest) throws(RequestFailure) -> Transaction {
         let query = try request.query(["prefix", "limit"])
         let limit = try ServiceRequest.limit(
             query["limit"],
@@ -101,8 +121,7 @@ struct TransactionRoutes: Sendable {
             max: Change.Step.deletedCountMax
         )
         let action = Change.Action.deletePrefix(countMax: limit, isWhole: false)
-        let step = Change.Step(try Self.prefix(query["prefix"]), action)
-        try commit(Transaction([step]), .deletion, request, 0)
+        return Transaction([Change.Step(try Self.prefix(query["prefix"]), action)])
     }
 
     private static func prefix(_ text: String?) throws(RequestFailure) -> PropertyName {

@@ -6,7 +6,8 @@ internal import LatchkeyStrategies
 /// A transaction that waits until its conditions hold, and its pops find something.
 ///
 /// It is tried again whenever a property changes that its conditions name or that a pop could take,
-/// until the time is up. Then its other branch is taken.
+/// until the time is up. Then its other branch is taken. When the service drains before, it is
+/// refused, and nothing of it is made.
 ///
 /// **Design.** As a ``LongPoll``: the revision that commits are waited for is read before each try,
 /// so that no commit is missed. Those who wait for the same stand in a line of ``WaitingLines``,
@@ -140,11 +141,15 @@ final class TransactionWait: Sendable {
         case .timeUp:
             let isLast = deadlineNanoseconds <= latchkey_system_nanoseconds()
             attempt(isLast: isLast, isWaiting: true)
-        case .draining: attempt(isLast: true, isWaiting: true)
-        case .revoked:
-            leave(true)
-            request.fail(lackedRight.map { .forbidden($0, request.caller) } ?? .revoked)
+        // Its time is not up, so the other branch is not taken.
+        case .draining: fail(RequestFailure(.draining))
+        case .revoked: fail(lackedRight.map { .forbidden($0, request.caller) } ?? .revoked)
         }
+    }
+
+    private func fail(_ failure: RequestFailure) {
+        leave(true)
+        request.fail(failure)
     }
 
     /// The decision of one try, which is the answer or leads to the next wait.

@@ -10,7 +10,8 @@ internal import LatchkeyStrategies
 /// that the wait is for. The answer is always that of a look.
 ///
 /// A poll that its client has given up ends its wait, and so gives its place back. That may happen
-/// between two rounds, so `presence` is looked at behind each wait that is added.
+/// between two rounds, so `presence` is looked at behind each wait that is added. When the service
+/// drains, a poll is refused: its time is not up.
 struct LongPoll: Sendable {
     let request: ServiceRequest
     let client: ClientKey
@@ -77,19 +78,29 @@ struct LongPoll: Sendable {
                 caller: request.caller,
                 isAllowed: { [caller = request.caller] in filter.isAllowed(to: caller) },
                 visitor: visitor
-            ) { end in
-                guard end != .revoked else {
-                    hub.leave(client)
-                    let caller = request.caller
-                    return request.fail(caller.isRevoked ? .revoked : .forbidden(.read, caller))
-                }
-                look(isLast: end != .changed, isWaiting: true)
-            },
+            ) { over($0) },
             id
         )
         if presence.isOver {
             hub.giveUp(id)
         }
+    }
+
+    /// A round is over.
+    private func over(_ end: WatchWait.End) {
+        switch end {
+        case .changed: look(isLast: false, isWaiting: true)
+        case .timeUp, .gone: look(isLast: true, isWaiting: true)
+        case .draining: fail(RequestFailure(.draining))
+        case .revoked:
+            let caller = request.caller
+            fail(caller.isRevoked ? .revoked : .forbidden(.read, caller))
+        }
+    }
+
+    private func fail(_ failure: RequestFailure) {
+        hub.leave(client)
+        request.fail(failure)
     }
 
     private func answer(_ property: Property?) {

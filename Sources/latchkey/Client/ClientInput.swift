@@ -66,6 +66,16 @@ enum ClientOutput {
 
     static func write(_ text: String) throws(ClientFailure) { try write(text.utf8) }
 
+    /// Ends the program as soon as its reader has gone, also while there is nothing to write.
+    static func endWithReader() {
+        Thread.detachNewThread {
+            // The errors of a descriptor, such as a pipe without a reader, are always told.
+            var output = pollfd(fd: STDOUT_FILENO, events: 0, revents: 0)
+            while unsafe poll(&output, 1, -1) < 0, errno == EINTR {}
+            if output.revents != 0 { exit(ClientStatus.done.rawValue) }
+        }
+    }
+
     /// A value, and a line feed.
     static func write(line value: JSONValue) throws(ClientFailure) {
         try write(value.bytes + [UInt8(ascii: "\n")])

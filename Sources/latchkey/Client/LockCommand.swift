@@ -136,7 +136,8 @@ enum LeaseFlags {
         another one can have the lock: if the lock cannot be renewed, it gets SIGTERM
         after two thirds of the time to live, and SIGKILL before the last twelfth; if
         latchkey itself is killed, SIGKILL at once. Signals to latchkey are passed on.
-        The command cannot read from a terminal.
+        A command in the foreground has the terminal, unless latchkey is part of a
+        pipe. A command that is stopped (Ctrl-Z) is ended, and the lock with it.
         """
 
     static func session(

@@ -14,7 +14,8 @@ enum PopCommand: ClientCommand {
             default: "",
             hasEnvironment: false,
             "Leaves the property where it is, and creates a claim: a property with this prefix "
-                + "and the rest of its name. A property that is claimed is passed over."
+                + "and the rest of its name. A property that is claimed is passed over, but not "
+                + "by a pop without this flag."
         ),
         ClientFlags.ttl,
         ClientFlags.key,

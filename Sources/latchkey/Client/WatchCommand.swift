@@ -74,6 +74,7 @@ enum WatchCommand: ClientCommand {
             after: values.given("after"),
             isInitial: isInitial
         )
+        ClientOutput.endWithReader()
         try watch.run { event throws(ClientFailure) in
             try isJSON
                 ? ClientOutput.write(object: PropertyText.object(of: event))

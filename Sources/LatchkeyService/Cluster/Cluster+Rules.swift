@@ -1,0 +1,36 @@
+internal import LatchkeyReplication
+internal import LatchkeyStore
+
+// The rules of the log are raised when all replicas of the last hour know later ones.
+//
+// **Design.** First the agreement's format is raised, so that no replica joins that does not know
+// them; then an entry raises the rules for all at one place of the log. Each replica does both by
+// itself, and again until its own position has the rules: who comes second changes nothing. When
+// that is depends on clocks. What it changes does not: all replicas find the entry at one place.
+
+extension Cluster {
+    /// Begins to raise the rules if all replicas know later ones.
+    func raiseRules(of replica: Replica, _ records: [String: ClusterDirectory.Record]) {
+        let known = ClusterDirectory.rules(
+            of: records,
+            heardWithin: Int64(settings.absence / .milliseconds(1)),
+            at: StoreClock.system.now().milliseconds
+        )
+        let rules = min(known, settings.rules)
+        guard replica.phase == .serving, replica.position.rules < rules else { return }
+        directory.settings { [self] result in
+            guard case .success(let common?) = result,
+                let agreement = ClusterAgreement(decoding: common)
+            else { return }
+            guard !agreement.needs(rules) else { return raise(replica, to: rules) }
+            directory.change(common, to: agreement.raised(to: rules).encoded) { [self] result in
+                if case .success(true) = result { raise(replica, to: rules) }
+            }
+        }
+    }
+
+    private func raise(_ replica: Replica, to rules: RuleLevel) {
+        log.write(.info, "raising the rules", ["to": "\(rules.rawValue)"])
+        replica.raise(to: rules)
+    }
+}
