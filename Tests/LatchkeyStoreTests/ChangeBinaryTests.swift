@@ -118,7 +118,7 @@ struct ChangeBinaryTests {
         (Change.Step(.owning("a"), .expire), false),
     ]
 
-    @Test func `a step that nobody can ask for by itself is no change`() {
+    @Test func `a step that no client can ask for by itself is no change`() {
         for (step, isPossible) in Self.alone {
             let bytes = Change.step(step).encoded()
             let isRead = (try? Change(decoding: bytes)) != nil
@@ -147,7 +147,7 @@ struct ChangeBinaryTests {
         ),
     ]
 
-    @Test func `a transaction that nobody can ask for is no change`() {
+    @Test func `a transaction that no client can ask for is no change`() {
         for transaction in Self.transactions {
             #expect(throws: InvalidChange(), "\(transaction)") {
                 try Change(decoding: Change.transaction(transaction).encoded())
