@@ -85,22 +85,21 @@ struct ChangeRow {
             let byte = UInt8(exactly: reason),
             let reason = Commit.Reason(rawValue: byte),
             (reason == .touched) == (numbers.revision != Int64(bitPattern: revision)),
-            let name = try? unsafe PropertyName(borrowing: rows.bytes(8))
+            InputCheck.revision(revision) != nil, InputCheck.time(milliseconds) != nil
         else {
             return nil
         }
         guard !isRemoval else {
-            return StoredEffect(name: name.copy(), property: nil, reason: reason)
+            return reason == .touched
+                ? nil
+                : unsafe InputCheck.name(rows.bytes(8)).map {
+                    StoredEffect(name: $0.copy(), property: nil, reason: reason)
+                }
         }
-        let property = unsafe Property(
-            name: name,
-            value: rows.bytes(9),
-            revision: Revision(bitPattern: numbers.revision),
-            created: Revision(bitPattern: numbers.created),
-            expiry: numbers.expiry.map { Timestamp(milliseconds: $0) } ?? .never
-        )
-        return RowReader.name(of: property).map {
-            StoredEffect(name: $0, property: property, reason: reason)
-        }
+        guard reason == .requested || reason == .touched,
+            let property = unsafe RowReader.property(rows.bytes(8), rows.bytes(9), numbers),
+            property.revision <= revision, let name = RowReader.name(of: property)
+        else { return nil }
+        return StoredEffect(name: name, property: property, reason: reason)
     }
 }

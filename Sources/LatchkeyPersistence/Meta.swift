@@ -67,7 +67,24 @@ struct Meta {
                 text: "the row '\(key.rawValue)' of the table meta is missing"
             )
         }
+        guard isPossible else {
+            throw DatabaseError(
+                code: DatabaseError.damage,
+                text: "the numbers of the table meta are none that are written"
+            )
+        }
     }
+
+    /// Whether a service can have written the numbers: sums of them do not overflow.
+    private var isPossible: Bool {
+        let counts: [MetaKey] = [.probe, .storedRow, .storedCount, .storedSum, .roundRow]
+        return counts.allSatisfy { self[$0] >= 0 } && self[.storedRow] <= Self.rowMax
+            && self[.roundRow] <= Self.rowMax && self[.storedCount] <= Self.rowMax
+            && InputCheck.time(self[.storedTime]) != nil && startRevision <= storedRevision
+            && storedRevision <= roundRevision && roundRevision <= InputCheck.revisionMax
+    }
+
+    private static let rowMax: Int64 = 1 << 62
 
     static let writing = "insert or replace into meta(key, value, checksum) values(?, ?, ?)"
 

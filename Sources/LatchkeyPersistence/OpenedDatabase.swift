@@ -233,20 +233,48 @@ final class OpenedDatabase: Sendable {
             format: format,
             folder.database
         )
+        try checkSchema(connection, folder.database)
         guard let found = try connection.text("pragma quick_check(1)"), found == "ok" else {
             let finding = try connection.text("pragma quick_check(1)") ?? "no answer"
             throw PersistenceFailure.damaged(folder.database, finding, readable: nil)
         }
-        var statements: [String] = []
+    }
+
+    /// Compares the tables with those of the format, before anything else is read.
+    ///
+    /// A view in the place of a table could have rows without end.
+    static func checkSchema(_ connection: Connection, _ path: String) throws(any Error) {
+        let expected = Schema.statements(of: try connection.integer("pragma user_version") ?? 0)
         let reading = try Statement(connection, Schema.reading)
-        while try reading.step() {
+        var statements: [String] = []
+        while statements.count <= expected.count, try reading.step() {
             statements.append(reading.string(0))
         }
-        guard statements == Schema.statements(of: format) else {
+        guard statements == expected else {
             throw PersistenceFailure.damaged(
-                folder.database,
+                path,
                 "its tables are not those of this format",
                 readable: nil
+            )
+        }
+    }
+
+    /// Looks whether the tables of a database that may be damaged are tables: then they have an
+    /// end.
+    ///
+    /// - Throws: If one is a view, or computes a column.
+    static func checkTables(_ connection: Connection) throws(DatabaseError) {
+        let others = try connection.integer(
+            """
+            select count(*) from pragma_table_list t where schema = 'main' \
+            and name in ('changes', 'meta', 'notes', 'stored') and (type <> 'table' \
+            or exists (select 1 from pragma_table_xinfo(t.name) where hidden <> 0))
+            """
+        )
+        guard others == 0 else {
+            throw DatabaseError(
+                code: DatabaseError.damage,
+                text: "what should be a table is something else"
             )
         }
     }

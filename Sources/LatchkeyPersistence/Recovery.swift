@@ -63,14 +63,19 @@ extension Persistence {
         try checkUnused(path)
         do {
             let connection = try Connection(database)
+            try OpenedDatabase.checkSchema(connection, database)
             let statement = try Statement(connection, "vacuum into ?")
             try unsafe Array(file.utf8).withBytes { (name) throws(DatabaseError) in
                 try unsafe statement.bindText(1, name)
                 try statement.run()
             }
-        } catch {
+        } catch let failure as PersistenceFailure {
+            throw failure
+        } catch let error as DatabaseError {
             Copy.remove(file)
             throw PersistenceFailure(error, database)
+        } catch {
+            preconditionFailure("\(error) is of no known type.")
         }
         do throws(PersistenceFailure) {
             try Copy.sync(file)
@@ -172,14 +177,19 @@ enum Copy {
         report.byteCount = Folder.byteCount(file) ?? 0
         do {
             let connection = try Connection(file, isReadOnly: true)
+            try OpenedDatabase.checkSchema(connection, file)
             let finding = try connection.text("pragma integrity_check(1)") ?? "no answer"
             if finding != "ok" {
                 report.damages.append("'\(file)' is damaged: \(finding).")
             } else {
                 report.read(RowReader(connection, try Meta(connection), file))
             }
-        } catch {
+        } catch let failure as PersistenceFailure {
+            throw failure
+        } catch let error as DatabaseError {
             throw PersistenceFailure(error, file)
+        } catch {
+            preconditionFailure("\(error) is of no known type.")
         }
         return report
     }

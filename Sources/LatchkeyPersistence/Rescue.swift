@@ -23,6 +23,7 @@ struct Rescue {
         }
         do {
             let source = try Connection(folder.database)
+            try OpenedDatabase.checkTables(source)
             let meta: Meta
             do {
                 meta = try Meta(source)
@@ -49,9 +50,10 @@ struct Rescue {
     private static func guessedMeta(_ source: Connection) throws(DatabaseError) -> Meta {
         let first = try Statement(source, "select row, revision from changes order by row limit 1")
         let hasRows = try first.step()
-        let revision = Revision(bitPattern: hasRows ? first.integer(1) - 1 : 0)
+        let number = hasRows ? InputCheck.revision(first.integer(1)) : nil
+        let revision = max(1, number ?? 1) - 1
         var meta = Meta(startRevision: revision, identity: 1, time: Timestamp(milliseconds: 0))
-        meta[.storedRow] = hasRows ? first.integer(0) - 1 : 0
+        meta[.storedRow] = hasRows ? max(1, first.integer(0)) - 1 : 0
         return meta
     }
 
@@ -80,6 +82,9 @@ struct Rescue {
         // A property can be newer than the last commit that can be read.
         let newest = state.properties.values.reduce(read.revision) { max($0, $1.revision) }
         let start = newest + Self.skippedRevisionCount
+        guard InputCheck.revision(start) != nil else {
+            throw DatabaseError(code: DatabaseError.damage, text: "its revisions are used up")
+        }
         try write(
             state.properties.values.sorted { one, other in
                 unsafe one.nameBytes.order(other.nameBytes) == true
@@ -159,9 +164,16 @@ extension RowReader {
         var properties: [PropertyName: Property] = [:]
         var authors: [PropertyName: [UInt8]] = [:]
         var (lostCount, ending): (Int64, String?) = (0, nil)
+        // Damaged pages can lead to others again and again. Each row takes some bytes.
+        var leftCount = (Folder.byteCount(path) ?? 0) + (Folder.byteCount(path + "-wal") ?? 0)
         do {
             let rows = try Self.storedReading(connection)
             while try rows.step() {
+                leftCount -= 1
+                guard leftCount > 0 else {
+                    ending = "its pages lead in a circle"
+                    break
+                }
                 guard let property = wholeProperty(rows), let name = Self.name(of: property) else {
                     lostCount += 1
                     continue

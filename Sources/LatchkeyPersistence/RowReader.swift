@@ -130,23 +130,25 @@ struct RowReader {
 
     /// The name of a property, which keeps its bytes.
     static func name(of property: Property) -> PropertyName? {
-        try? unsafe PropertyName(borrowing: property.nameBytes, owner: property.owner)
+        unsafe InputCheck.name(property.nameBytes, owner: property.owner)
     }
 
-    private static func property(
+    /// The property, or nil if no store can have it: a checksum tells that the file has what was
+    /// written, not who has written it.
+    static func property(
         _ name: UnsafeRawBufferPointer,
         _ value: UnsafeRawBufferPointer,
         _ numbers: RowNumbers
     ) -> Property? {
-        guard let name = try? unsafe PropertyName(borrowing: name) else {
+        guard let name = unsafe InputCheck.name(name) else {
             return nil
         }
-        return unsafe Property(
-            name: name,
-            value: value,
-            revision: Revision(bitPattern: numbers.revision),
-            created: Revision(bitPattern: numbers.created),
-            expiry: numbers.expiry.map { Timestamp(milliseconds: $0) } ?? .never
+        return unsafe InputCheck.property(
+            name,
+            value,
+            revision: numbers.revision,
+            created: numbers.created,
+            expiry: numbers.expiry
         )
     }
 
@@ -175,7 +177,7 @@ struct RowReader {
         try run(readable: nil) {
             let added = try Self.isFirstFormat(connection) ? "null, null" : ChangeRow.added
             let rows = try Statement(connection, ChangeRow.readingAll(added: added))
-            var expected: Int64?
+            var expected: (row: Int64, more: Int64?)?
             var effects: [StoredEffect] = []
             var chunk: [StoredCommit] = []
             // What is whole in front of the damage is read, too: a recovery keeps it.
@@ -185,7 +187,7 @@ struct RowReader {
                     let row = ChangeRow(rows)
                     let isBehind = row.row > meta[.storedRow]
                     let effect = try check(row, rows, expected, isBehind, read.revision)
-                    expected = row.row + 1
+                    expected = (row.row + 1, row.more > 0 ? row.more - 1 : nil)
                     guard isBehind else { continue }
                     read.rowCount += 1
                     read.byteCount += unsafe rows.bytes(8).count + rows.bytes(9).count
@@ -231,18 +233,19 @@ struct RowReader {
     private func check(
         _ row: ChangeRow,
         _ rows: Statement,
-        _ expected: Int64?,
+        _ expected: (row: Int64, more: Int64?)?,
         _ isBehind: Bool,
         _ revision: Revision
     ) throws -> StoredEffect {
         // Rows that `stored` has may be deleted, from the first one on.
-        guard row.row == expected || expected == nil && row.row <= meta[.storedRow] + 1 else {
+        guard row.row == expected?.row ?? min(row.row, meta[.storedRow] + 1) else {
             throw Finding(
                 text: "rows before row \(row.row) of the table changes are missing",
                 readable: revision
             )
         }
         guard row.checksum == row.computedChecksum(rows), let effect = row.effect(rows),
+            row.more == expected?.more ?? max(0, row.more),
             !isBehind || row.revision == revision + 1
         else {
             throw Finding(
@@ -278,14 +281,17 @@ struct RowReader {
                     [revision, time, 0, 0, 0],
                     rows.bytes(3)
                 )
-                guard rows.integer(2) == computed else {
+                // The position in a log is a note without a revision and a time.
+                guard rows.integer(2) == computed, let number = InputCheck.revision(revision),
+                    number == BatchWriter.positionRevision || InputCheck.time(time) != nil
+                else {
                     throw Finding(
                         text: "the row of revision \(revision) of the table notes is not what was "
                             + "written"
                     )
                 }
                 try body(
-                    Revision(bitPattern: revision),
+                    number,
                     Timestamp(milliseconds: time),
                     unsafe Array(rows.bytes(3))
                 )

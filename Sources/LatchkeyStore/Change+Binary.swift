@@ -64,7 +64,10 @@ extension Change {
 
     /// Reads a change from its binary form.
     ///
-    /// It owns its memory. Whether values are JSON texts is not checked again.
+    /// It owns its memory.
+    ///
+    /// - Throws: Also for what no client can ask for: bytes that are not JSON, a step that stands
+    ///   only in a transaction, a time to live without bound. See ``InputCheck``.
     package init(decoding bytes: [UInt8]) throws(InvalidChange) {
         var reader = BinaryReader(OwnedBytes(bytes))
         try self.init(decoding: &reader)
@@ -97,6 +100,9 @@ extension Change {
             transaction.waits = kind == 2
             self = .transaction(transaction)
         default:
+            throw InvalidChange()
+        }
+        guard isPossible else {
             throw InvalidChange()
         }
     }
@@ -276,11 +282,10 @@ extension BinaryReader {
     }
 
     fileprivate mutating func name() throws(InvalidChange) -> PropertyName {
-        do {
-            return try unsafe PropertyName(borrowing: try bytes(), owner: owner)
-        } catch {
+        guard let name = unsafe InputCheck.name(try bytes(), owner: owner) else {
             throw InvalidChange()
         }
+        return name
     }
 
     fileprivate mutating func tags(_ code: UInt8) throws(InvalidChange) -> Conditions.Tags? {

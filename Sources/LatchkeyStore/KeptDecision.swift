@@ -44,6 +44,12 @@ package struct KeptDecision: Sendable {
         }
     }
 
+    /// The decision as a repeat of the change gets it; nil if it is none of that change.
+    package func decision(of change: Change) -> Decision? {
+        guard let decision, case .success(let commit) = decision else { return self.decision }
+        return commit.fits(change) ? decision : nil
+    }
+
     private static func decision(
         _ reader: inout BinaryReader
     ) throws(InvalidChange) -> Decision {
@@ -129,12 +135,29 @@ extension Commit {
         }
     }
 
+    /// Whether an answer to the change can be made of the commit.
+    fileprivate func fits(_ change: Change) -> Bool {
+        func shows(_ property: Property?, _ step: Change.Step) -> Bool {
+            guard let property, step.action.showsValue else { return true }
+            return unsafe !property.valueBytes.isEmpty
+        }
+        switch change {
+        case .step(let step):
+            return outcome == nil && shows(first?.property, step)
+        case .transaction(let transaction):
+            guard let outcome else { return false }
+            let steps = outcome.succeeded ? transaction.steps : transaction.otherwise
+            return steps.count == outcome.results.count
+                && zip(steps, outcome.results).allSatisfy { shows($1.property, $0) }
+        }
+    }
+
     /// A commit that only shows what was done: it is not made again.
     fileprivate convenience init(
         decoding reader: inout BinaryReader,
         isTransaction: Bool
     ) throws(InvalidChange) {
-        let revision = try reader.number()
+        let revision = try reader.revision()
         let time = try reader.timestamp()
         guard isTransaction else {
             guard let reason = Reason(rawValue: try reader.byte()) else { throw InvalidChange() }
@@ -175,23 +198,26 @@ extension BinaryWriter {
 }
 
 extension BinaryReader {
+    fileprivate mutating func revision() throws(InvalidChange) -> Revision {
+        guard let revision = InputCheck.revision(try number()) else { throw InvalidChange() }
+        return revision
+    }
+
     fileprivate mutating func timestamp() throws(InvalidChange) -> Timestamp {
         let milliseconds = try number()
-        guard let signed = Int64(exactly: milliseconds) else { throw InvalidChange() }
-        return signed == 0 ? .never : Timestamp(milliseconds: signed)
+        guard milliseconds > 0 else { return .never }
+        guard let time = InputCheck.expiry(milliseconds) else { throw InvalidChange() }
+        return time
     }
 
     fileprivate mutating func property() throws(InvalidChange) -> Property? {
         guard try flag() else { return nil }
-        let name: PropertyName
-        do {
-            name = try unsafe PropertyName(borrowing: try bytes(), owner: owner)
-        } catch {
+        guard let name = unsafe InputCheck.name(try bytes(), owner: owner) else {
             throw InvalidChange()
         }
         let value = unsafe try bytes()
-        let revision = try number()
-        let created = try number()
+        guard unsafe value.isEmpty || InputCheck.isValue(value) else { throw InvalidChange() }
+        let (revision, created) = (try self.revision(), try self.revision())
         return unsafe Property(
             name: name,
             value: value,
@@ -203,8 +229,7 @@ extension BinaryReader {
 
     fileprivate mutating func result() throws(InvalidChange) -> Transaction.Result {
         let property = try property()
-        let revision = try number()
-        let created = try number()
+        let (revision, created) = (try self.revision(), try self.revision())
         let count = try count()
         let hasMore = try flag()
         return Transaction.Result(

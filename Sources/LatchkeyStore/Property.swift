@@ -106,7 +106,7 @@ package struct Property: @unchecked Sendable {
     }
 
     /// The length of name and value together: what counts towards the store's bound on bytes.
-    var byteCount: Int { nameCount + valueCount }
+    package var byteCount: Int { nameCount + valueCount }
 
     /// What keeps ``nameBytes`` and ``valueBytes`` in place.
     package var owner: AnyObject { memory }

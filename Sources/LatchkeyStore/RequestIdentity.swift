@@ -10,4 +10,10 @@ package struct RequestIdentity: Sendable, Hashable {
         self.key = key
         self.fingerprint = fingerprint
     }
+
+    /// Whether a service makes such keys and fingerprints: longer ones would take memory that no
+    /// bound counts.
+    package var isPossible: Bool {
+        (1...1024).contains(key.count) && (1...64).contains(fingerprint.count)
+    }
 }

@@ -31,17 +31,19 @@ package struct StoreClock: Sendable {
     ///
     /// So a change of the system's time moves no expiry. Not the coarse clock, which is some
     /// milliseconds late: a property would be served after its time.
+    ///
+    /// It stands still at the end of the times that ``InputCheck`` takes: what is written is read.
     package static let system = StoreClock {
-        Timestamp(
-            milliseconds: (nanoseconds(CLOCK_MONOTONIC) + offset.load(ordering: .relaxed))
-                / 1_000_000
-        )
+        let milliseconds =
+            (nanoseconds(CLOCK_MONOTONIC) + offset.load(ordering: .relaxed)) / 1_000_000
+        return Timestamp(milliseconds: min(milliseconds, InputCheck.millisecondsMax))
     }
 
     /// Sets ``system`` forward to this time, if it is behind.
     ///
     /// For the time of the last commit of an earlier process: the system's time can have been set
-    /// back since then, and what expired in that process must not come back.
+    /// back since then, and what expired in that process must not come back. The time has passed
+    /// ``InputCheck/time(_:)``.
     package static func advance(to time: Timestamp) {
         let behind = time.milliseconds - system.now().milliseconds
         if behind > 0 {

@@ -58,7 +58,7 @@ extension StoreLimits: Configurable {
         .integer(
             "max-json-depth",
             \.depthMax,
-            1...10_000,
+            1...InputCheck.depthMax,
             "The maximum depth of nested arrays and objects in a value."
         ),
     ]

@@ -30,7 +30,7 @@ struct IdentityTableTests {
         /// Executes a change as a replica does.
         func execute(_ change: Change, _ key: String?, body: UInt8 = 1) -> Decision {
             let identity = key.map { RequestIdentity(key: Array($0.utf8), fingerprint: [body]) }
-            if let identity, let decision = table.decision(of: identity, at: time) {
+            if let identity, let decision = table.decision(of: identity, change, at: time) {
                 return decision
             }
             let proposal = LogEntry.Proposal(

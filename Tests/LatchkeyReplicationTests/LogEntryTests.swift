@@ -45,6 +45,17 @@ struct LogEntryTests {
         )
     }
 
+    /// An entry as a writer would make it that has no bound of times.
+    static func entry(_ changes: [[UInt8]], time: Int64 = 1) -> [UInt8] {
+        var entry = BinaryWriter()
+        entry.bytes = [1] + [UInt8](repeating: 7, count: 8) + [1]
+        entry.add(UInt64(time))
+        entry.bytes += [UInt8](repeating: 0, count: 3 + 8)
+        entry.add(UInt64(changes.count))
+        for change in changes { entry.bytes += change }
+        return entry.bytes
+    }
+
     @Test func `an entry comes back as it was`() throws {
         let mark = LogEntry.Mark(place: LogPlace(9), revision: 8, hash: .max)
         let changes = [ReplicaTests.put("1"), ReplicaTests.put("2")]
@@ -97,10 +108,15 @@ struct LogEntryTests {
         func entry(time: Int64) -> [UInt8] {
             LogEntryWriter().bytes(Self.head(time: time))
         }
-        let last = try LogEntry(decoding: entry(time: LogEntry.millisecondsMax))
-        #expect(last.head.time.milliseconds == LogEntry.millisecondsMax)
-        #expect(throws: LogEntry.Failure.damaged) {
-            try LogEntry(decoding: entry(time: LogEntry.millisecondsMax + 1))
+        for time in [LogEntry.millisecondsMax, LogEntry.millisecondsMax + 1, .max] {
+            // Whatever the writer's clock shows.
+            let entry = try LogEntry(decoding: entry(time: time))
+            #expect(entry.head.time.milliseconds == LogEntry.millisecondsMax)
+        }
+        for time in [LogEntry.millisecondsMax + 1, 9_223_372_036_855, 253_402_300_799_999, .max] {
+            #expect(throws: LogEntry.Failure.damaged) {
+                try LogEntry(decoding: Self.entry([], time: time))
+            }
         }
         for (ttl, isRight) in [(315_360_000_000, true), (315_360_000_001, false)] {
             let change = Change.increment(ReplicaTests.name("a"), by: 1, ttl: TimeToLive(ttl))

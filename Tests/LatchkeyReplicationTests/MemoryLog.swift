@@ -92,6 +92,11 @@ final class MemoryLog: Sendable {
         deliver()
     }
 
+    /// Puts an entry before all others, none of which was delivered.
+    func insertFirst(_ entry: [UInt8]) {
+        state.write { $0.entries.insert(entry, at: 0) }
+    }
+
     struct Member: ReplicatedLog {
         let log: MemoryLog
         let number: Int

@@ -32,7 +32,7 @@ struct StoreState<ChosenStrategy: Strategy>: ReplicatedState {
 
     func execute(_ proposal: LogEntry.Proposal, at time: Timestamp) -> Decision {
         if let identity = proposal.identity,
-            let decision = keys.write({ $0.decision(of: identity, at: time) })
+            let decision = keys.write({ $0.decision(of: identity, proposal.change, at: time) })
         {
             return decision
         }

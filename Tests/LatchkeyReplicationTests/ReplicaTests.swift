@@ -26,8 +26,9 @@ struct ReplicaTests {
         return name
     }
 
+    /// Puts a number, or another text as a string.
     static func put(_ text: String) -> Change {
-        let value = Array(text.utf8)
+        let value = Array((Int(text) == nil ? "\"\(text)\"" : text).utf8)
         return unsafe value.withUnsafeBytes { bytes in
             let change = unsafe Change.put(name(text), value: bytes)
             return Change.owned(change)

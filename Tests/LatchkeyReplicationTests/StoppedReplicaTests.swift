@@ -39,6 +39,94 @@ struct StoppedReplicaTests {
         #expect(state.positions.read { $0.isEmpty })
     }
 
+    /// What can be decoded, and ended the process once it was executed.
+    private static let (half, empty) = (OwnedBytes(Array("{\"a\":[1".utf8)), OwnedBytes([]))
+
+    private static func impossible() -> [(String, [UInt8])] {
+        func changed(_ change: Change) -> [UInt8] {
+            LogEntryTests.entry([LogEntryWriter.encoded(change, author: [])])
+        }
+        func step(_ action: Change.Action, ttl: TimeToLive? = nil) -> [UInt8] {
+            changed(.step(Change.Step(ReplicaTests.name("a"), action, ttl: ttl)))
+        }
+        func changed(_ transaction: Transaction) -> [UInt8] { changed(.transaction(transaction)) }
+        let name = ReplicaTests.name("a")
+        let put = LogEntryWriter.encoded(ReplicaTests.put("1"), author: [])
+        let claim = unsafe Change.Claim(ReplicaTests.name("b"), value: half.bytes)
+        return unsafe [
+            ("a pop by itself", step(.pop(nil))), ("a count by itself", step(.count)),
+            ("a deletion by itself", step(.deletePrefix(countMax: 1, isWhole: true))),
+            ("an empty value", step(.put(empty.bytes))), ("half a patch", step(.merge(half.bytes))),
+            ("half a value", step(.put(half.bytes))), ("an endless touch", step(.touch)),
+            (
+                "half a claim",
+                changed(Transaction([Change.Step(name, .pop(claim), ttl: 1)]))
+            ),
+            (
+                "half a condition",
+                changed(
+                    Transaction(if: [Transaction.Condition(name, .equals(half.bytes))], [])
+                )
+            ),
+            ("a time beyond 2262", LogEntryTests.entry([put], time: 9_223_372_036_855)),
+        ]
+    }
+
+    @Test func `an entry that no replica writes stops a replica, and says so`() {
+        for (name, entry) in Self.impossible() {
+            let log = MemoryLog(seed: 1)
+            let state = StoreState(LockStrategy.self, stripeCount: 1)
+            let cluster = ReplicaCluster(log, [state]) { $0.markNanoseconds = .max }
+            cluster.settle()
+            log.insert(Self.entry("1"))
+            log.insert(entry)
+            log.insert(Self.entry("2"))
+            log.awaitDelivered(to: 0)
+            guard case .diverged(let reason) = cluster.replicas[0].phase else {
+                Issue.record("\(name): \(cluster.replicas[0].phase)")
+                continue
+            }
+            #expect(reason.contains("damaged, or is none that a replica writes"), "\(name)")
+            #expect(state.revision == 1, "\(name)")
+        }
+    }
+
+    @Test func `an entry with a replica's own number that it has not written stops it`() throws {
+        for (sequence, isInFlight) in [(1, true), (9, false)] as [(UInt64, Bool)] {
+            let log = MemoryLog(seed: 1)
+            let state = StoreState(LockStrategy.self, stripeCount: 1)
+            let cluster = ReplicaCluster(log, [state]) { $0.markNanoseconds = .max }
+            let replica = cluster.replicas[0]
+            cluster.settle()
+            if isInFlight {
+                log.hold(true)
+                try replica.propose(ReplicaTests.put("5"), author: []) { _ in }
+                while log.appendCount == 0 {}
+            }
+            var writer = LogEntryWriter()
+            writer.add(LogEntryWriter.encoded(ReplicaTests.put("1"), author: []))
+            log.insertFirst(
+                writer.bytes(
+                    LogEntry.Head(
+                        writer: replica.settings.incarnation,
+                        sequence: sequence,
+                        time: Timestamp(milliseconds: 1),
+                        asksForMark: false,
+                        earlier: nil
+                    )
+                )
+            )
+            log.hold(false)
+            log.awaitDelivered(to: 0)
+            guard case .diverged(let reason) = replica.phase else {
+                Issue.record("\(sequence): \(replica.phase)")
+                continue
+            }
+            #expect(reason.contains("something else writes to the log"))
+            #expect(state.revision == 0)
+        }
+    }
+
     /// A state that loses one change.
     private struct ForgettingState: ReplicatedState {
         let base: StoreState<LockStrategy>

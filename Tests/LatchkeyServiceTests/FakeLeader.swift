@@ -23,7 +23,8 @@ final class FakeLeader: Sendable {
     /// When each request came, before it was answered.
     private let arrivals: Guarded<[String: [UInt64]]>
 
-    init(_ changes: @escaping Changes) throws {
+    /// Begins with a replica that has these bounds, and answers to `/v1/changes`.
+    init(_ limits: StoreLimits = StoreLimits(), _ changes: @escaping Changes) throws {
         let arrivals = Guarded<[String: [UInt64]]>([:])
         self.arrivals = arrivals
         var configuration = HTTPServerConfiguration()
@@ -44,14 +45,14 @@ final class FakeLeader: Sendable {
         var settings = FollowSettings()
         settings.leader = "http://127.0.0.1:\(server.port)"
         state = FollowState(leader: settings.leader)
-        follower = Follower(settings, state, Log(format: .text, level: .error))
+        follower = Follower(settings, state, limits, Log(format: .text, level: .error))
         let store = PropertyStore<LockStrategy>(
-            limits: StoreLimits(),
+            limits: limits,
             stripeCount: 1,
             strategy: { LockStrategy() }
         )
         let seed = try follower.seed()
-        let followed = FollowedStore(store, journal)
+        let followed = FollowedStore(store, journal, limits)
         followed.replace(with: seed.properties, at: seed.revision)
         follower.start(followed, seed)
     }
@@ -62,8 +63,12 @@ final class FakeLeader: Sendable {
     }
 
     /// A page of changes without any.
-    static func page(latest: Revision, _ changes: String = "") -> String {
-        "{\"revision\":\(latest),\"changes\":[\(changes)],\"next\":\(latest)}"
+    static func page(
+        latest: Revision,
+        _ changes: String = "",
+        next: Revision? = nil
+    ) -> String {
+        "{\"revision\":\(latest),\"changes\":[\(changes)],\"next\":\(next ?? latest)}"
     }
 
     /// Waits until so many requests have come, and returns when they did, in nanoseconds.

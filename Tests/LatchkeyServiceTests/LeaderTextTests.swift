@@ -5,13 +5,17 @@ import Testing
 
 /// What a leader sends, read by a replica.
 @Suite struct LeaderTextTests {
-    private static let property =
+    static let property =
         #"{"name":"a\"é","value":{"x": 1.50},"revision":3,"created":2,"expires":9}"#
 
     /// The state of a text that comes in pieces of so many bytes.
-    private static func state(_ text: String, pieces: Int = 1000) -> LeaderText.State {
-        var state = LeaderText.State()
-        var rest = Array(text.utf8)[...]
+    static func state(
+        _ text: [UInt8],
+        pieces: Int = 1000,
+        _ limits: StoreLimits = StoreLimits()
+    ) -> LeaderText.State {
+        var state = LeaderText.State(limits)
+        var rest = text[...]
         while !rest.isEmpty {
             unsafe Array(rest.prefix(pieces)).withUnsafeBytes { unsafe state.feed($0) }
             rest = rest.dropFirst(pieces)
@@ -19,7 +23,7 @@ import Testing
         return state
     }
 
-    private static func changes(_ effects: String, _ member: String = "") -> LeaderText.Changes? {
+    static func changes(_ effects: String, _ member: String = "") -> LeaderText.Changes? {
         LeaderText.changes(
             Array(
                 """
@@ -39,10 +43,10 @@ import Testing
         let text =
             "{\"name\":\"b\",\"text\":\"[\\n1]\",\"revision\":4,\"created\":4}\n"
         let state = Self.state(
-            "\(Self.property)\n\(text){\"end\":true,\"count\":2,\"revision\":7}\n",
+            Array("\(Self.property)\n\(text){\"end\":true,\"count\":2,\"revision\":7}\n".utf8),
             pieces: pieces
         )
-        #expect(!state.isBroken && state.revision == 7)
+        #expect(state.failure == nil && state.revision == 7)
         try #require(state.properties.count == 2)
         let (one, other) = (state.properties[0], state.properties[1])
         #expect(Self.value(one) == "{\"x\": 1.50}" && Self.value(other) == "[\n1]")
@@ -52,8 +56,9 @@ import Testing
     }
 
     @Test func `an export that is cut off has no revision`() {
-        let state = Self.state("\(Self.property)\n{\"end\":true,\"count\":1,\"revision\":7}")
-        #expect(!state.isBroken && state.revision == nil)
+        let text = "\(Self.property)\n{\"end\":true,\"count\":1,\"revision\":7}"
+        let state = Self.state(Array(text.utf8))
+        #expect(state.failure == nil && state.revision == nil)
     }
 
     @Test(
@@ -68,7 +73,7 @@ import Testing
         ]
     )
     func `a line that no leader sends breaks an export`(line: String) {
-        #expect(Self.state(line + "\n").isBroken)
+        #expect(Self.state(Array("\(line)\n".utf8)).failure != nil)
     }
 
     @Test func `each kind of effect is read`() throws {

@@ -30,6 +30,8 @@ package struct ClientRequest: Sendable {
     package var timeLimit: Duration?
     /// Whether the answer may take as long as it likes, but not be silent.
     package var isStream = false
+    /// The largest body that is collected; a longer one is ``ConnectionFailure/Kind/unusable``.
+    package var answerByteCountMax = 1 << 28
     /// Whether a second request like this one does no harm.
     package private(set) var isRepeatable: Bool
 

@@ -22,9 +22,6 @@ package final class ServiceConnection {
     package let timeLimit: Duration
     private let session: OpaquePointer?
 
-    /// The largest body that is collected.
-    private static let bodyByteCountMax = 1 << 28
-
     /// - Parameters:
     ///   - origin: The scheme, the host and the port.
     ///   - token: What is sent as a bearer token; empty for none.
@@ -136,7 +133,7 @@ package final class ServiceConnection {
     ) {
         var call = unsafe latchkey_fetch_request()
         unsafe call.session = session
-        unsafe call.body_bytes_max = Self.bodyByteCountMax
+        unsafe call.body_bytes_max = request.answerByteCountMax
         unsafe call.skips_verification = !verifies
         if case .descriptor(let descriptor)? = request.body {
             unsafe call.streams_body = true

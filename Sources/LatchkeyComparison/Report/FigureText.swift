@@ -37,7 +37,8 @@ package enum FigureText {
 
     /// `1 min 20 s`, for people who wait.
     package static func waitingTime(seconds: Double) -> String {
-        let whole = Int(max(0, seconds).rounded(.up))
+        // What a file says can be any number.
+        let whole = Int(min(max(0, seconds), 1e15).rounded(.up))
         if whole < 60 { return "\(whole) s" }
         if whole < 3_600 { return "\(whole / 60) min \(whole % 60) s" }
         return "\(whole / 3_600) h \(whole % 3_600 / 60) min"

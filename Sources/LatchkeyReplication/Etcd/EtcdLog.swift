@@ -204,8 +204,10 @@ package final class EtcdLog: ReplicatedLog {
             return ends(.invalid, generation)
         }
         client.succeeds()
-        for value in answer.values where value.modified > now.place.number {
+        var last = now.place
+        for value in answer.values where value.modified > last.number {
             let place = LogPlace(value.modified)
+            last = place
             following.write { $0?.place = place }
             now.receive(.entry(place, value.value))
         }

@@ -12,11 +12,11 @@ struct EtcdKeyValue: Equatable {
     init() {}
 
     init(_ bytes: ArraySlice<UInt8>) throws(ProtobufReader.InvalidMessage) {
-        try ProtobufReader.read(bytes) { field in
+        try ProtobufReader.read(bytes) { (field) throws(ProtobufReader.InvalidMessage) in
             switch field.number {
             case 1: key = Array(field.bytes)
-            case 2: created = field.value
-            case 3: modified = field.value
+            case 2: created = try field.revision
+            case 3: modified = try field.revision
             case 5: value = Array(field.bytes)
             case _: break
             }
@@ -31,11 +31,23 @@ struct EtcdHeader: Equatable {
     init() {}
 
     init(_ bytes: ArraySlice<UInt8>) throws(ProtobufReader.InvalidMessage) {
-        try ProtobufReader.read(bytes) { field in
+        try ProtobufReader.read(bytes) { (field) throws(ProtobufReader.InvalidMessage) in
             switch field.number {
-            case 3: revision = field.value
+            case 3: revision = try field.revision
             case _: break
             }
+        }
+    }
+}
+
+extension ProtobufReader.Field {
+    /// A revision of etcd, which has 63 bits.
+    fileprivate var revision: UInt64 {
+        get throws(ProtobufReader.InvalidMessage) {
+            guard let place = LogPlace(checking: value) else {
+                throw ProtobufReader.InvalidMessage()
+            }
+            return place.number
         }
     }
 }
@@ -201,7 +213,7 @@ struct EtcdWatchAnswer {
         try ProtobufReader.read(bytes) { (field) throws(ProtobufReader.InvalidMessage) in
             switch field.number {
             case 4: isCancelled = field.value != 0
-            case 5: compacted = field.value
+            case 5: compacted = try field.revision
             case 11: try add(event: field.bytes)
             case _: break
             }

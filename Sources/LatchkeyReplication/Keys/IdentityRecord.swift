@@ -56,10 +56,10 @@ struct IdentityRecord: Sendable {
     private init(decoding reader: inout BinaryReader) throws(InvalidChange) {
         let key = unsafe Array(try reader.bytes())
         identity = RequestIdentity(key: key, fingerprint: unsafe Array(try reader.bytes()))
-        guard let milliseconds = Int64(exactly: try reader.number()) else {
+        guard identity.isPossible, let time = InputCheck.time(try reader.number()) else {
             throw InvalidChange()
         }
-        time = Timestamp(milliseconds: milliseconds)
+        self.time = time
         guard try reader.flag() else {
             answer = nil
             return

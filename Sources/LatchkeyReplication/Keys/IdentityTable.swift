@@ -64,6 +64,7 @@ package struct IdentityTable: Sendable {
     /// The decision of a request that was decided before, or cannot be; nil if it is to run.
     package mutating func decision(
         of identity: RequestIdentity,
+        _ change: Change,
         at time: Timestamp
     ) -> Decision? {
         expire(at: time)
@@ -75,7 +76,7 @@ package struct IdentityTable: Sendable {
             return isFull ? .failure(.tooManyIdentities) : nil
         }
         guard entry.fingerprint == identity.fingerprint else { return .failure(.identityReused) }
-        return entry.answer?.decision ?? .failure(.repeated(.answerNotKept))
+        return entry.answer?.decision(of: change) ?? .failure(.repeated(.answerNotKept))
     }
 
     /// What is to be stored with the commit of a change; nil for nothing.

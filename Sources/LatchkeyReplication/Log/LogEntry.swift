@@ -47,8 +47,8 @@ package struct LogEntry: Sendable {
         }
     }
 
-    /// The latest time of an entry, the end of the year 9999: sums with times to live fit.
-    static let millisecondsMax: Int64 = 253_402_300_799_999
+    /// The latest time of an entry: sums with times to live, and clocks that are set to it, fit.
+    static let millisecondsMax = InputCheck.millisecondsMax
 
     /// What stands before the changes.
     package struct Head: Sendable, Equatable {
@@ -128,7 +128,7 @@ package struct LogEntry: Sendable {
         var proposals: [Proposal] = []
         proposals.reserveCapacity(count)
         for _ in 0..<count {
-            let author = unsafe Array(try reader.bytes())
+            let author = try reader.author()
             let identity = try reader.identity()
             let change = try Change(decoding: &reader)
             proposals.append(Proposal(author: author, identity: identity, change: change))
@@ -187,7 +187,8 @@ struct LogEntryWriter: Sendable {
         entry.bytes.append(head.rules.rawValue)
         entry.add(eightBytes: head.writer)
         entry.add(head.sequence)
-        entry.add(UInt64(max(0, head.time.milliseconds)))
+        // What it writes, it reads, whatever its clock shows.
+        entry.add(UInt64(min(max(0, head.time.milliseconds), LogEntry.millisecondsMax)))
         entry.bytes.append((head.asksForMark ? 1 : 0) | (head.raisesRules ? 2 : 0))
         entry.add(head.earlier?.place.number ?? 0)
         entry.add(head.earlier?.revision ?? 0)
@@ -215,16 +216,23 @@ extension BinaryReader {
         return number
     }
 
+    /// The name of a token, or nothing: files have it as text.
+    fileprivate mutating func author() throws(InvalidChange) -> [UInt8] {
+        let author = unsafe try bytes()
+        guard unsafe author.isEmpty || InputCheck.name(author) != nil else { throw InvalidChange() }
+        return unsafe Array(author)
+    }
+
     fileprivate mutating func identity() throws(InvalidChange) -> RequestIdentity? {
         let key = unsafe Array(try bytes())
         guard !key.isEmpty else { return nil }
-        return RequestIdentity(key: key, fingerprint: unsafe Array(try bytes()))
+        let identity = RequestIdentity(key: key, fingerprint: unsafe Array(try bytes()))
+        guard identity.isPossible else { throw InvalidChange() }
+        return identity
     }
 
     fileprivate mutating func milliseconds() throws(InvalidChange) -> Int64 {
-        guard let milliseconds = Int64(exactly: try number()),
-            milliseconds <= LogEntry.millisecondsMax
-        else { throw InvalidChange() }
-        return milliseconds
+        guard let time = InputCheck.time(try number()) else { throw InvalidChange() }
+        return time.milliseconds
     }
 }

@@ -44,6 +44,12 @@ package struct LogPlace: Sendable, Hashable, Comparable {
         self.number = number
     }
 
+    /// Nil beyond the revisions of etcd, which have 63 bits.
+    package init?(checking number: UInt64) {
+        guard number < Int64.max else { return nil }
+        self.number = number
+    }
+
     /// Before the first entry.
     package static let start = Self(0)
 

@@ -87,11 +87,12 @@ extension LogPosition {
     package init?(decoding bytes: [UInt8]) {
         var reader = BinaryReader(OwnedBytes(bytes))
         do throws(InvalidChange) {
-            guard let rules = RuleLevel(rawValue: try reader.byte()) else { return nil }
-            self.rules = rules
-            place = LogPlace(try reader.number())
-            revision = try reader.number()
-            time = Timestamp(milliseconds: Int64(clamping: try reader.number()))
+            guard let rules = RuleLevel(rawValue: try reader.byte()),
+                let place = LogPlace(checking: try reader.number()),
+                let revision = InputCheck.revision(try reader.number()),
+                let time = InputCheck.time(try reader.number())
+            else { return nil }
+            (self.rules, self.place, self.revision, self.time) = (rules, place, revision, time)
             let count = try reader.count()
             guard count <= Self.writerCountMax else { return nil }
             for _ in 0..<count {

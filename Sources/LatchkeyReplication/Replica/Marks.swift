@@ -38,7 +38,10 @@ struct Marks: Sendable {
 
     /// Another writer says its mark.
     mutating func heard(_ mark: LogEntry.Mark, of writer: UInt64, at now: UInt64) {
-        change(mark.place, at: now) { $0.others[writer] = mark.hash }
+        change(mark.place, at: now) { place in
+            guard place.others.count < LogPosition.writerCountMax else { return }
+            place.others[writer] = mark.hash
+        }
     }
 
     private mutating func change(

@@ -79,6 +79,14 @@ extension Replica {
             return stop(at: place, error)
         }
         let head = entry.head
+        guard head.writer != settings.incarnation || hasSent(head, bytes) else {
+            return enter(
+                .diverged(
+                    "The entry at place \(place.number) says that this replica has written it, "
+                        + "which it has not: something else writes to the log."
+                )
+            )
+        }
         guard head.rules <= position.rules || head.raisesRules else {
             return enter(
                 .diverged(
@@ -118,6 +126,18 @@ extension Replica {
         reaches(place)
     }
 
+    /// Whether an entry with this replica's number can be its own.
+    ///
+    /// Those who wait for it get answers that are made for what they have sent.
+    private func hasSent(_ head: LogEntry.Head, _ bytes: [UInt8]) -> Bool {
+        state.read { state in
+            guard let own = state.inFlight, own.head.sequence == head.sequence else {
+                return head.sequence <= state.sequence
+            }
+            return own.bytes == bytes
+        }
+    }
+
     /// All changes from here on are decided by later rules.
     private func raise(to rules: RuleLevel, at now: UInt64, _ reached: inout LogPosition) {
         reached.rules = rules
@@ -139,7 +159,12 @@ extension Replica {
                 )
             )
         case .damaged:
-            enter(.diverged("The entry at place \(place.number) is damaged."))
+            enter(
+                .diverged(
+                    "The entry at place \(place.number) is damaged, or is none that a replica "
+                        + "writes."
+                )
+            )
         }
     }
 

@@ -44,9 +44,9 @@ struct ClusterAgreement: Codable, Equatable {
 
     /// Nil if the bytes are not those of an agreement.
     init?(decoding bytes: [UInt8]) {
-        guard let agreement = try? JSONDecoder().decode(Self.self, from: Data(bytes)) else {
-            return nil
-        }
+        guard let agreement = try? JSONDecoder().decode(Self.self, from: Data(bytes)),
+            InputCheck.revision(agreement.start) != nil
+        else { return nil }
         self = agreement
     }
 

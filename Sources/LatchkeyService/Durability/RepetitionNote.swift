@@ -34,12 +34,17 @@ struct RepetitionNote: Codable, Sendable {
     init?(_ bytes: [UInt8]) {
         guard let note = try? JSONDecoder().decode(Self.self, from: Data(bytes)),
             note.fingerprint.count == RequestFingerprint.byteCount,
-            note.fields.allSatisfy({ $0.count == 2 })
+            note.fields.allSatisfy({ $0.count == 2 && $0[1].utf8.allSatisfy(Self.isVisible) }),
+            (200..<600).contains(note.status), KeptAnswer.keeps(HTTPStatus(rawValue: note.status)),
+            note.body.count <= Self.bodyByteCountMax
         else {
             return nil
         }
         self = note
     }
+
+    /// Whether a field's value can have the byte: with a line end it would be another field.
+    private static func isVisible(_ byte: UInt8) -> Bool { (0x20..<0x7F).contains(byte) }
 
     var encoded: [UInt8] {
         guard let json = try? JSONEncoder().encode(self) else {

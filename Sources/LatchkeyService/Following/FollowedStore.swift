@@ -8,13 +8,21 @@ internal import LatchkeyStrategies
 /// store. Each call blocks until readers see the change.
 struct FollowedStore: Sendable {
     private let journal: Journal
+    private let limits: StoreLimits
+    private let usage: @Sendable () -> StoreUsage
     private let look: @Sendable (PropertyName) -> Property?
     private let applying: @Sendable (Commit) -> Void
     private let replacing: @Sendable ([Property], Revision) -> Void
     private let jumping: @Sendable (Revision) -> Void
 
-    init(_ store: PropertyStore<some Strategy>, _ journal: Journal) {
+    /// - Parameters:
+    ///   - store: The store.
+    ///   - journal: That of the store.
+    ///   - limits: The bounds that no state of the leader may exceed.
+    init(_ store: PropertyStore<some Strategy>, _ journal: Journal, _ limits: StoreLimits) {
         self.journal = journal
+        self.limits = limits
+        usage = { store.usage }
         look = { name in
             Self.insist { answer throws(BacklogFull) in
                 try store.look(name, in: .stored, observer: NoObserver(), completion: answer)
@@ -35,22 +43,34 @@ struct FollowedStore: Sendable {
         }
     }
 
+    /// What became of a commit.
+    enum Outcome: Equatable {
+        case applied
+        /// Nothing is done: the commit does not fit what is there.
+        case misfit
+        /// Nothing is done: there would be too much, as a sentence says.
+        case beyondBounds(String)
+    }
+
     /// Makes the changes of the leader's next commit.
-    ///
-    /// - Returns: False, and nothing is done, if the commit does not fit what is there.
-    func apply(_ stored: StoredCommit) -> Bool {
-        guard stored.revision == journal.last + 1 else { return false }
+    func apply(_ stored: StoredCommit) -> Outcome {
+        guard stored.revision == journal.last + 1 else { return .misfit }
+        let usage = usage()
+        var (propertyCount, byteCount) = (usage.propertyCount, usage.byteCount)
         var effects: [Commit.Effect] = []
         for effect in stored.effects {
-            let made = Commit.Effect(
-                from: look(effect.name),
-                to: effect.property,
-                effect.reason
-            )
-            guard let made else { return false }
+            let former = look(effect.name)
+            let made = Commit.Effect(from: former, to: effect.property, effect.reason)
+            guard let made else { return .misfit }
             effects.append(made)
+            propertyCount += (effect.property == nil ? 0 : 1) - (former == nil ? 0 : 1)
+            byteCount += (effect.property?.byteCount ?? 0) - (former?.byteCount ?? 0)
+            if let reason = limits.failure(0, 0, effect.property) { return .beyondBounds(reason) }
         }
-        guard !effects.isEmpty else { return false }
+        guard !effects.isEmpty else { return .misfit }
+        if let reason = limits.failure(propertyCount, byteCount, nil) {
+            return .beyondBounds(reason)
+        }
         let commit = Commit(
             revision: stored.revision,
             time: stored.time,
@@ -59,7 +79,7 @@ struct FollowedStore: Sendable {
         )
         applying(commit)
         journal.append(commit)
-        return true
+        return .applied
     }
 
     /// Takes the leader's whole state, of a later revision than that of the store, or the same.

@@ -15,11 +15,15 @@ final class Follower: Sendable {
     /// How long the next question waits when there was nothing new.
     private static let pause = Duration.milliseconds(50)
     private static let commitCountMax = 1000
+    /// A leader ends a page behind so many bytes of names and values, and so many commits.
+    private static let pageByteCount = 4 << 20
     /// How far a promotion jumps: more commits than the old leader can have made unseen.
     private static let jump: Revision = 1 << 32
 
     let state: FollowState
     private let settings: FollowSettings
+    /// Of the store that follows.
+    private let limits: StoreLimits
     private let log: Log
     private let queue = DispatchQueue(label: "latchkey.follow", qos: .userInitiated)
     private let isStopping = Atomic<Bool>(false)
@@ -29,8 +33,9 @@ final class Follower: Sendable {
     /// Nil until the service follows.
     private let store = Guarded<FollowedStore?>(nil)
 
-    init(_ settings: FollowSettings, _ state: FollowState, _ log: Log) {
+    init(_ settings: FollowSettings, _ state: FollowState, _ limits: StoreLimits, _ log: Log) {
         self.settings = settings
+        self.limits = limits
         self.state = state
         self.log = log
     }
@@ -132,10 +137,12 @@ final class Follower: Sendable {
                     try reseed(store, open)
                     (isSeeding, wasLevel) = (false, false)
                 }
-                let hasMore = try step(store, open)
-                guard !hasMore else { continue }
-                wasLevel = true
-                pause.restart()
+                let found = try step(store, open)
+                guard found != .more else { continue }
+                if found == .level {
+                    wasLevel = true
+                    pause.restart()
+                }
                 wait(Self.pause)
             } catch {
                 guard !isStopping.load(ordering: .acquiring) else { return }
@@ -154,39 +161,64 @@ final class Follower: Sendable {
         }
     }
 
+    /// What a page of changes says.
+    private enum Page {
+        /// The state is level with that of the leader.
+        case level
+        /// There are more, and the page was full.
+        case more
+        /// There are more, and the page had room for them: so no leader of this version does it.
+        ///
+        /// It is not asked again at once: else it could have itself asked without end.
+        case little
+    }
+
+    /// The longest page of a leader: the last commit can come whole behind the others.
+    private var pageByteCountMax: Int {
+        4 * (Self.pageByteCount + limits.transactionByteCountMax) + 2 * limits.valueByteCountMax
+    }
+
     /// Takes the next changes.
-    ///
-    /// - Returns: Whether there are more.
     private func step(
         _ store: FollowedStore,
         _ connection: ServiceConnection
-    ) throws(Failure) -> Bool {
+    ) throws(Failure) -> Page {
         let before = StateAge.now()
         var request = ClientRequest(.get, "/v1/changes")
         request.add("replica", "true")
         request.add("after", "\(store.revision)")
         request.add("limit", "\(Self.commitCountMax)")
+        request.answerByteCountMax = pageByteCountMax
         let answer = try send(request, connection)
         guard answer.status != 410 else {
             throw Failure("The leader has not all changes of before.", isGap: true)
         }
         try check(answer)
-        guard let changes = LeaderText.changes(answer.body) else {
+        guard let changes = LeaderText.changes(answer.body), changes.follows(store.revision)
+        else {
             throw Failure("The answer of the leader to /v1/changes cannot be read.")
         }
         state.hears(of: changes.latest)
         for commit in changes.commits {
-            guard store.apply(commit) else {
-                throw Failure("The leader's changes do not fit.", isGap: true)
+            switch store.apply(commit) {
+            case .applied: break
+            case .misfit: throw Failure("The leader's changes do not fit.", isGap: true)
+            case .beyondBounds(let reason): throw Failure(reason)
             }
             state.reaches(commit.revision)
         }
         guard store.revision == changes.next else {
             throw Failure("The leader's changes have a gap.", isGap: true)
         }
-        guard changes.next == changes.latest else { return true }
+        guard changes.next == changes.latest else {
+            // Each name and value is in the text, which has some bytes more for each effect.
+            let isFull =
+                changes.commits.count >= Self.commitCountMax
+                || answer.body.count >= Self.pageByteCount / 2
+            return isFull ? .more : .little
+        }
         state.isLevel(since: before)
-        return false
+        return .level
     }
 
     /// Takes the whole state anew, unless it is of an earlier revision.
@@ -218,19 +250,21 @@ final class Follower: Sendable {
         var request = ClientRequest(.get, "/v1/export")
         request.add("replica", "true")
         request.isStream = true
-        var text = LeaderText.State()
+        var text = LeaderText.State(limits)
         let answer: ClientAnswer
         do throws(ConnectionFailure) {
             answer = try unsafe connection.stream(request, isCancelled: isCancelled) { bytes in
                 unsafe text.feed(bytes)
-                return !text.isBroken
+                return text.failure == nil
             }
         } catch {
+            if let failure = text.failure { throw Failure(failure) }
             throw Failure("The export is cut off: \(error.message).")
         }
         try check(answer)
-        guard let revision = text.revision, !text.isBroken else {
-            throw Failure("The export of the leader cannot be read, or is cut off.")
+        if let failure = text.failure { throw Failure(failure) }
+        guard let revision = text.revision else {
+            throw Failure("The export of the leader is cut off.")
         }
         state.hears(of: revision)
         return Seed(properties: text.properties, revision: revision, nanoseconds: before)

@@ -2,41 +2,91 @@ internal import LatchkeyStore
 
 /// What a leader sends, read: the lines of an export, and a page of changes.
 ///
-/// Nil where the text is not what a leader of this version sends.
+/// A leader is not believed: what it sends passes ``InputCheck`` as all that no client has sent.
 enum LeaderText {
+    /// Beyond the values of any leader, which lie in some levels more.
+    private static let depthMax = InputCheck.depthMax + 8
+
     /// The properties of a whole export, and their revision.
     struct State {
-        var properties: [Property] = []
-        var revision: Revision?
+        private(set) var properties: [Property] = []
+        private(set) var revision: Revision?
+        /// What is wrong with the text, in a sentence; nil if nothing is.
+        private(set) var failure: String?
+        private let limits: StoreLimits
+        /// What has come of the line that has no end yet.
         private var line: [UInt8] = []
-        private(set) var isBroken = false
+        private var byteCount = 0
+        /// The latest one of a property.
+        private var newest: Revision = 0
+
+        /// - Parameter limits: The bounds of the store that the properties are for.
+        init(_ limits: StoreLimits) {
+            self.limits = limits
+        }
+
+        /// The memory that a line without an end takes.
+        var heldByteCount: Int { line.count }
+
+        /// The longest line: of a name and a value all of whose characters are escaped.
+        private var lineByteCountMax: Int {
+            6 * (PropertyName.byteCountMax + limits.valueByteCountMax) + 256
+        }
 
         /// Takes more bytes of the export.
         mutating func feed(_ bytes: UnsafeRawBufferPointer) {
             var rest = unsafe bytes[...]
-            while let end = unsafe rest.firstIndex(of: UInt8(ascii: "\n")) {
-                unsafe line.append(contentsOf: rest[..<end])
+            while failure == nil, let end = unsafe rest.firstIndex(of: UInt8(ascii: "\n")) {
+                unsafe add(rest[..<end])
                 unsafe rest = rest[(end + 1)...]
                 take()
                 line.removeAll(keepingCapacity: true)
             }
-            unsafe line.append(contentsOf: rest)
+            unsafe add(rest)
+        }
+
+        private mutating func add(_ part: Slice<UnsafeRawBufferPointer>) {
+            guard failure == nil else { return }
+            guard unsafe line.count + part.count <= lineByteCountMax else {
+                failure = StoreLimits.failure("max-body-bytes")
+                return
+            }
+            unsafe line.append(contentsOf: part)
         }
 
         private mutating func take() {
+            guard failure == nil else { return }
             let line = line
-            let isRight = LeaderText.reading(line) { text in
-                let members = LeaderText.members(text)
-                if members["end"] != nil {
-                    let count = members["count"]?.integer
-                    revision = LeaderText.revision(members["revision"])
-                    return revision != nil && count == Int64(properties.count)
-                }
-                guard let property = LeaderText.property(members) else { return false }
-                properties.append(property)
-                return true
+            let found = LeaderText.reading(line) { text in
+                revision == nil && read(LeaderText.members(text))
             }
-            isBroken = isBroken || isRight != true
+            if found != true, failure == nil {
+                failure = "The export of the leader cannot be read."
+            }
+        }
+
+        /// Whether a line is the next one of an export.
+        private mutating func read(_ members: [String: JSONView]) -> Bool {
+            if members["end"] != nil {
+                revision = LeaderText.revision(members["revision"]).flatMap {
+                    $0 >= newest ? $0 : nil
+                }
+                return revision != nil && members["count"]?.integer == Int64(properties.count)
+            }
+            guard let property = LeaderText.property(members), follows(property) else {
+                return false
+            }
+            byteCount += property.byteCount
+            failure = limits.failure(properties.count + 1, byteCount, property)
+            newest = max(newest, property.revision)
+            properties.append(property)
+            return failure == nil
+        }
+
+        /// Whether the name is behind that of the last line: so each comes once.
+        private func follows(_ property: Property) -> Bool {
+            guard let last = properties.last else { return true }
+            return unsafe last.nameBytes.lexicographicallyPrecedes(property.nameBytes)
         }
     }
 
@@ -46,6 +96,12 @@ enum LeaderText {
         let latest: Revision
         /// All commits up to this revision are here.
         let next: Revision
+
+        /// Whether the page can be what is behind a revision: it gets somewhere, unless there is
+        /// nothing more.
+        func follows(_ revision: Revision) -> Bool {
+            next >= revision && latest >= next && (!commits.isEmpty || next == latest)
+        }
     }
 
     static func changes(_ body: [UInt8]) -> Changes? {
@@ -66,51 +122,56 @@ enum LeaderText {
 
     private static func commit(_ change: [String: JSONView]) -> StoredCommit? {
         guard let revision = self.revision(change["revision"]), let list = change["effects"],
-            let time = change["milliseconds"]?.integer
+            let time = change["milliseconds"]?.integer.flatMap({ InputCheck.time($0) })
         else { return nil }
         var effects: [StoredEffect] = []
+        var names: Set<PropertyName> = []
         for element in list.elements {
-            let members = self.members(element)
-            guard let type = members["type"]?.string else { return nil }
-            let isThere = type == "put" || type == "touch"
-            if members["revision"] == nil, isThere { return nil }
-            guard let name = members["name"].flatMap(LeaderText.name) else { return nil }
-            let property = isThere ? LeaderText.property(members) : nil
-            let reason: Commit.Reason? =
-                switch type {
-                case "put": .requested
-                case "touch": .touched
-                case "expire": .expired
-                case "delete":
-                    members["reason"]?.string == Commit.Reason.evicted.text ? .evicted : .requested
-                default: nil
-                }
-            guard let reason, !isThere || property != nil else { return nil }
-            effects.append(StoredEffect(name: name, property: property, reason: reason))
+            guard let effect = effect(members(element), at: revision),
+                names.insert(effect.name).inserted
+            else { return nil }
+            effects.append(effect)
         }
-        return StoredCommit(
-            revision: revision,
-            time: Timestamp(milliseconds: time),
-            effects: effects
-        )
+        return StoredCommit(revision: revision, time: time, effects: effects)
+    }
+
+    private static func effect(
+        _ members: [String: JSONView],
+        at revision: Revision
+    ) -> StoredEffect? {
+        guard let type = members["type"]?.string, let name = members["name"].flatMap(self.name)
+        else { return nil }
+        let reason: Commit.Reason? =
+            switch type {
+            case "put": .requested
+            case "touch": .touched
+            case "expire": .expired
+            case "delete":
+                members["reason"]?.string == Commit.Reason.evicted.text ? .evicted : .requested
+            default: nil
+            }
+        guard let reason else { return nil }
+        guard type == "put" || type == "touch" else {
+            return StoredEffect(name: name, property: nil, reason: reason)
+        }
+        // One whose time to live begins anew keeps its revision.
+        guard let property = property(members), property.revision <= revision,
+            (property.revision == revision) == (reason == .requested)
+        else { return nil }
+        return StoredEffect(name: name, property: property, reason: reason)
     }
 
     private static func property(_ members: [String: JSONView]) -> Property? {
         guard let name = members["name"].flatMap(self.name),
-            let revision = self.revision(members["revision"]),
-            let created = self.revision(members["created"])
+            let revision = members["revision"]?.integer,
+            let created = members["created"]?.integer
         else { return nil }
-        let expiry: Timestamp
-        if let expires = members["expires"] {
-            guard let milliseconds = expires.integer else { return nil }
-            expiry = Timestamp(milliseconds: milliseconds)
-        } else {
-            expiry = .never
-        }
-        func made(_ value: UnsafeRawBufferPointer) -> Property {
-            unsafe Property(
-                name: name,
-                value: value,
+        let expiry = members["expires"]?.integer
+        guard (members["expires"] == nil) == (expiry == nil) else { return nil }
+        func made(_ value: UnsafeRawBufferPointer) -> Property? {
+            unsafe InputCheck.property(
+                name,
+                value,
                 revision: revision,
                 created: created,
                 expiry: expiry
@@ -128,7 +189,7 @@ enum LeaderText {
     }
 
     private static func revision(_ number: JSONView?) -> Revision? {
-        number?.integer.flatMap { Revision(exactly: $0) }
+        number?.integer.flatMap { InputCheck.revision($0) }
     }
 
     private static func members(_ object: JSONView) -> [String: JSONView] {
@@ -153,7 +214,26 @@ enum LeaderText {
             return unsafe body(JSONView(bytes))
         }
     }
+}
 
-    /// Beyond the values of any leader, which lie in two or three levels more.
-    private static let depthMax = 4096
+extension StoreLimits {
+    /// Why a store cannot have so many properties and bytes of them, and this one that is new, in a
+    /// sentence; nil if it can.
+    func failure(_ propertyCount: Int, _ byteCount: Int, _ property: Property?) -> String? {
+        let flag: String? =
+            if propertyCount > propertyCountMax {
+                "max-properties"
+            } else if byteCount > byteCountMax {
+                "max-bytes"
+            } else if unsafe property?.valueBytes.count ?? 0 > valueByteCountMax {
+                "max-body-bytes"
+            } else {
+                nil
+            }
+        return flag.map(Self.failure)
+    }
+
+    fileprivate static func failure(_ flag: String) -> String {
+        "The leader has more than this service's --\(flag) allows. Give both the same bounds."
+    }
 }

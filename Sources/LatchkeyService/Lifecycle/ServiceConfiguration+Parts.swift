@@ -51,7 +51,10 @@ extension ServiceConfiguration {
 
     /// What follows another service; nil if this one leads.
     func follower(_ log: Log) -> Follower? {
-        follow.isOn ? Follower(follow, FollowState(leader: follow.leader), log) : nil
+        guard follow.isOn else { return nil }
+        var limits = storeLimits
+        limits.valueByteCountMax = http.bodyBytesMax
+        return Follower(follow, FollowState(leader: follow.leader), limits, log)
     }
 
     /// The checks, among them how far the state is level with that of others, if there are some.

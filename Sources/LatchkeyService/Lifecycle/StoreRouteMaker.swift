@@ -149,7 +149,7 @@ struct StoreRouteMaker: StrategyVisitor {
     /// Gives a replica's store the leader's state, and has it follow.
     private func follow(_ store: PropertyStore<some Strategy>) {
         guard let (follower, seed) = following else { return }
-        let followed = FollowedStore(store, journal)
+        let followed = FollowedStore(store, journal, configuration.storeLimits)
         followed.replace(with: seed.properties, at: seed.revision)
         follower.start(followed, seed)
     }
