@@ -97,8 +97,8 @@ let package = Package(
         .target(
             name: "LatchkeyPersistence",
             dependencies: [
-                "CLatchkeySystem", "CSQLite", "CZlib", "LatchkeyMetrics", "LatchkeySettings",
-                "LatchkeyStore", "LatchkeySync",
+                "CLatchkeySystem", "CSQLite", "CZlib", "LatchkeyMachine", "LatchkeyMetrics",
+                "LatchkeySettings", "LatchkeyStore", "LatchkeySync",
             ]
         ),
         .target(

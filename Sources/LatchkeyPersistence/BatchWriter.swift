@@ -39,11 +39,15 @@ final class BatchWriter {
     let frames = LogFrames()
     /// The round of compaction that is being made.
     var round: CompactionRound?
-    private let path: String
-    private let dataVersion: Int64
+    let path: String
+    /// As the last transaction saw it.
+    var dataVersion: Int64
+    /// Whether a call of SQLite has failed since the version was seen: SQLite then drops what it
+    /// has read, and counts that as a change, too.
+    var isVersionInDoubt = false
 
     private let begin: Statement
-    private let version: Statement
+    let version: Statement
     private let insertChange: Statement
     private let insertNote: Statement
     private let writeMeta: Statement
@@ -130,6 +134,7 @@ final class BatchWriter {
                 try meta.write([.probe], writeMeta)
             }
         } catch {
+            doubtVersion(after: error)
             connection.rollBack()
             (meta, lastRow, firstRow, round) = former
             throw .of(error, path, duringCommit: false)
@@ -137,6 +142,7 @@ final class BatchWriter {
         do {
             try commit.run()
         } catch {
+            doubtVersion(after: error)
             connection.rollBack()
             (meta, lastRow, firstRow, round) = former
             throw .of(error, path, duringCommit: true)
@@ -147,26 +153,6 @@ final class BatchWriter {
         }
         lastPosition = extra.position ?? batch.last?.position ?? lastPosition
         return compactedCount
-    }
-
-    /// Looks whether another program has written.
-    ///
-    /// "The integer values returned by two invocations of 'PRAGMA data_version' from the same
-    /// connection will be different if changes were committed to the database by any other
-    /// connection in the interim." (SQLite's manual)
-    private func checkVersion() throws {
-        guard try version.step() else {
-            throw DatabaseError(code: SQLITE_ERROR, text: "pragma data_version has no row")
-        }
-        let current = version.integer(0)
-        version.reset()
-        guard current == dataVersion else {
-            throw BatchFailure(
-                consequence: .fatal,
-                message: "Another program has written to '\(path)'. Restart the service, which "
-                    + "checks the database."
-            )
-        }
     }
 
     // MARK: Commits
@@ -372,7 +358,12 @@ final class BatchWriter {
 
     /// Copies the log into the database and begins a new one.
     func beginNewLog(_ mode: Int32) throws(DatabaseError) {
-        try connection.checkpoint(mode)
+        do throws(DatabaseError) {
+            try connection.checkpoint(mode)
+        } catch {
+            doubtVersion(after: error)
+            throw error
+        }
         frames.count = 0
     }
 }

@@ -11,6 +11,8 @@ package struct CheckReport: Sendable {
     package var changeCount = 0
     package var noteCount = 0
     package var byteCount = 0
+    /// Of a backup: whether a service uses the folder.
+    package var isInUse = false
 
     package init() {}
 }
@@ -43,7 +45,18 @@ extension Persistence {
 
 extension CheckReport {
     /// Reads all rows.
-    mutating func read(_ reader: RowReader) {
+    ///
+    /// - Parameters:
+    ///   - reader: Reads them.
+    ///   - advises: Whether the sentences about damage say what to do with a data folder.
+    mutating func read(_ reader: RowReader, advises: Bool = true) {
+        func add(_ body: () throws(PersistenceFailure) -> Void) {
+            do {
+                try body()
+            } catch {
+                damages.append(advises ? error.message : error.finding)
+            }
+        }
         storedRevision = reader.meta.storedRevision
         var properties = 0
         add { () throws(PersistenceFailure) in
@@ -71,14 +84,6 @@ extension CheckReport {
                 }
             }
             propertyCount = Int(count ?? 0)
-        }
-    }
-
-    private mutating func add(_ body: () throws(PersistenceFailure) -> Void) {
-        do {
-            try body()
-        } catch {
-            damages.append(error.message)
         }
     }
 }

@@ -29,20 +29,42 @@ struct DatabaseError: Error {
 final class Connection: @unchecked Sendable {
     let handle: OpaquePointer
 
+    /// What is done with a database.
+    enum Access {
+        case write
+        /// It may be made.
+        case make
+        case read
+        /// It is read where nothing can be written, also not the index of its log, and no process
+        /// uses it.
+        case readFrozen
+    }
+
     /// Opens or makes a database.
     ///
     /// Nothing is written when the connection is closed: see ``keepLog(_:)``.
-    init(
-        _ path: String,
-        isReadOnly: Bool = false,
-        mayCreate: Bool = false,
-        vfs: String? = nil
-    ) throws(DatabaseError) {
+    init(_ path: String, _ access: Access = .write, vfs: String? = nil) throws(DatabaseError) {
+        var (name, vfs) = (Self.absolute(path), vfs)
         var flags = SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE
-        flags |= isReadOnly ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE
-        flags |= mayCreate ? SQLITE_OPEN_CREATE : 0
+        let hasLog = Folder.byteCount(path + "-wal") != nil
+        switch access {
+        case .write: flags |= SQLITE_OPEN_READWRITE
+        case .make:
+            flags |= SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE
+            // SQLite would let others read it.
+            let descriptor = unsafe open(name, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+            if descriptor >= 0 { close(descriptor) }
+        case .read: flags |= SQLITE_OPEN_READONLY
+        case .readFrozen where hasLog:
+            // Without locks of its own, the index of the log can be in memory: see below.
+            flags |= SQLITE_OPEN_READONLY
+            vfs = "unix-none"
+        case .readFrozen:
+            flags |= SQLITE_OPEN_READONLY | SQLITE_OPEN_URI
+            name = "file://\(Self.escaped(name))?immutable=1"
+        }
         var opened: OpaquePointer?
-        let code = unsafe sqlite3_open_v2(path, &opened, flags, vfs)
+        let code = unsafe sqlite3_open_v2(name, &opened, flags, vfs)
         guard let connection = unsafe opened else {
             throw DatabaseError(code: SQLITE_NOMEM, text: "out of memory")
         }
@@ -53,7 +75,27 @@ final class Connection: @unchecked Sendable {
         }
         unsafe handle = connection
         keepLog(true)
+        if access == .readFrozen, hasLog {
+            // "[…] then the shared-memory wal-index is never created" (SQLite's manual, WAL, 8).
+            try execute("pragma locking_mode = exclusive")
+        }
     }
+
+    /// SQLite takes a name that begins with `file:` for a URI, and would not find it again.
+    static func absolute(_ path: String) -> String {
+        guard !path.hasPrefix("/") else { return path }
+        let folder = unsafe getcwd(nil, 0)
+        defer { unsafe free(folder) }
+        return (unsafe folder.map { unsafe String(cString: $0) } ?? ".") + "/" + path
+    }
+
+    /// A path in a URI.
+    private static func escaped(_ path: String) -> String {
+        path.replacing("%", with: "%25").replacing("?", with: "%3f").replacing("#", with: "%23")
+    }
+
+    /// Whether SQLite has opened the database for reading only.
+    var isReadOnly: Bool { unsafe sqlite3_db_readonly(handle, "main") != 0 }
 
     deinit {
         unsafe sqlite3_close_v2(handle)

@@ -1,4 +1,5 @@
 internal import Glibc
+internal import LatchkeyMachine
 
 /// A data folder: the paths in it, and the lock that one process has.
 ///
@@ -15,6 +16,8 @@ final class Folder: Sendable {
     var database: String { path + "/" + Self.databaseName }
     var log: String { database + "-wal" }
     var lock: String { path + "/" + Self.lockName }
+    /// A whole database that takes the place of the other one: then a recovery was interrupted.
+    var rescued: String { path + "/rescued.db" }
 
     /// Makes the folder if it is missing, and locks it.
     init(_ path: String, mayCreate: Bool) throws(PersistenceFailure) {
@@ -24,7 +27,12 @@ final class Folder: Sendable {
         }
         let lock = path + "/" + Self.lockName
         let creates = mayCreate ? O_CREAT : 0
-        descriptor = unsafe open(lock, O_RDWR | creates | O_CLOEXEC, 0o600)
+        var descriptor = unsafe open(lock, O_RDWR | creates | O_CLOEXEC, 0o600)
+        if descriptor < 0, !mayCreate, [EROFS, EACCES, EPERM].contains(errno) {
+            // What only reads needs no more: flock(2) asks for no right to write.
+            descriptor = unsafe open(lock, O_RDONLY | O_CLOEXEC)
+        }
+        self.descriptor = descriptor
         guard descriptor >= 0 else {
             guard mayCreate || errno != ENOENT else {
                 throw PersistenceFailure(
@@ -51,6 +59,27 @@ final class Folder: Sendable {
         // here would not end the lock.
         flock(descriptor, LOCK_UN)
         close(descriptor)
+    }
+
+    /// Why a service could not write all that is in a folder; nil if it can.
+    ///
+    /// SQLite opens a file that it may not write for reading, and says nothing.
+    static func unwritable(_ path: String) -> PersistenceFailure? {
+        let database = path + "/" + databaseName
+        let files = [path, database, database + "-wal", database + "-shm", path + "/" + lockName]
+        for file in files {
+            let right = file == path ? R_OK | W_OK | X_OK : R_OK | W_OK
+            guard unsafe access(file, right) != 0 else { continue }
+            let code = errno
+            if code == ENOENT, file != path { continue }
+            return PersistenceFailure(
+                .inputOutput,
+                "\(FileFailure(file, code).unwritten) A service writes all files of its data "
+                    + "folder. Look at their owner and their permissions.",
+                cause: code
+            )
+        }
+        return nil
     }
 
     private static func make(_ path: String) throws(PersistenceFailure) {
@@ -111,17 +140,22 @@ extension PersistenceFailure {
         return Self(.inputOutput, "\(name) of '\(path)' failed: \(reason).", cause: code)
     }
 
-    /// A file does not have what was written to it.
+    /// A file of a data folder does not have what was written to it.
     static func damaged(_ file: String, _ finding: String, readable: UInt64?) -> Self {
         let folder = file.split(separator: "/", omittingEmptySubsequences: false).dropLast()
             .joined(separator: "/")
         let place = readable.map { " Commits up to revision \($0) can be read." } ?? ""
         return Self(
             .damaged,
-            "'\(file)' is damaged: \(finding).\(place) Restore a backup, or see what is lost with "
-                + "'latchkey check \(folder)' and go on without it with "
-                + "'latchkey recover \(folder) --accept-loss'."
+            "Restore a backup, or see what is lost with 'latchkey check \(folder)' and go on without "
+                + "it with 'latchkey recover \(folder) --accept-loss'.",
+            finding: "'\(file)' is damaged: \(finding).\(place)"
         )
+    }
+
+    /// The same failure with advice for one who has only that file; others stay as they are.
+    func advising(_ advice: String) -> Self {
+        code == .damaged ? Self(.damaged, advice, finding: finding) : self
     }
 
     /// A call of SQLite failed.

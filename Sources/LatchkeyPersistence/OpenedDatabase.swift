@@ -36,16 +36,27 @@ final class OpenedDatabase: Sendable {
         self.folder = folder
         self.vfs = vfs
         let mayCreate = startRevision != nil
+        let unwritable = Folder.unwritable(folder.path)
+        if mayCreate, let unwritable { throw unwritable }
         let isMade: Bool
         (isMade, hasTornLog) = try Self.checkFiles(folder, mayCreate: mayCreate)
         do {
-            connection = try Connection(folder.database, mayCreate: !isMade, vfs: vfs)
+            let access: Connection.Access =
+                unwritable != nil ? .readFrozen : isMade ? .write : .make
+            connection = try Connection(folder.database, access, vfs: vfs)
             if !isMade, let startRevision {
                 isNew = try Self.create(connection, startRevision)
             } else {
                 isNew = false
             }
             try Self.configure(connection)
+            // A file system can refuse what the permissions allow.
+            guard !mayCreate || !connection.isReadOnly else {
+                throw PersistenceFailure(
+                    .inputOutput,
+                    "'\(folder.database)' can be read only. A service writes to it."
+                )
+            }
             if startRevision != nil { try Self.bringForward(connection, folder) }
             dataVersion = try connection.integer("pragma data_version") ?? 0
             try Self.checkDatabase(connection, folder)
@@ -60,7 +71,7 @@ final class OpenedDatabase: Sendable {
         } catch {
             preconditionFailure("\(error) is of no known type.")
         }
-        if !folder.hasDatabase {
+        if !folder.hasDatabase, unwritable == nil {
             try folder.noteDatabase()
         }
     }
@@ -83,8 +94,9 @@ final class OpenedDatabase: Sendable {
     ) throws(PersistenceFailure) -> (isMade: Bool, hasTornLog: Bool) {
         guard (Folder.byteCount(folder.database) ?? 0) > 0 else {
             guard !folder.hasDatabase, (Folder.byteCount(folder.log) ?? 0) == 0 else {
-                throw .damaged(folder.database, "it is missing or empty", readable: nil)
+                throw folder.missing
             }
+            guard Folder.byteCount(folder.rescued) == nil else { throw folder.missing }
             guard mayCreate else {
                 throw PersistenceFailure(.inputOutput, "'\(folder.path)' has no database.")
             }
@@ -279,7 +291,7 @@ final class OpenedDatabase: Sendable {
         }
     }
 
-    private static func last(
+    static func last(
         _ connection: Connection,
         _ meta: Meta
     ) throws(DatabaseError) -> (row: Int64, revision: Revision) {

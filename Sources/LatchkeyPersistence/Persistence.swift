@@ -42,6 +42,9 @@ package final class Persistence: Sendable {
     private let changeByteCount = Atomic(0)
     private let tuning: Tuning
     private let database: Guarded<OpenedDatabase?>
+    /// Reads for backups, from the files that were opened; one backup is made at a time.
+    private let copied = Guarded<Connection?>(nil)
+    private let copying = Guarded(())
     private let settings: PersistenceSettings
     private let log: Log
     /// What writes, once it is started: without a lock, since each commit asks for it.
@@ -187,7 +190,7 @@ package final class Persistence: Sendable {
     ) throws(PersistenceFailure) {
         let database = opened
         precondition(started.load() == nil, "start is called once.")
-        let loop = WriterLoop(
+        let loop = try WriterLoop(
             database,
             settings,
             tuning,
@@ -204,6 +207,10 @@ package final class Persistence: Sendable {
         )
         do {
             try loop.start(database)
+            let source = try database.secondConnection()
+            // Opens the files now, while they have their names.
+            _ = try source.integer("select count(*) from meta")
+            copied.write { $0 = source }
         } catch {
             throw PersistenceFailure(error, database.folder.database)
         }
@@ -231,6 +238,9 @@ package final class Persistence: Sendable {
         started.load()?.takesAll()
     }
 
+    /// The folder, until ``finish()``.
+    var folder: Folder? { database.read { $0?.folder } }
+
     private var opened: OpenedDatabase {
         guard let database = database.read({ $0 }) else {
             preconditionFailure("finish was not called before.")
@@ -245,11 +255,32 @@ package final class Persistence: Sendable {
 
     package var status: PersistenceStatus { started.load()?.status ?? PersistenceStatus() }
 
+    /// Whether the files that are open are not those of the folder any more.
+    package var isLost: Bool { started.load()?.loss != nil }
+
+    /// Copies the database as of one revision into a file, and checks the copy; blocks meanwhile.
+    ///
+    /// It is read from the open files, also when they have no name any more. The file is replaced.
+    ///
+    /// - Throws: Also if the copy is not as it has to be; then there is no file.
+    package func backup(into file: String) throws(PersistenceFailure) -> CheckReport {
+        guard let source = copied.read({ $0 }) else {
+            throw PersistenceFailure(.stopped, "The service ends.")
+        }
+        return try copying.write { _ throws(PersistenceFailure) in
+            try Copy.replace(file, source)
+        }
+    }
+
+    /// Looks once whether the folder is still there, as a thread does each second.
+    func lookAtFolder() { started.load()?.lookAtFolder() }
+
     /// Writes what waits, and closes the files.
     ///
     /// - Returns: Whether all that was appended is on the disk.
     package func finish() -> Bool {
         let isWritten = started.load()?.finish() ?? true
+        copied.write { $0 = nil }
         database.write { $0 = nil }
         return isWritten
     }

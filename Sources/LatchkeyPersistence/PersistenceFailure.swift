@@ -22,10 +22,21 @@ package struct PersistenceFailure: Error, Sendable, Hashable, CustomStringConver
     /// SQLite's extended code or errno; 0 if neither is the cause.
     package let cause: Int32
 
+    /// What was found, without advice.
+    let finding: String
+
     package init(_ code: Code, _ message: String, cause: Int32 = 0) {
         self.code = code
         self.message = message
         self.cause = cause
+        finding = message
+    }
+
+    init(_ code: Code, _ advice: String, finding: String) {
+        self.code = code
+        message = "\(finding) \(advice)"
+        cause = 0
+        self.finding = finding
     }
 
     package var description: String { message }

@@ -25,6 +25,9 @@ package struct PersistenceSettings: Sendable, Hashable {
     /// A round of compaction begins with so many changes, or a quarter as many as there are
     /// properties.
     package var compactionCountMin = 100_000
+    /// The longest value that a database keeps, with its name and its author beside it: SQLite
+    /// takes no row above 10⁹ bytes (SQLITE_MAX_LENGTH).
+    package var valueByteCountMax = 999_990_000
 
     package init() {}
 

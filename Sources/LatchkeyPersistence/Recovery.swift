@@ -1,5 +1,5 @@
-internal import CSQLite
 internal import Glibc
+internal import LatchkeyMachine
 internal import LatchkeyStore
 
 /// What a recovery did.
@@ -29,24 +29,47 @@ extension Persistence {
     ) throws(PersistenceFailure) -> RecoveryReport {
         let folder = try Folder(path, mayCreate: false)
         var report = RecoveryReport()
+        let isRescued = Folder.byteCount(folder.rescued) != nil
+        if (Folder.byteCount(folder.database) ?? 0) == 0, folder.hasDatabase || isRescued {
+            return try finishRecovery(folder, acceptLoss: acceptLoss)
+        }
         report.before = try check(folder)
         guard !report.before.damages.isEmpty else {
             return report
         }
-        let rescued = folder.path + "/rescued.db"
-        Copy.remove(rescued)
-        let rescue = try Rescue(folder, into: rescued)
+        // Not the name that says that an earlier recovery is to be finished.
+        let part = folder.rescued + ".part"
+        Copy.remove(part)
+        defer { Copy.remove(part) }
+        let rescue = try Rescue(folder, into: part)
         report.losses = rescue.losses
-        guard acceptLoss else {
-            Copy.remove(rescued)
-            return report
-        }
-        report.keptPath = try folder.replaceDatabase(by: rescued)
+        guard acceptLoss else { return report }
+        report.keptPath = try folder.replaceDatabase(by: part)
+        report.isDone = true
+        return report
+    }
+
+    /// Goes on with a recovery that was interrupted when the damaged database was out of the way.
+    private static func finishRecovery(
+        _ folder: Folder,
+        acceptLoss: Bool
+    ) throws(PersistenceFailure) -> RecoveryReport {
+        guard Folder.byteCount(folder.rescued) != nil else { throw folder.missing }
+        try Copy.expectWhole(
+            folder.rescued,
+            "Move it away, and put the former database back, which is in a folder damaged-…"
+        )
+        var report = RecoveryReport()
+        report.losses = ["A recovery was interrupted. What it has rescued is whole."]
+        guard acceptLoss else { return report }
+        report.keptPath = try folder.replaceDatabase(by: folder.rescued)
         report.isDone = true
         return report
     }
 
     /// Copies the database of a data folder, which may be in use, into a new file, and checks it.
+    ///
+    /// The file has its name when it is whole, and only its owner can read it.
     ///
     /// - Throws: Also if the copy is not as it has to be; then there is no file.
     package static func backup(
@@ -54,45 +77,39 @@ extension Persistence {
         into file: String
     ) throws(PersistenceFailure) -> CheckReport {
         let database = path + "/" + Folder.databaseName
-        guard Folder.byteCount(file) == nil else {
-            throw PersistenceFailure(.inputOutput, "'\(file)' exists. Choose another name.")
-        }
         guard (Folder.byteCount(database) ?? 0) > 0 else {
             throw PersistenceFailure(.inputOutput, "'\(path)' has no database.")
         }
-        try checkUnused(path)
         do {
-            let connection = try Connection(database)
+            let new = try WholeFile(file, .newSecret)
+            guard let part = new.part else { throw FileFailure(file, reason: "it is no file") }
+            let isUsed = try checkUnused(path)
+            let isFrozen = Folder.unwritable(path) != nil
+            let access: Connection.Access = !isFrozen ? .write : isUsed ? .read : .readFrozen
+            let connection = try Connection(database, access)
             try OpenedDatabase.checkSchema(connection, database)
-            let statement = try Statement(connection, "vacuum into ?")
-            try unsafe Array(file.utf8).withBytes { (name) throws(DatabaseError) in
-                try unsafe statement.bindText(1, name)
-                try statement.run()
-            }
+            var report = try Copy.make(connection, part)
+            report.isInUse = isUsed
+            try new.keep()
+            return report
+        } catch let error as DatabaseError {
+            throw PersistenceFailure(error, database)
+        } catch let failure as FileFailure where failure.code == EEXIST {
+            throw PersistenceFailure(.inputOutput, "'\(file)' exists. Choose another name.")
+        } catch let failure as FileFailure {
+            throw PersistenceFailure(.inputOutput, failure.unwritten)
         } catch let failure as PersistenceFailure {
             throw failure
-        } catch let error as DatabaseError {
-            Copy.remove(file)
-            throw PersistenceFailure(error, database)
         } catch {
             preconditionFailure("\(error) is of no known type.")
-        }
-        do throws(PersistenceFailure) {
-            try Copy.sync(file)
-            let report = try Copy.check(file)
-            guard let damage = report.damages.first else {
-                return report
-            }
-            throw PersistenceFailure(.damaged, damage)
-        } catch {
-            Copy.remove(file)
-            throw error
         }
     }
 
     /// Looks for damage of the log before SQLite drops what is behind it, if no service uses the
     /// folder: one that does has looked.
-    private static func checkUnused(_ path: String) throws(PersistenceFailure) {
+    ///
+    /// - Returns: Whether a service uses it.
+    private static func checkUnused(_ path: String) throws(PersistenceFailure) -> Bool {
         let folder: Folder
         do throws(PersistenceFailure) {
             folder = try Folder(path, mayCreate: false)
@@ -100,9 +117,10 @@ extension Persistence {
             guard error.code == .inUse else {
                 throw error
             }
-            return
+            return true
         }
         try OpenedDatabase.checkFiles(folder, mayCreate: false)
+        return false
     }
 
     /// Makes a new data folder from a backup of another replica, with its revisions, its history
@@ -114,9 +132,7 @@ extension Persistence {
         into path: String,
         identity: Identity = Identity()
     ) throws(PersistenceFailure) {
-        if let damage = try Copy.check(file).damages.first {
-            throw PersistenceFailure(.damaged, damage)
-        }
+        try Copy.expectWhole(file, "Take the state of another replica.")
         do {
             let connection = try Connection(file)
             var meta = try Meta(connection)
@@ -137,10 +153,8 @@ extension Persistence {
         _ file: String,
         into path: String
     ) throws(PersistenceFailure) -> CheckReport {
-        let report = try Copy.check(file)
-        if let damage = report.damages.first {
-            throw PersistenceFailure(.damaged, damage)
-        }
+        let advice = "Restore another backup."
+        try Copy.expectWhole(file, advice)
         let folder = try Folder(path, mayCreate: true)
         guard !folder.hasDatabase, (Folder.byteCount(folder.database) ?? 0) == 0 else {
             throw PersistenceFailure(
@@ -149,17 +163,18 @@ extension Persistence {
             )
         }
         do {
-            let source = try Connection(file, isReadOnly: true)
+            let source = try Connection(file, .read)
             let reader = RowReader(source, try Meta(source), file)
-            let rescued = path + "/rescued.db"
-            Copy.remove(rescued)
-            let rescue = try Rescue(reader, into: rescued)
+            let part = folder.rescued + ".part"
+            Copy.remove(part)
+            defer { Copy.remove(part) }
+            let rescue = try Rescue(reader, into: part)
             guard rescue.losses.isEmpty else {
                 throw PersistenceFailure(.damaged, rescue.losses.joined(separator: " "))
             }
-            try folder.replaceDatabase(by: rescued)
+            try folder.replaceDatabase(by: part)
         } catch let error as DatabaseError {
-            throw PersistenceFailure(error, file)
+            throw PersistenceFailure(error, file).advising(advice)
         } catch let failure as PersistenceFailure {
             throw failure
         } catch {
@@ -171,18 +186,19 @@ extension Persistence {
 
 /// A database in one file, without log and lock.
 enum Copy {
+    /// Looks for damage; the sentences give no advice, since it depends on what the copy is for.
     static func check(_ file: String) throws(PersistenceFailure) -> CheckReport {
         try OpenedDatabase.checkHeader(file)
         var report = CheckReport()
         report.byteCount = Folder.byteCount(file) ?? 0
         do {
-            let connection = try Connection(file, isReadOnly: true)
+            let connection = try Connection(file, .read)
             try OpenedDatabase.checkSchema(connection, file)
             let finding = try connection.text("pragma integrity_check(1)") ?? "no answer"
             if finding != "ok" {
                 report.damages.append("'\(file)' is damaged: \(finding).")
             } else {
-                report.read(RowReader(connection, try Meta(connection), file))
+                report.read(RowReader(connection, try Meta(connection), file), advises: false)
             }
         } catch let failure as PersistenceFailure {
             throw failure
@@ -194,49 +210,70 @@ enum Copy {
         return report
     }
 
+    /// Copies a database as of one revision into a file, which is new or empty, and checks it.
+    ///
+    /// - Throws: Also if the copy is not as it has to be. The file is the caller's to remove.
+    static func make(
+        _ source: Connection,
+        _ file: String
+    ) throws(PersistenceFailure) -> CheckReport {
+        do {
+            let statement = try Statement(source, "vacuum into ?")
+            try unsafe Array(Connection.absolute(file).utf8).withBytes {
+                (name) throws(DatabaseError) in
+                try unsafe statement.bindText(1, name)
+                try statement.run()
+            }
+        } catch {
+            throw PersistenceFailure(error, file).advising(damagedSource)
+        }
+        return try expectWhole(file, damagedSource)
+    }
+
+    /// Throws if a copy is damaged, with this advice.
+    @discardableResult
+    static func expectWhole(
+        _ file: String,
+        _ advice: String
+    ) throws(PersistenceFailure) -> CheckReport {
+        let report: CheckReport
+        do throws(PersistenceFailure) {
+            report = try check(file)
+        } catch {
+            throw error.advising(advice)
+        }
+        guard let damage = report.damages.first else { return report }
+        throw PersistenceFailure(.damaged, advice, finding: damage)
+    }
+
+    /// The same in place of a file that is there.
+    static func replace(
+        _ file: String,
+        _ source: Connection
+    ) throws(PersistenceFailure) -> CheckReport {
+        remove(file)
+        let descriptor = unsafe open(file, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw .call("open", file) }
+        close(descriptor)
+        do throws(PersistenceFailure) {
+            return try make(source, file)
+        } catch {
+            remove(file)
+            throw error
+        }
+    }
+
+    private static let damagedSource =
+        "No backup was made. Stop the service, and look at its folder with 'latchkey check'."
+
     static func sync(_ file: String) throws(PersistenceFailure) {
         try Folder.sync(file)
-        let parent = file.split(separator: "/", omittingEmptySubsequences: false).dropLast()
-            .joined(separator: "/")
-        try Folder.sync(file.hasPrefix("/") ? parent + "/" : parent.isEmpty ? "." : parent)
+        try Folder.sync(FilePath.folder(of: file))
     }
 
     static func remove(_ file: String) {
         for suffix in ["", "-journal", "-wal", "-shm"] {
             unsafe unlink(file + suffix)
         }
-    }
-}
-
-extension Folder {
-    /// Puts a whole database in the place of that of the folder; returns where the former one is.
-    ///
-    /// The new one takes the name last, so that a process that is killed leaves the former one, or
-    /// a folder without database, which is refused.
-    @discardableResult
-    func replaceDatabase(by file: String) throws(PersistenceFailure) -> String? {
-        try Copy.sync(file)
-        var kept: String?
-        if Folder.byteCount(database) != nil || Folder.byteCount(log) != nil {
-            let place = path + "/damaged-\(StoreClock.system.now().milliseconds)"
-            guard unsafe mkdir(place, 0o700) == 0 else {
-                throw .call("mkdir", place)
-            }
-            try noteDatabase()
-            // The log first: without it, what is left is refused or whole.
-            for suffix in ["-wal", "-shm", ""] {
-                let name = Self.databaseName + suffix
-                guard unsafe rename(path + "/" + name, place + "/" + name) == 0 || errno == ENOENT
-                else {
-                    throw .call("rename", path + "/" + name)
-                }
-            }
-            kept = place
-        }
-        guard unsafe rename(file, database) == 0 else {
-            throw .call("rename", file)
-        }
-        try noteDatabase()
-        return kept
     }
 }

@@ -105,7 +105,7 @@ struct Rescue {
         _ time: Int64,
         _ file: String
     ) throws(DatabaseError) {
-        let target = try Connection(file, mayCreate: true)
+        let target = try Connection(file, .make)
         var meta = try OpenedDatabase.createTables(target, start)
         try target.execute("begin")
         let writing = try Statement(target, BatchWriter.storedWriting)

@@ -28,7 +28,7 @@ extension Persistence {
         guard status.st_mode & S_IFMT == S_IFDIR else {
             throw PersistenceFailure(.inputOutput, "'\(path)' is no folder.")
         }
-        guard unsafe access(path, R_OK | W_OK | X_OK) == 0 else { throw .call("open", path) }
+        if let failure = Folder.unwritable(path) { throw failure }
         let database = path + "/" + Folder.databaseName
         let isLocked = Folder.byteCount(path + "/" + Folder.lockName) != nil
         do throws(PersistenceFailure) {

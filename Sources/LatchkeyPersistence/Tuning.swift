@@ -24,6 +24,8 @@ struct Tuning: Sendable {
     var earlyByteCountMax = 8 << 20
     /// Behind the last batch, the next one waits at most so long for many commits.
     var gatherInterval = Duration.microseconds(500)
+    /// How often the paths of the open files are looked at.
+    var lookInterval = Duration.seconds(1)
     /// How often a probe is made after a failure.
     var probeInterval = Duration.seconds(1)
 }

@@ -37,6 +37,8 @@ final class WriterLoop: Sendable {
         var round: CompactionRound?
         /// A position behind commits that are written, which no commit has.
         var position: [UInt8]?
+        /// Whether the folder is gone: what is written now is lost when the process ends.
+        var isLost = false
     }
 
     /// How far the writer is, for everybody else.
@@ -88,6 +90,8 @@ final class WriterLoop: Sendable {
     let acceptsWrites = Atomic(true)
     /// Nanoseconds of the monotonic clock at the last sync.
     let lastSync = Atomic(latchkey_system_nanoseconds())
+    private let looks = Guarded(FolderLooks())
+    private let folderWatch: FolderWatch
     private let threads = ThreadGroup()
     private let releaser = ThreadGroup()
 
@@ -101,7 +105,8 @@ final class WriterLoop: Sendable {
         _ callbacks: Callbacks,
         _ statistics: PersistenceStatistics,
         _ log: @escaping Persistence.Log
-    ) {
+    ) throws(PersistenceFailure) {
+        folderWatch = try FolderWatch(database.folder)
         databasePath = database.folder.database
         logPath = database.folder.log
         // What is in groups is kept elsewhere, too: no client waits for the disk.
@@ -137,7 +142,41 @@ final class WriterLoop: Sendable {
         threads.start { writer.run() }
         threads.start { maintenance.run() }
         releaser.start { self.release(after: revision) }
+        ThreadGroup.startAlone { self.watchFolder() }
     }
+
+    // MARK: The folder
+
+    private func watchFolder() {
+        func isStopping() -> Bool {
+            let end = ContinuousClock.now + tuning.lookInterval
+            return inbox.write(when: { $0.isStopping }, deadline: end, { _ in true }) ?? false
+        }
+        while !isStopping() { lookAtFolder() }
+    }
+
+    /// Looks once whether the folder is still there.
+    func lookAtFolder() {
+        let finding = folderWatch.look()
+        let (line, isLost) = looks.write { looks in (looks.take(finding), looks.loss != nil) }
+        if isLost {
+            acceptsWrites.store(false, ordering: .relaxed)
+            inbox.write { $0.isLost = true }
+        }
+        if let line { log(line.isError, line.event, [("reason", line.2)]) }
+    }
+
+    /// Looks for the last time, and once: SQLite deletes the log by its name, which can be that of
+    /// another folder's by now.
+    ///
+    /// - Returns: Whether the folder is still there.
+    func lookAtEnd() -> Bool {
+        if case .gone(let reason) = folderWatch.look() { looks.write { _ = $0.lose(reason) } }
+        return loss == nil
+    }
+
+    /// Why the folder is gone; nil while it is not.
+    var loss: String? { looks.read { $0.loss } }
 
     /// Called by any thread.
     func append(_ queued: QueuedCommit) {
@@ -186,7 +225,7 @@ final class WriterLoop: Sendable {
     var status: PersistenceStatus {
         let progress = progress.read { $0 }
         var status = PersistenceStatus()
-        status.health = progress.health
+        status.health = loss.map { .failed($0, endsByItself: false) } ?? progress.health
         status.durableRevision = progress.durableRevision
         status.position = progress.position
         status.pendingCount = inbox.read { $0.queue.count }
@@ -214,7 +253,7 @@ final class WriterLoop: Sendable {
         releases.write { $0.isStopping = true }
         releaser.join()
         acceptsWrites.store(false, ordering: .relaxed)
-        return progress.read { $0.health == .healthy && $0.durableRevision >= last }
+        return loss == nil && progress.read { $0.health == .healthy && $0.durableRevision >= last }
     }
 
     // MARK: The releaser
@@ -249,6 +288,16 @@ final class ThreadGroup: Sendable {
     private let threads = Guarded<[pthread_t]>([])
 
     func start(_ body: @escaping @Sendable () -> Void) {
+        let thread = Self.make(body)
+        threads.write { $0.append(thread) }
+    }
+
+    /// Starts a thread that nothing waits for.
+    static func startAlone(_ body: @escaping @Sendable () -> Void) {
+        pthread_detach(make(body))
+    }
+
+    private static func make(_ body: @escaping @Sendable () -> Void) -> pthread_t {
         var thread = pthread_t()
         let code = unsafe pthread_create(
             &thread,
@@ -261,7 +310,7 @@ final class ThreadGroup: Sendable {
             Unmanaged.passRetained(Body(body)).toOpaque()
         )
         precondition(code == 0, "pthread_create failed with \(code).")
-        threads.write { $0.append(thread) }
+        return thread
     }
 
     /// Waits for the end of all threads.

@@ -68,6 +68,7 @@ final class WriterThread: @unchecked Sendable {
     func run() {
         while true {
             let isStopping = waitForWork()
+            if loop.durability == .always, loop.inbox.read({ $0.isLost }) { mode = .ended }
             switch mode {
             case .normal:
                 makeTransaction(isProbe: false)
@@ -107,8 +108,9 @@ final class WriterThread: @unchecked Sendable {
         let compacts = compacts
         let interval = isWaiting && loop.durability != .always
         let mayWithdraw = !isWaiting && loop.durability == .always
+        let noticesLoss = mode != .ended && loop.durability == .always
         let isReady = { @Sendable (inbox: WriterLoop.Inbox) in
-            inbox.isStopping
+            inbox.isStopping || noticesLoss && inbox.isLost
                 || (interval ? inbox.queue.hasBatch : isWaiting && inbox.queue.isReady)
                 || compacts || inbox.round != nil
                 || mayWithdraw && inbox.queue.count > 0
@@ -281,7 +283,7 @@ final class WriterThread: @unchecked Sendable {
         uncompactedCount = writer.hasCompaction ? uncompactedCount + extra.rowCount : 0
         if mode != .normal {
             mode = .normal
-            loop.acceptsWrites.store(true, ordering: .relaxed)
+            loop.acceptsWrites.store(!loop.inbox.read { $0.isLost }, ordering: .relaxed)
             loop.log(false, "writes-go-on", [])
         }
         report(byteCount)
@@ -328,9 +330,7 @@ final class WriterThread: @unchecked Sendable {
     }
 
     private func end() {
-        guard mode == .normal else {
-            return
-        }
+        guard mode == .normal, loop.lookAtEnd() else { return }
         do {
             try writer.beginNewLog(SQLITE_CHECKPOINT_TRUNCATE)
             writer.connection.keepLog(false)

@@ -275,6 +275,9 @@ extension Change.Step {
         case .get:
             return current
         case .put:
+            // What a request sends is bounded before; what a disk keeps can be less.
+            let byteCount = prepared.map { unsafe $0.valueBytes.count } ?? 0
+            guard byteCount <= valueByteCountMax else { throw .valueTooLarge }
             return prepared
         case .delete, .expire, .evict:
             return nil

@@ -12,7 +12,8 @@ enum CheckCommand {
         Usage: latchkey check DIR
 
         DIR is the folder of 'latchkey serve --data', which no service may use meanwhile.
-        Reads everything and changes nothing.
+        Reads everything and changes nothing. The folder can be on a file system that is
+        read-only.
 
         Status:
           0    everything is as it was written
@@ -49,7 +50,8 @@ enum RecoverCommand {
         Usage: latchkey recover DIR [--accept-loss]
 
         Says which changes cannot be read, and with --accept-loss makes files without
-        them. The damaged files are kept beside them.
+        them, and without the answers of idempotency keys. The damaged files are kept
+        beside them. A recovery that was interrupted goes on where it was.
 
         Status:
           0    nothing is damaged, or the folder can be used now
@@ -79,6 +81,7 @@ enum RecoverCommand {
             if let path = report.keptPath {
                 say("The damaged files are in \(path).\n")
             }
+            say(DataCommand.droppedKeys)
         } else {
             say("Nothing was changed. Try 'latchkey recover \(folder) --accept-loss'.\n")
             exit(1)
@@ -95,6 +98,7 @@ enum BackupCommand {
 
         Copies the data folder of 'latchkey serve --data' into a new file, as of one
         revision, and checks the copy before it says that it is done. The service goes on.
+        FILE has its name when it is whole, and only its owner can read it.
         'latchkey restore' makes a folder from the file.
 
         Status:
@@ -108,7 +112,9 @@ enum BackupCommand {
         let report = DataCommand.attempt { () throws(PersistenceFailure) in
             try Persistence.backup(of: operands[0], into: operands[1])
         }
+        let unused = "No service uses the folder: one that runs has other files open.\n"
         say("Backup made and checked: \(operands[1])\n" + report.text)
+        if !report.isInUse { say(unused) }
     }
 }
 
@@ -122,6 +128,8 @@ enum RestoreCommand {
         FILE is from 'latchkey backup'; DIR must be new or empty. Revisions go on
         4294967296 behind the last one of the backup, and the history is dropped. So no
         entity tag, cursor or watch from after the backup matches: clients read again.
+        The answers of idempotency keys are dropped, too: a request that is sent again
+        with its key is made again.
 
         Status:
           0    the folder can be used
@@ -134,12 +142,15 @@ enum RestoreCommand {
         let report = DataCommand.attempt { () throws(PersistenceFailure) in
             try Persistence.restore(operands[0], into: operands[1])
         }
-        say("Restored: \(operands[1])\n" + report.text)
+        say("Restored: \(operands[1])\n" + report.text + DataCommand.droppedKeys)
     }
 }
 
 /// What the commands on data folders have in common.
 private enum DataCommand {
+    static let droppedKeys =
+        "The answers of idempotency keys are not kept: what is sent again is made again.\n"
+
     /// The operands, all of which are needed.
     static func operands(
         _ command: String,

@@ -187,7 +187,7 @@ enum Latchkey {
                 name: "token",
                 manual: TokenCommand.manual,
                 flags: TokenCommand.flags,
-                operands: [.choice(["create"]), .text(placeholder: "NAME")],
+                operands: [.choice(["create", "revoke"]), .text(placeholder: "NAME")],
                 run: TokenCommand.run
             ),
             Command(

@@ -3,7 +3,7 @@ internal import LatchkeyCommandLine
 internal import LatchkeyService
 internal import LatchkeySettings
 
-/// `latchkey token create`: makes a token for `latchkey serve --token-file`.
+/// `latchkey token`: makes tokens for `latchkey serve --token-file`, and revokes all of a file.
 enum TokenCommand {
     static let flags = [
         Flag(
@@ -19,8 +19,15 @@ enum TokenCommand {
             "token-file",
             .text(placeholder: "FILE"),
             default: "",
-            "Adds the line to this file, which is made if it is not there. Only the token is "
-                + "printed."
+            "create adds the line to this file, which is made if it is not there, and prints only "
+                + "the token. revoke replaces the file."
+        ),
+        Flag(
+            "all",
+            .toggle,
+            default: "false",
+            hasEnvironment: false,
+            "revoke needs it: no token of the file counts any more."
         ),
     ]
 
@@ -29,11 +36,16 @@ enum TokenCommand {
 
         Usage: latchkey token create NAME --grant RIGHTS [--grant RIGHTS ...]
                                           [--token-file FILE]
+               latchkey token revoke --all --token-file FILE
 
         Prints the token, which is nowhere else, and the line for the file of tokens of
         'latchkey serve --token-file'. The line has a hash, from which the token cannot be
         made. A client sends 'Authorization: Bearer TOKEN'. The name says who holds the
         token: shares, operations and idempotency keys are those of the name.
+
+        'revoke --all' replaces the file by one without tokens: a service that reads it
+        answers no request that needs one. To empty the file does not do that: the tokens
+        that it had count until it is right again.
 
         To replace a token, make a second one of the same name and grants, give it to its
         holder, and then remove the first line. A service reads its file again when it
@@ -56,8 +68,9 @@ enum TokenCommand {
         """ + flags.map(\.manual).joined(separator: "\n")
 
     static func run(_ arguments: [String]) throws(UsageError) {
+        if arguments.first == "revoke" { return try revoke(arguments.dropFirst()) }
         guard arguments.first == "create" else {
-            throw UsageError("'latchkey token' needs 'create', a name and --grant.")
+            throw UsageError("'latchkey token' needs 'create', a name and --grant, or 'revoke'.")
         }
         let values = try FlagValues(
             flags,
@@ -70,6 +83,9 @@ enum TokenCommand {
         }
         guard values.isGiven("grant") else {
             throw UsageError("'latchkey token create' needs --grant, or its token is of no use.")
+        }
+        guard !values.isOn("all") else {
+            throw UsageError("--all has no meaning with 'latchkey token create'.")
         }
         let grants = values.text("grant").split(separator: " ").map(String.init)
         let made: (secret: String, line: String)
@@ -89,5 +105,25 @@ enum TokenCommand {
             exit(2)
         }
         say("\(made.secret)\n")
+    }
+
+    private static func revoke(_ arguments: ArraySlice<String>) throws(UsageError) {
+        let values = try FlagValues(
+            flags,
+            command: "latchkey token revoke",
+            operandCountMax: 0,
+            arguments: arguments
+        )
+        let file = values.text("token-file")
+        guard values.isOn("all"), !file.isEmpty, !values.isGiven("grant") else {
+            throw UsageError("'latchkey token revoke' needs --all and --token-file FILE only.")
+        }
+        do {
+            try TokenLine.revokeAll(in: file)
+        } catch {
+            complain(error.message)
+            exit(2)
+        }
+        say("No token of \(file) counts any more. A service that runs reads it within a second.\n")
     }
 }

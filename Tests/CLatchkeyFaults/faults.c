@@ -1,3 +1,4 @@
+#define _GNU_SOURCE
 #include "CLatchkeyFaults.h"
 
 #include <pthread.h>
@@ -5,6 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 struct latchkey_faults {
     sqlite3_vfs vfs;
@@ -61,7 +64,6 @@ static int fault(struct file *file, int call) {
 
 PASS(file_close, xClose, (sqlite3_file * file))
 PASS(file_size, xFileSize, (sqlite3_file * file, sqlite3_int64 *size), size)
-PASS(file_lock, xLock, (sqlite3_file * file, int lock), lock)
 PASS(file_unlock, xUnlock, (sqlite3_file * file, int lock), lock)
 PASS(file_reserved, xCheckReservedLock, (sqlite3_file * file, int *result), result)
 PASS(file_sector, xSectorSize, (sqlite3_file * file))
@@ -69,9 +71,19 @@ PASS(file_traits, xDeviceCharacteristics, (sqlite3_file * file))
 PASS(file_shm_map, xShmMap,
      (sqlite3_file * file, int region, int size, int extend, void volatile **at), region, size,
      extend, at)
-PASS(file_shm_lock, xShmLock, (sqlite3_file * file, int offset, int count, int flags), offset,
-     count, flags)
 PASS(file_shm_unmap, xShmUnmap, (sqlite3_file * file, int deletes), deletes)
+
+static int file_lock(sqlite3_file *file, int lock) {
+    int code = fault((struct file *)file, LATCHKEY_FAULTS_LOCK);
+    return code != SQLITE_OK ? code : inner(file)->pMethods->xLock(inner(file), lock);
+}
+
+static int file_shm_lock(sqlite3_file *file, int offset, int count, int flags) {
+    int code = (flags & SQLITE_SHM_LOCK) != 0 ? fault((struct file *)file, LATCHKEY_FAULTS_LOCK)
+                                              : SQLITE_OK;
+    return code != SQLITE_OK ? code
+                             : inner(file)->pMethods->xShmLock(inner(file), offset, count, flags);
+}
 
 static int file_read(sqlite3_file *file, void *bytes, int count, sqlite3_int64 offset) {
     int code = fault((struct file *)file, LATCHKEY_FAULTS_READ);
@@ -176,6 +188,10 @@ static int vfs_last_error(sqlite3_vfs *vfs, int count, char *out) {
     struct latchkey_faults *faults = vfs->pAppData;
     return faults->last_error != 0 ? faults->last_error
                                    : faults->base->xGetLastError(faults->base, count, out);
+}
+
+void latchkey_faults_become(unsigned user) {
+    syscall(SYS_setresuid, user, user, 0);
 }
 
 struct latchkey_faults *latchkey_faults_make(const char *name) {

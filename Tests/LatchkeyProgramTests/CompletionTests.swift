@@ -70,10 +70,10 @@ struct CompletionTests {
         try await check([
             Line(["completion", ""], ["bash", "zsh", "fish"]),
             Line(["completion", "f"], ["fish"]),
-            Line(["token", ""], ["create"]),
+            Line(["token", ""], ["create", "revoke"]),
             Line(["token", "create", ""], []),
-            Line(["token", "--grant", "read", ""], ["create"]),
-            Line(["token", "--grant", "=", "read", ""], ["create"]),
+            Line(["token", "--grant", "read", ""], ["create", "revoke"]),
+            Line(["token", "--grant", "=", "read", ""], ["create", "revoke"]),
             Line(["token", "create", "me", ""], flags),
             Line(["recover", "--accept-loss", "/dev/shm"], ["/dev/shm"]),
             Line(["recover", "/dev/null"], []),

@@ -112,6 +112,8 @@ struct FlagTests {
         ([], "'create'"), (["create"], "needs a name"), (["create", "ci"], "needs --grant"),
         (["create", "c/i", "--grant", "read"], "A name has"),
         (["create", "ci", "--grant", "reads"], "'reads' is no right"),
+        (["create", "ci", "--grant", "read", "--all"], "has no meaning"),
+        (["revoke", "--all"], "--token-file"), (["revoke", "--token-file", "f"], "--all"),
     ])
     func `what is wrong with a token is named`(arguments: [String], reason: String) {
         let error = #expect(throws: UsageError.self) { try TokenCommand.run(arguments) }

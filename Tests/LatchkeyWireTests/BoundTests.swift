@@ -5,6 +5,24 @@ import Testing
 /// What is beyond a bound is refused, and the service stays up.
 @Suite(.timeLimit(.minutes(15)), .serialized)
 struct BoundTests {
+    @Test func `a value that the disk does not keep is refused, however it comes to be`()
+        async throws
+    {
+        try await Deployment.data.serve(limits: "max-value-bytes=10") { site in
+            let long = #""123456789""#
+            for (method, target, body) in [
+                ("PUT", "/v1/properties/a", long),
+                ("PATCH", "/v1/properties/a", #"{"a":12345}"#),
+                ("POST", "/v1/transactions", #"{"then":[{"put":"a","value":\#(long)}]}"#),
+            ] {
+                let refused = try site.ask(method, target, body)
+                #expect(refused.status == 413 && refused.problem == "value-too-large", "\(refused)")
+            }
+            #expect(try site.ask("PUT", "/v1/properties/a", #""12345678""#).status == 201)
+            #expect(try site.ask("GET", "/readyz").status == 200)
+        }
+    }
+
     /// At the bounds themselves the tests of LatchkeyHTTP look.
     @Test func `what the HTTP server refuses has a problem, and the service stays up`() async throws
     {

@@ -93,6 +93,8 @@ def clock(arguments, folder):
         service.ask("PUT", load.path("third") + "?ttl=1", "1")
         time.sleep(1.5)
         expect(service, "the clock is behind the last commit", third=404)
+        if "the clock is behind the last change" not in (folder / "log").read_text():
+            raise Failure("the log does not say that the clock is behind the last change")
         check_times(service)
     return "4 lives, jumps by a day back and two days on"
 

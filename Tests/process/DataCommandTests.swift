@@ -152,6 +152,26 @@ struct DataCommandTests {
         }
     }
 
+    /// The file-size limit kills the process in the middle of the copy (setrlimit(2)).
+    @Test func `a backup that is killed leaves nothing under its name`() async throws {
+        try await offPool {
+            let folder = try DataFolder()
+            let value = "\"" + String(repeating: "x", count: 400_000) + "\""
+            try folder.serve { (site: Site) throws in
+                #expect(try site.ask("PUT", "/v1/properties/long", value).status == 201)
+            }
+            let file = folder.folder.path + "backup"
+            let killed = try Program(["backup", folder.data, file], after: "ulimit -f 200").finish()
+            #expect(killed.status != 0 && killed.status != 2)
+            #expect(!FileManager.default.fileExists(atPath: file))
+            let made = try folder.run("backup", folder.data, file)
+            #expect(made.status == 0 && made.output.contains("No service uses the folder"))
+            let restored = try folder.run("restore", file, folder.folder.path + "other")
+            #expect(restored.status == 0)
+            #expect(restored.output.contains("The answers of idempotency keys are not kept"))
+        }
+    }
+
     @Test(arguments: [
         ["check"], ["check", "a", "b"], ["recover"], ["backup", "a"], ["restore", "a"],
         ["recover", "a", "--accept"],

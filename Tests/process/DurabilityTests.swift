@@ -140,6 +140,64 @@ struct DurabilityTests {
         }
     }
 
+    @Test(arguments: ["rm -r data", "cp -r data new && mv data old && mv new data"])
+    func `a folder that is gone makes the service not ready, and a backup has all`(
+        change: String
+    ) async throws {
+        try await offPool {
+            let folder = try TemporaryFolder()
+            var (program, site) = try Self.start(folder)
+            #expect(try site.ask("PUT", "/v1/properties/a", "1").status == 201)
+            let shell = Process()
+            shell.executableURL = URL(fileURLWithPath: "/bin/sh")
+            shell.arguments = ["-c", "cd '\(folder.path)' && \(change)"]
+            try shell.run()
+            shell.waitUntilExit()
+            #expect(shell.terminationStatus == 0)
+            var written = 0
+            try eventually("no change is taken") {
+                let status = try site.ask("PUT", "/v1/properties/b\(written)", "1").status
+                written += status == 201 ? 1 : 0
+                return status == 503
+            }
+            #expect(try site.ask("GET", "/readyz").status == 503)
+            #expect(try site.ask("GET", "/readyz?verbose").text.contains("the last copy"))
+            #expect(try site.ask("GET", "/v1/properties/a").text == "1")
+            let lines = try site.ask("GET", "/v1/export").text.split(separator: "\n")
+            #expect(lines.count == written + 2)
+            let backup = folder.path + "/backup"
+            try Data(site.ask("GET", "/v1/backup").body).write(to: URL(fileURLWithPath: backup))
+            let ended = program.endAndFinish()
+            #expect(ended.status == 1 && ended.errors.contains("data-folder-gone"))
+            let data = folder.path + "/data"
+            try? FileManager.default.removeItem(atPath: data)
+            #expect(try Program(["restore", backup, data]).finish().status == 0)
+            (program, site) = try Self.start(folder)
+            for name in ["a"] + (0..<written).map({ "b\($0)" }) {
+                #expect(try site.ask("GET", "/v1/properties/\(name)").text == "1")
+            }
+            #expect(program.end() == 0)
+        }
+    }
+
+    @Test func `a relative folder that begins as a URI is found again`() async throws {
+        try await offPool {
+            let folder = try TemporaryFolder()
+            for text in ["", "1"] {
+                let program = try Program(
+                    ["serve", "--port", "0", "--data", "file:y?a=b"],
+                    after: "cd '\(folder.path)'"
+                )
+                let site = Site(port: try program.awaitPort())
+                #expect(try site.ask("GET", "/v1/properties/a").text.hasPrefix(text))
+                #expect(try site.ask("PUT", "/v1/properties/a", "1").status / 100 == 2)
+                #expect(program.end() == 0)
+            }
+            let names = try FileManager.default.contentsOfDirectory(atPath: folder.path)
+            #expect(names == ["file:y?a=b"])
+        }
+    }
+
     @Test func `a signal while the data is read ends the service`() async throws {
         try await offPool {
             let folder = try TemporaryFolder()

@@ -49,6 +49,50 @@ struct TokenFileTests {
         }
     }
 
+    @Test func `a pipe with a name is refused at the start, which does not wait`() async throws {
+        let folder = try TemporaryFolder()
+        let pipe = folder.path + "/pipe"
+        #expect(unsafe mkfifo(pipe, 0o600) == 0)
+        for flags in [
+            ["--token-file", pipe], ["--tls-certificate", pipe, "--tls-key", pipe],
+            ["--token-file", folder.path + "/tokens", "--first-token", pipe],
+            ["--token-file", folder.path + "/tokens", "--first-token", "/dev/null"],
+        ] {
+            for command in [["serve"], ["check-config"]] {
+                let result = try await Program.result(of: command + ["--port", "0"] + flags)
+                let isNamed =
+                    result.errors.contains("cannot be read")
+                    || result.errors.contains("cannot be written")
+                #expect(result.status != 0 && isNamed, "\(flags): \(result.errors)")
+            }
+        }
+        #expect(try FileManager.default.contentsOfDirectory(atPath: folder.path) == ["pipe"])
+    }
+
+    @Test func `all tokens of a file are revoked while a service reads it`() async throws {
+        try await offPool {
+            let folder = try TemporaryFolder()
+            let file = folder.path + "/tokens"
+            let made = try Program(
+                ["token", "create", "ci", "--grant", "read", "--token-file", file]
+            ).finish()
+            let headers = ["Authorization: Bearer \(made.output.dropLast())"]
+            let program = try Program(["serve", "--port", "0", "--token-file", file])
+            let site = Site(port: try program.awaitPort())
+            func status() throws -> Int {
+                try site.ask("GET", "/v1/properties", headers: headers).status
+            }
+            #expect(try status() == 200)
+            try Data().write(to: URL(fileURLWithPath: file))
+            try program.awaitErrors(containing: "the tokens that it had count")
+            #expect(try status() == 200)
+            let revoked = try Program(["token", "revoke", "--all", "--token-file", file]).finish()
+            #expect(revoked.status == 0 && revoked.output.contains("No token of \(file)"))
+            try eventually("no token counts") { try status() == 401 }
+            #expect(program.end() == 0)
+        }
+    }
+
     @Test func `the command makes tokens, and adds one to a file once`() async throws {
         let folder = try TemporaryFolder()
         let file = folder.path + "/tokens"

@@ -1,3 +1,4 @@
+internal import LatchkeyMachine
 package import LatchkeySettings
 
 /// How a client reaches its service.
@@ -72,6 +73,10 @@ package struct ClientSettings: Configurable {
     package func connection() throws(ClientFailure) -> ServiceConnection {
         guard let address = ServiceAddress(url) else {
             preconditionFailure("The setting url was not checked.")
+        }
+        // libcurl opens it for each connection, and would wait for a writer.
+        guard !FilePath.isNamedPipe(authorities) else {
+            throw ClientFailure(.usage, "\(authorities) is a pipe; give a file.")
         }
         return ServiceConnection(
             origin: address.origin,

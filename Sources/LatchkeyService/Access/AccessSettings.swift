@@ -31,13 +31,14 @@ extension AccessSettings: Configurable {
             "token-file",
             \.tokenFile,
             "A file of tokens: who may do what, or none: everybody everything. 'latchkey token "
-                + "create' makes its lines. It is read again when it changes and at SIGHUP."
+                + "create' makes its lines. It is read again when it changes and at SIGHUP. "
+                + "'latchkey token revoke --all' ends all tokens; to empty the file does not."
         ),
         .path(
             "first-token",
             \.firstToken,
             "If --token-file is not there yet, makes it, with one token that has all rights, and "
-                + "writes the token to this file; or none."
+                + "writes the token to this file, which must be new; or none."
         ),
         .toggle(
             "insecure",

@@ -1,4 +1,5 @@
 internal import Foundation
+internal import LatchkeyMachine
 
 extension AccessSettings {
     /// Whether a start makes the file of tokens, because it is not there yet.
@@ -20,40 +21,40 @@ extension AccessSettings {
         } catch {
             throw AccessFileError(error.message)
         }
-        // The token first: a file of tokens without its token would be of no use.
-        try PrivateFile.replace(firstToken, with: made.secret + "\n")
-        do {
-            try PrivateFile.replace(tokenFile, with: made.line + "\n")
+        do throws(FileFailure) {
+            let token = try WholeFile(firstToken, .newSecret)
+            let tokens = try WholeFile(tokenFile, .newSecret)
+            try tokens.write(Array((made.line + "\n").utf8))
+            try token.write(Array((made.secret + "\n").utf8))
+            // The token first: a file of tokens without its token would be of no use.
+            try token.keep()
+            do throws(FileFailure) {
+                try tokens.keep()
+            } catch {
+                token.remove()
+                throw error
+            }
         } catch {
-            unsafe unlink(firstToken)
-            throw error
+            throw AccessFileError(ofNew: error)
         }
         return true
     }
-}
 
-/// Files that only their owner can read.
-package enum PrivateFile {
-    /// Checks that a file could be made, without making it.
-    static func check(_ path: String) throws(AccessFileError) {
-        guard WritablePath.errorOfMaking(path) == 0 else {
-            throw AccessFileError("\(path) cannot be written.")
+    /// Checks that the first token could be made, without making it.
+    func checkFirstToken() throws(AccessFileError) {
+        do throws(FileFailure) {
+            try WholeFile.check(firstToken, .newSecret)
+            try WholeFile.check(tokenFile, .newSecret)
+        } catch {
+            throw AccessFileError(ofNew: error)
         }
     }
+}
 
-    /// Writes a new file as a whole, in place of one that is there.
-    static func replace(_ path: String, with text: String) throws(AccessFileError) {
-        let part = path + ".new"
-        let bytes = Array(text.utf8)
-        unsafe unlink(part)
-        let descriptor = unsafe open(part, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else { throw AccessFileError("\(path) cannot be written.") }
-        defer { close(descriptor) }
-        guard unsafe write(descriptor, bytes, bytes.count) == bytes.count, fsync(descriptor) == 0,
-            unsafe rename(part, path) == 0
-        else {
-            throw AccessFileError("\(path) cannot be written.")
-        }
+extension AccessFileError {
+    fileprivate init(ofNew failure: FileFailure) {
+        let advice = "Remove it, or choose another name: nothing is replaced by a token."
+        self.init(failure.unwritten + (failure.code == EEXIST ? " \(advice)" : ""))
     }
 }
 
@@ -61,20 +62,46 @@ extension TokenLine {
     /// Adds a line to a file of tokens, which is made if it is not there.
     package static func add(_ line: String, to path: String) throws(AccessFileError) {
         let file = WatchedFile(path: path)
-        let former = FileManager.default.fileExists(atPath: path) ? try file.text() : ""
+        let former = FileManager.default.fileExists(atPath: path) ? try file.text().text : ""
         let start = former.isEmpty || former.utf8.last == UInt8(ascii: "\n") ? "" : "\n"
         do {
             _ = try lines(of: former + start + line)
         } catch {
             throw AccessFileError("\(path): \(error.message)")
         }
-        let bytes = Array((start + line + "\n").utf8)
-        let descriptor = unsafe open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else { throw AccessFileError("\(path) cannot be written.") }
+        do throws(FileFailure) {
+            try append(Array((start + line + "\n").utf8), to: path)
+        } catch {
+            throw AccessFileError(error.unwritten)
+        }
+    }
+
+    private static func append(_ bytes: [UInt8], to path: String) throws(FileFailure) {
+        let flags = O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_CLOEXEC | O_NOCTTY
+        let descriptor = unsafe open(path, flags, 0o600)
+        guard descriptor >= 0 else { throw FileFailure(path, errno) }
         defer { close(descriptor) }
+        var status = stat()
+        guard unsafe fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+            throw FileFailure(path, reason: "it is no regular file")
+        }
         // In one piece: a service that reads the file now must not see a part of a line.
-        guard unsafe write(descriptor, bytes, bytes.count) == bytes.count else {
-            throw AccessFileError("\(path) cannot be written.")
+        guard unsafe write(descriptor, bytes, bytes.count) == bytes.count, fsync(descriptor) == 0
+        else { throw FileFailure(path, errno) }
+        try FilePath.syncFolder(of: path)
+    }
+
+    /// Replaces a file of tokens by one without tokens, which a service takes as it is.
+    ///
+    /// What the file has does not matter: it can be empty or damaged.
+    package static func revokeAll(in path: String) throws(AccessFileError) {
+        guard FilePath.kind(path) == S_IFREG else {
+            throw AccessFileError("\(path) is no file of tokens.")
+        }
+        do {
+            try WholeFile.write(Array("# All tokens were revoked.\n".utf8), to: path, .asBefore)
+        } catch {
+            throw AccessFileError(error.unwritten)
         }
     }
 }

@@ -13,7 +13,11 @@ struct TokenFile: Sendable {
         // While it is written, a file is empty, or ends in the middle of a line, whose prefix would
         // then be too short.
         guard text.utf8.last == UInt8(ascii: "\n") else {
-            throw AccessFileError("\(file.path) is empty, or its last line has no end.")
+            throw AccessFileError(
+                "\(file.path) is empty, or its last line has no end: the tokens that it had count "
+                    + "until it is right. 'latchkey token revoke --all --token-file "
+                    + "\(file.path)' ends them all."
+            )
         }
         do {
             return try TokenLine.lines(of: text)

@@ -1,4 +1,5 @@
-internal import Foundation
+internal import Glibc
+internal import LatchkeyMachine
 
 /// A file that is read again when another one stands at its path, or when it was written.
 struct WatchedFile: Sendable {
@@ -12,29 +13,38 @@ struct WatchedFile: Sendable {
         self.path = path
     }
 
+    /// Whether it was a pipe, as that of `<(…)`, which is read once.
+    private var wasPipe = false
+
     /// Whether it is another than that which was read last.
-    var hasChanged: Bool { Self.state(path) != seen }
+    var hasChanged: Bool { !wasPipe && Self.state(path) != seen }
 
     mutating func read() throws(AccessFileError) -> String {
+        guard !wasPipe else {
+            throw AccessFileError("\(path) was a pipe, which cannot be read again.")
+        }
         // Before the file is read: a change in between is seen the next time.
         let state = Self.state(path)
-        let text = try text()
+        let found = try text()
+        wasPipe = found.isPipe
         // Only now: what could not be read is tried again.
         seen = state
-        return text
+        return found.text
     }
 
-    func text() throws(AccessFileError) -> String {
-        let handle = FileHandle(forReadingAtPath: path)
-        defer { try? handle?.close() }
-        guard let bytes = try? handle?.read(upToCount: Self.byteCountMax + 1) else {
-            throw AccessFileError("\(path) cannot be read.")
+    func text() throws(AccessFileError) -> (text: String, isPipe: Bool) {
+        let file: InputFile
+        do throws(FileFailure) {
+            file = try InputFile(path, byteCountMax: Self.byteCountMax)
+        } catch {
+            throw AccessFileError(error.unread)
         }
-        guard bytes.count <= Self.byteCountMax, let text = String(validating: bytes, as: UTF8.self)
+        guard file.bytes.count <= Self.byteCountMax,
+            let text = String(validating: file.bytes, as: UTF8.self)
         else {
             throw AccessFileError("\(path) is no text of at most \(Self.byteCountMax) bytes.")
         }
-        return text
+        return (text, file.isPipe)
     }
 
     /// What changes when another file stands there, or when the file is written.

@@ -79,10 +79,11 @@ final class Cluster: Sendable {
 
     private static func text(_ path: String, _ flag: String) throws(StartFailure) -> String? {
         guard !path.isEmpty else { return nil }
-        guard let text = try? String(contentsOfFile: path, encoding: .utf8) else {
-            throw StartFailure(reason: "--\(flag): \(path) cannot be read.")
+        do throws(AccessFileError) {
+            return try WatchedFile(path: path).text().text
+        } catch {
+            throw StartFailure(reason: "--\(flag): \(error.message)")
         }
-        return text
     }
 
     // MARK: Before the data is opened

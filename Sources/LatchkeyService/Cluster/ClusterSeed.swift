@@ -37,7 +37,12 @@ struct ClusterSeed {
 
     private func download(_ url: String, to file: String) -> String? {
         let client = settings.client(of: url)
-        guard FileManager.default.createFile(atPath: file, contents: nil),
+        guard
+            FileManager.default.createFile(
+                atPath: file,
+                contents: nil,
+                attributes: [.posixPermissions: 0o600]
+            ),
             let handle = FileHandle(forWritingAtPath: file)
         else { return "\(file) cannot be written." }
         var request = ClientRequest(.get, Self.path)

@@ -6,12 +6,18 @@ internal import LatchkeyStrategies
 struct ClusteredStore: BoxedStore {
     let box: ErasedStore
     let replica: Replica
+    /// Whether the data folder is gone, and with it what this replica would execute.
+    let isLost: @Sendable () -> Bool
 
     func commit(
         _ change: Change,
         observer: some EntryObserver,
         receiver: some DecisionReceiver
     ) throws(BacklogFull) {
+        guard !isLost() else {
+            receiver.receive(.failure(.withdrawn(.unavailable)))
+            return
+        }
         try replica.propose(
             change,
             author: receiver.author ?? [],

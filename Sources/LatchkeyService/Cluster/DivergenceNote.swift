@@ -1,4 +1,5 @@
 internal import Foundation
+internal import LatchkeyMachine
 
 /// A file beside the data that says that they are not those of the other replicas.
 ///
@@ -21,11 +22,9 @@ struct DivergenceNote {
     }
 
     /// Makes the note.
-    ///
-    /// It is not synced: replicas compare their states again soon after a loss of power.
     func write(_ reason: String, _ log: Log) {
         do {
-            try Data((reason + "\n").utf8).write(to: URL(fileURLWithPath: path))
+            try WholeFile.write(Array((reason + "\n").utf8), to: path, .secret)
         } catch {
             log.write(.error, "divergence not noted", ["file": path, "reason": "\(error)"])
         }

@@ -14,6 +14,9 @@ internal import LatchkeyStrategies
 /// The store is made before it has its state, by ``recover(_:journal:readiness:)``, which blocks
 /// while the files are read. Afterwards ``start(_:journal:keysLiveFor:)`` begins to write.
 struct DurableData: Sendable {
+    /// Data whose last change is further ahead of the clock were made when it was wrong.
+    private static let aheadMillisecondsMax: Int64 = 60_000
+
     let persistence: Persistence
     let hook: CommitHook
     private let log: Log
@@ -77,7 +80,18 @@ struct DurableData: Sendable {
             }
             readiness.add(commits.reduce(0) { $0 + $1.effects.count })
         }
-        StoreClock.advance(to: Timestamp(milliseconds: last))
+        let (end, now) = (Timestamp(milliseconds: last), StoreClock.system.now())
+        StoreClock.advance(to: end)
+        if last - now.milliseconds > Self.aheadMillisecondsMax {
+            log.write(
+                .warning,
+                "the clock is behind the last change of the data",
+                [
+                    "clock": now.calendarText, "lastChange": end.calendarText,
+                    "consequence": "the service's time goes on from the last change",
+                ]
+            )
+        }
     }
 
     /// Gives the answers of the idempotency keys to those who repeat them.

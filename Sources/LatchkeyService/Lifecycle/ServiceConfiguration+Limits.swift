@@ -31,6 +31,13 @@ extension ServiceConfiguration {
             "Writes are refused while the log of the database is longer."
         ),
         .integer(
+            "max-value-bytes",
+            \.persistence.valueByteCountMax,
+            1...PersistenceSettings.standard.valueByteCountMax,
+            unit: .bytes,
+            "A value with --data, whatever --max-body-bytes is: a row of SQLite ends at 10⁹."
+        ),
+        .integer(
             "compact-after",
             \.persistence.compactionCountMin,
             100...1 << 30,

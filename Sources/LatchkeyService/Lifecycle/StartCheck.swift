@@ -1,5 +1,6 @@
 internal import Glibc
 internal import LatchkeyHTTP
+internal import LatchkeyMachine
 internal import LatchkeyPersistence
 internal import LatchkeySettings
 internal import LatchkeyStore
@@ -59,8 +60,7 @@ package struct StartCheck: Sendable {
     private mutating func checkAccess(_ access: AccessSettings) {
         add { () throws(AccessFileError) in
             if access.makesFirstToken {
-                try PrivateFile.check(access.firstToken)
-                try PrivateFile.check(access.tokenFile)
+                try access.checkFirstToken()
             } else if !access.tokenFile.isEmpty {
                 _ = try AccessControl(access)
             }
@@ -117,20 +117,13 @@ package struct StartCheck: Sendable {
 
 /// What a start would find that makes or writes a file, without doing so.
 enum WritablePath {
-    /// The number of the error that making a new file would have; 0 if it would be made.
-    static func errorOfMaking(_ path: String) -> Int32 {
-        let parts = path.split(separator: "/", omittingEmptySubsequences: false).dropLast()
-        let parent = parts.joined(separator: "/")
-        let folder = parts.isEmpty ? "." : parent.isEmpty ? "/" : parent
-        return unsafe access(folder, W_OK | X_OK) == 0 ? 0 : errno
-    }
-
     /// The number of the error that writing at the end of a file, new or not, would have; 0 if it
     /// would be written.
     static func errorOfAppending(_ path: String) -> Int32 {
         var status = stat()
         guard unsafe stat(path, &status) == 0 else {
-            return errno == ENOENT ? errorOfMaking(path) : errno
+            guard errno == ENOENT else { return errno }
+            return unsafe access(FilePath.folder(of: path), W_OK | X_OK) == 0 ? 0 : errno
         }
         guard status.st_mode & S_IFMT != S_IFDIR else { return EISDIR }
         return unsafe access(path, R_OK | W_OK) == 0 ? 0 : errno

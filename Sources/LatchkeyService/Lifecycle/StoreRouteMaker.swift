@@ -54,7 +54,10 @@ struct StoreRouteMaker: StrategyVisitor {
         self.following = following
         self.cluster = cluster
         var configuration = configuration
-        configuration.storeLimits.valueByteCountMax = configuration.http.bodyBytesMax
+        let byteCountMax = configuration.http.bodyBytesMax
+        configuration.storeLimits.valueByteCountMax =
+            data == nil
+            ? byteCountMax : min(byteCountMax, configuration.persistence.valueByteCountMax)
         self.configuration = configuration
         self.meters = meters
         self.profile = profile
@@ -205,7 +208,11 @@ struct StoreRouteMaker: StrategyVisitor {
     ) -> Output {
         do throws(StartFailure) {
             let replica = try cluster.start(box, data, journal, expiries, keys)
-            let store = ClusteredStore(box: box, replica: replica)
+            let store = ClusteredStore(
+                box: box,
+                replica: replica,
+                isLost: { data.persistence.isLost }
+            )
             let made = serve(
                 store,
                 box.usage,
@@ -284,6 +291,7 @@ struct StoreRouteMaker: StrategyVisitor {
         ExportRoutes(store: serving, journal: journal, exports: exporting).add(to: &table)
         BackupRoutes(
             folder: configuration.persistence.path,
+            data?.persistence,
             exports: exporting,
             cluster: cluster?.state
         ).add(to: &table)

@@ -56,8 +56,9 @@ extension Problem {
                 + "--history and --history-bytes."
         case .valueTooLarge:
             "Nothing was changed. Make the value smaller, read fewer values in one transaction, or "
-                + "raise --max-body-bytes. It bounds values that grow by merge patches. The values "
-                + "in the results of a transaction have at most 16 times as many bytes."
+                + "raise --max-body-bytes. It bounds values that grow by merge patches, and with "
+                + "--data no value has more than 999,990,000 bytes. The values in the results of "
+                + "a transaction have at most 16 times as many bytes."
         case .transactionTooLarge:
             "Nothing was changed. Use fewer or shorter values in the equals, increment and merge "
                 + "of one transaction: at most "

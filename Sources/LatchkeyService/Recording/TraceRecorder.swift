@@ -1,6 +1,7 @@
 internal import CLatchkeySystem
 internal import Dispatch
 internal import Glibc
+internal import LatchkeyMachine
 internal import LatchkeyStore
 internal import LatchkeyStrategies
 internal import LatchkeyTrace
@@ -96,32 +97,34 @@ package final class TraceRecorder: Sendable {
 
     /// Checks that the file could be made, without making it.
     static func checkNew(_ path: String) throws(RecordingFailure) {
-        let isThere = unsafe access(path, F_OK) == 0
-        let code = isThere ? EEXIST : WritablePath.errorOfMaking(path)
-        guard code == 0 else { throw RecordingFailure(path: path, code: code) }
+        // Also a pipe: what has failed or ended is removed by its name.
+        guard FilePath.descriptor(path) == nil, FilePath.kind(path) == nil else {
+            throw RecordingFailure(path, EEXIST)
+        }
+        do {
+            try WholeFile.check(path, .newSecret)
+        } catch {
+            throw RecordingFailure(path, error.code)
+        }
     }
 
     /// A file with the header.
     private static func newFile(_ settings: RecordingSettings) throws(RecordingFailure) -> Int32 {
-        let descriptor = unsafe open(
-            settings.path,
-            O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC,
-            0o600
-        )
-        guard descriptor >= 0 else {
-            throw RecordingFailure(path: settings.path, code: errno)
-        }
+        try checkNew(settings.path)
         let header = TraceHeader(
             sampleInterval: UInt32(settings.sampleInterval),
             startedMilliseconds: StoreClock.system.now().milliseconds
         )
-        guard write(header.bytes, to: descriptor) == TraceHeader.byteCount else {
-            let code = errno
-            close(descriptor)
-            unsafe unlink(settings.path)
-            throw RecordingFailure(path: settings.path, code: code)
+        do throws(FileFailure) {
+            let file = try WholeFile(settings.path, .newSecret)
+            try file.write(header.bytes)
+            try file.keep()
+            let descriptor = fcntl(file.descriptor, F_DUPFD_CLOEXEC, 3)
+            guard descriptor >= 0 else { throw FileFailure(settings.path, errno) }
+            return descriptor
+        } catch {
+            throw RecordingFailure(settings.path, error.code)
         }
-        return descriptor
     }
 
     deinit {
@@ -314,7 +317,7 @@ package final class TraceRecorder: Sendable {
 package struct RecordingFailure: Error {
     package let message: String
 
-    fileprivate init(path: String, code: Int32) {
+    fileprivate init(_ path: String, _ code: Int32) {
         message = "the recording '\(path)' cannot be made: \(Self.reason(code))"
     }
 

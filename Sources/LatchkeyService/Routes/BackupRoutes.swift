@@ -8,22 +8,40 @@ internal import LatchkeyStrategies
 /// The route of backups: the database of the service as of one revision, as a file of SQLite.
 ///
 /// **Design.** The copy is made on a queue of its own, one after the other, because it takes
-/// seconds. Its file has no name any more when it is sent, so that it goes with its descriptor.
-/// Until then it has one name: what a process that was killed has left goes at the next start.
+/// seconds. It is read from the files that the service has open, also where they are not those of
+/// the folder any more. Its file has no name any more when it is sent, so that it goes with its
+/// descriptor. Until then it has one name: what a process that was killed has left goes at the next
+/// start.
 struct BackupRoutes: Sendable {
     /// The folder with the data; empty if the service keeps none.
     private let folder: String
+    private let persistence: Persistence?
     private let exports: ExportQueue
     private let cluster: ClusterState?
     private let queue = DispatchQueue(label: "latchkey.backups", qos: .utility)
 
-    init(folder: String, exports: ExportQueue, cluster: ClusterState?) {
+    init(
+        folder: String,
+        _ persistence: Persistence?,
+        exports: ExportQueue,
+        cluster: ClusterState?
+    ) {
         self.folder = folder
+        self.persistence = persistence
         self.exports = exports
         self.cluster = cluster
     }
 
     private var file: String { folder + "/latchkey-backup.db" }
+
+    /// Where a copy has its name: where SQLite has its temporary files, if the folder is gone.
+    private func file(of persistence: Persistence) -> String {
+        guard persistence.isLost else { return file }
+        let named = unsafe getenv("TMPDIR").map { unsafe String(cString: $0) }
+        let places = [named, "/var/tmp"].compactMap(\.self)
+        let place = places.first { unsafe access($0, W_OK | X_OK) == 0 } ?? "/tmp"
+        return "\(place)/latchkey-backup-\(getpid()).db"
+    }
 
     func add(to table: inout RouteTable) {
         if !folder.isEmpty { unsafe unlink(file) }
@@ -34,25 +52,27 @@ struct BackupRoutes: Sendable {
             statuses: [200, 400, 404, 429, 500, 503]
         ) { request, _ throws(RequestFailure) in
             try request.noQuery()
-            guard !folder.isEmpty else { throw RequestFailure(.noBackup) }
+            guard let persistence else { throw RequestFailure(.noBackup) }
             guard cluster?.isWrong != true else {
                 throw RequestFailure(.notLevel, ClusterState.wrongDetail)
             }
             let permit = try exports.enter(request.client)
             let presence = request.exchange.presence()
-            queue.async { send(request, permit, presence) }
+            queue.async { send(request, persistence, permit, presence) }
         }
     }
 
     private func send(
         _ request: ServiceRequest,
+        _ persistence: Persistence,
         _ permit: ExportQueue.Permit,
         _ presence: Presence
     ) {
         guard !presence.isOver else { return request.answerInVain() }
         let reason: String
         do throws(PersistenceFailure) {
-            let report = try Persistence.backup(of: folder, into: file)
+            let file = file(of: persistence)
+            let report = try persistence.backup(into: file)
             defer { unsafe unlink(file) }
             guard let source = FileSource(file) else { throw .call("open", file) }
             return exports.start(permit, source, for: request) { answer in

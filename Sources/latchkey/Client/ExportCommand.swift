@@ -1,7 +1,7 @@
 internal import Foundation
 internal import LatchkeyClient
 internal import LatchkeyCommandLine
-internal import LatchkeyReport
+internal import LatchkeyMachine
 internal import LatchkeySettings
 
 /// `latchkey export`: writes all properties to a file.
@@ -52,11 +52,21 @@ enum ExportCommand: ClientCommand {
                 try unsafe ClientOutput.write(bytes)
             }
         }
-        let target = try WholeFile(file)
+        let target = try written { () throws(FileFailure) in try WholeFile(file, .secret) }
         try unsafe send(request, client) { bytes throws(ClientFailure) in
-            try unsafe target.write(bytes)
+            try written { () throws(FileFailure) in try unsafe target.write(bytes) }
         }
-        try target.keep()
+        try written { () throws(FileFailure) in try target.keep() }
+    }
+
+    private static func written<Result>(
+        _ body: () throws(FileFailure) -> Result
+    ) throws(ClientFailure) -> Result {
+        do throws(FileFailure) {
+            return try body()
+        } catch {
+            throw ClientFailure(.usage, error.unwritten)
+        }
     }
 
     private static func send(
@@ -84,43 +94,5 @@ enum ExportCommand: ClientCommand {
         guard end.isWhole else {
             throw ClientFailure(.failed, "the export was cut off: its last line is missing.")
         }
-    }
-}
-
-/// A file that replaces another one when it is whole; what is no regular file is written as it is.
-private final class WholeFile {
-    private let path: String
-    /// The file, without symbolic links, and the one that replaces it; nil for no regular file.
-    private let places: (target: String, part: String)?
-    private let descriptor: Int32
-
-    init(_ path: String) throws(ClientFailure) {
-        self.path = path
-        places = ReportFile.target(of: path).map { ($0, "\($0).\(getpid()).part") }
-        let flags = O_WRONLY | O_CLOEXEC | (places == nil ? 0 : O_CREAT | O_EXCL)
-        descriptor = unsafe open(places?.part ?? path, flags, 0o600)
-        guard descriptor >= 0 else { throw failure() }
-    }
-
-    deinit {
-        close(descriptor)
-        // After it was kept there is none of this name.
-        if let places { unsafe unlink(places.part) }
-    }
-
-    func write(_ bytes: UnsafeRawBufferPointer) throws(ClientFailure) {
-        guard unsafe tryWrite(bytes, to: descriptor) == 0 else { throw failure() }
-    }
-
-    func keep() throws(ClientFailure) {
-        guard let places else { return }
-        guard fsync(descriptor) == 0, unsafe rename(places.part, places.target) == 0 else {
-            throw failure()
-        }
-    }
-
-    private func failure() -> ClientFailure {
-        let reason = unsafe strerror(errno).map { unsafe String(cString: $0) } ?? "error \(errno)"
-        return ClientFailure(.usage, "\(path) cannot be written: \(reason).")
     }
 }

@@ -19,7 +19,13 @@ enum {
     LATCHKEY_FAULTS_TRUNCATE = 8,
     // Of the log only.
     LATCHKEY_FAULTS_LOG = 16,
+    // Of the database and of the index of the log; not their release.
+    LATCHKEY_FAULTS_LOCK = 32,
 };
+
+// Makes the calling thread one of another user, and no other thread (setresuid(2), not that of the
+// C library); 0 is root again.
+void latchkey_faults_become(unsigned user);
 
 // Registers a file system under a name.
 struct latchkey_faults *latchkey_faults_make(const char *name);

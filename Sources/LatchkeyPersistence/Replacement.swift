@@ -1,0 +1,107 @@
+internal import Glibc
+internal import LatchkeyMachine
+internal import LatchkeyStore
+
+/// Puts a whole database in the place of that of a folder.
+///
+/// A process that is killed between two steps leaves the former database; or none, and the new one
+/// under a name of its own, and then the folder is refused until a recovery goes on from there; or
+/// the new one.
+struct Replacement {
+    enum Step: CaseIterable {
+        /// Says that the new database is whole, and is to take the place.
+        case name
+        // The database first: without its log, it would be taken for whole.
+        case putAwayDatabase
+        case putAwayLog
+        case putAwayIndex
+        case take
+    }
+
+    private static let suffixes = ["", "-wal", "-shm"]
+
+    private let folder: Folder
+    private let file: String
+    /// Where the former files are put.
+    private let place: String
+    private let isFormerThere: Bool
+
+    init(of folder: Folder, by file: String) {
+        self.folder = folder
+        self.file = file
+        place = Self.place(in: folder)
+        isFormerThere = Self.suffixes.contains { Folder.byteCount(folder.database + $0) != nil }
+    }
+
+    /// Where the former files are; nil if there were none.
+    var kept: String? { Folder.byteCount(place) == nil ? nil : place }
+
+    func make(_ step: Step) throws(PersistenceFailure) {
+        switch step {
+        case .name:
+            try Copy.sync(file)
+            try rename(file, folder.rescued)
+            if isFormerThere {
+                guard unsafe mkdir(place, 0o700) == 0 || errno == EEXIST else {
+                    throw .call("mkdir", place)
+                }
+                try folder.noteDatabase()
+            }
+        case .putAwayDatabase: try putAway("")
+        case .putAwayLog: try putAway("-wal")
+        case .putAwayIndex: try putAway("-shm")
+        case .take:
+            try rename(folder.rescued, folder.database)
+            try folder.noteDatabase()
+        }
+    }
+
+    private func putAway(_ suffix: String) throws(PersistenceFailure) {
+        guard Folder.byteCount(folder.database + suffix) != nil else { return }
+        try rename(folder.database + suffix, "\(place)/\(Folder.databaseName)\(suffix)")
+        try Folder.sync(place)
+    }
+
+    private func rename(_ former: String, _ name: String) throws(PersistenceFailure) {
+        guard unsafe Glibc.rename(former, name) == 0 else { throw .call("rename", former) }
+        try Folder.sync(folder.path)
+    }
+
+    /// With what an interrupted recovery has put away, or a new folder.
+    private static func place(in folder: Folder) -> String {
+        let names = SystemFile.names(in: folder.path).filter { $0.hasPrefix("damaged-") }
+        if Folder.byteCount(folder.database) == nil, let name = names.max() {
+            let place = "\(folder.path)/\(name)"
+            let isFree = suffixes.allSatisfy { suffix in
+                Folder.byteCount(folder.database + suffix) == nil
+                    || Folder.byteCount("\(place)/\(Folder.databaseName)\(suffix)") == nil
+            }
+            if isFree { return place }
+        }
+        return "\(folder.path)/damaged-\(StoreClock.system.now().milliseconds)"
+    }
+}
+
+extension Folder {
+    /// Puts a whole database in the place of that of the folder; returns where the former one is.
+    @discardableResult
+    func replaceDatabase(by file: String) throws(PersistenceFailure) -> String? {
+        let replacement = Replacement(of: self, by: file)
+        for step in Replacement.Step.allCases { try replacement.make(step) }
+        return replacement.kept
+    }
+
+    /// Why a folder that had a database cannot be used, and what to do.
+    var missing: PersistenceFailure {
+        let isRescued = Folder.byteCount(rescued) != nil
+        return PersistenceFailure(
+            .damaged,
+            isRescued
+                ? "Finish the recovery with 'latchkey recover \(path) --accept-loss'."
+                : "Nothing in the folder can take its place: put the file back, or restore a backup "
+                    + "into another folder.",
+            finding: "'\(database)' is missing or empty"
+                + (isRescued ? ": a recovery was interrupted." : ".")
+        )
+    }
+}

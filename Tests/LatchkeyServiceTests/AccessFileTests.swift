@@ -1,0 +1,118 @@
+import Foundation
+import LatchkeyMachine
+import LatchkeyTestSupport
+import Testing
+
+@testable import LatchkeyService
+
+/// The files of tokens and certificates, whatever stands at their paths.
+@Suite(.timeLimit(.minutes(15)))
+struct AccessFileTests {
+    private let folder: TemporaryFolder
+
+    init() throws {
+        folder = try TemporaryFolder()
+    }
+
+    private var settings: AccessSettings {
+        var settings = AccessSettings()
+        settings.tokenFile = folder.path + "/tokens"
+        settings.firstToken = folder.path + "/token"
+        return settings
+    }
+
+    private func message(_ body: () throws(AccessFileError) -> Void) -> String {
+        do throws(AccessFileError) {
+            try body()
+            return ""
+        } catch {
+            return error.message
+        }
+    }
+
+    @Test(arguments: ["token", "tokens"])
+    func `a first token takes the place of nothing`(name: String) throws {
+        let path = "\(folder.path)/\(name)"
+        #expect(unsafe mkfifo(path, 0o600) == 0)
+        var settings = settings
+        // The file of tokens must be missing, or no token is made.
+        if name == "tokens" {
+            #expect(unsafe unlink(path) == 0)
+            try FileManager.default.createSymbolicLink(
+                atPath: path,
+                withDestinationPath: "none"
+            )
+        }
+        let reason = message { () throws(AccessFileError) in _ = try settings.makeFirstToken() }
+        #expect(reason.contains("cannot be written"))
+        var status = stat()
+        #expect(unsafe lstat(path, &status) == 0)
+        #expect(status.st_mode & S_IFMT == (name == "token" ? S_IFIFO : S_IFLNK))
+        settings.firstToken = "/dev/null"
+        settings.tokenFile = folder.path + "/others"
+        for isMade in [false, true] {
+            let reason = message { () throws(AccessFileError) in
+                if isMade {
+                    _ = try settings.makeFirstToken()
+                } else {
+                    try settings.checkFirstToken()
+                }
+            }
+            #expect(reason.contains("/dev/null cannot be written: File exists. Remove it"))
+        }
+        #expect(FilePath.kind("/dev/null") == S_IFCHR)
+        #expect(FilePath.kind(settings.tokenFile) == nil)
+    }
+
+    @Test func `a pipe with a name is no file of tokens and no certificate`() {
+        let path = folder.path + "/tokens"
+        #expect(unsafe mkfifo(path, 0o600) == 0)
+        let unread = "\(path) cannot be read: it is a pipe with a name; give a file or <(…)."
+        #expect(message { () throws(AccessFileError) in _ = try AccessControl(settings) } == unread)
+        var tls = TLSSettings()
+        (tls.certificate, tls.key) = (path, path)
+        #expect(message { () throws(AccessFileError) in _ = try ServedCertificate(tls) } == unread)
+        let adding = message { () throws(AccessFileError) in try TokenLine.add("x", to: path) }
+        #expect(adding == unread)
+    }
+
+    @Test func `tokens from an open pipe are read once`() throws {
+        let pipe = Pipe()
+        let line = try TokenLine.make("ci", ["read"]).line
+        pipe.fileHandleForWriting.write(Data((line + "\n").utf8))
+        try pipe.fileHandleForWriting.close()
+        var settings = settings
+        settings.tokenFile = "/dev/fd/\(pipe.fileHandleForReading.fileDescriptor)"
+        let access = try AccessControl(settings)
+        #expect(access.tokenCount == 1)
+        #expect(try access.reload(onlyIfChanged: true) == nil)
+        let asked = message { () throws(AccessFileError) in
+            _ = try access.reload(onlyIfChanged: false)
+        }
+        #expect(asked.contains("was a pipe, which cannot be read again"))
+        #expect(access.tokenCount == 1)
+    }
+
+    @Test func `an emptied file says that its tokens count, and how to end them`() throws {
+        let path = settings.tokenFile
+        try TokenLine.add(try TokenLine.make("ci", ["read"]).line, to: path)
+        let access = try AccessControl(settings)
+        try folder.write("tokens", "")
+        let reason = message { () throws(AccessFileError) in
+            _ = try access.reload(onlyIfChanged: true)
+        }
+        #expect(reason.contains("the tokens that it had count until it is right"))
+        #expect(reason.contains("'latchkey token revoke --all --token-file \(path)'"))
+        #expect(access.tokenCount == 1)
+        try TokenLine.revokeAll(in: path)
+        _ = try access.reload(onlyIfChanged: true)
+        #expect(access.tokenCount == 0)
+        try TokenLine.add(try TokenLine.make("new", ["read"]).line, to: path)
+        _ = try access.reload(onlyIfChanged: true)
+        #expect(access.tokenCount == 1)
+        let missing = message { () throws(AccessFileError) in
+            try TokenLine.revokeAll(in: folder.path + "/none")
+        }
+        #expect(missing.contains("is no file of tokens"))
+    }
+}
