@@ -133,7 +133,7 @@ extension StrategyLaws {
         let laws = StrategyLaws(blocking: { strategy })
         let items = Synchronized<Int, Waiting>(0, strategy: strategy)
         return laws.violations { note in
-            let (asked, refused, taken) = (Arrivals(), Arrivals(), Arrivals())
+            let (asked, ended, refused, taken) = (Arrivals(), Arrivals(), Arrivals(), Arrivals())
             let cancel = Collected<(@Sendable () -> Void)?>(nil)
             let first = Task {
                 do throws(AccessRefused) {
@@ -150,6 +150,7 @@ extension StrategyLaws {
                 } catch {
                     refused.arrive()
                 }
+                ended.arrive()
             }
             note(asked.wait(for: 1), "the condition is not asked")
             cancel.with { $0 = { first.cancel() } }
@@ -165,7 +166,8 @@ extension StrategyLaws {
             }
             note(asked.wait(for: 2), "the second condition is not asked")
             items.write { $0 += 1 }
-            note(refused.wait(for: 1), "a task that was chosen and cancelled entered")
+            note(ended.wait(for: 1), "a task that was chosen and cancelled waits")
+            note(refused.value == 1, "a task that was chosen and cancelled entered")
             note(taken.wait(for: 1), "a cancelled task took the wake-up of another one with it")
             note(items.read { $0 } == 0, "an item was taken twice or not at all")
         }

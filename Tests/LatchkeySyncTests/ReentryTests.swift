@@ -118,7 +118,7 @@ struct ReentryTests {
         let exit = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             let value = Guarded<Int>(0)
             value.read { _ in
-                Task.immediate { try await value.asyncRead(when: { $0 > 0 }, { _ in }) }
+                _ = Task.immediate { try await value.asyncRead(when: { $0 > 0 }, { _ in }) }
             }
         }
         let said = ReentrySentence(exit)
