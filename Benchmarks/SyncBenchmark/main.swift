@@ -27,6 +27,11 @@ case "--conditions":
         try measure(comparison, rounds: 9)
     }
     exit(0)
+case "--holders":
+    for comparison in waitsForHolders() {
+        try measure(comparison, rounds: 9)
+    }
+    exit(0)
 case "--profiling":
     try measure(profiling(), rounds: 15)
     exit(0)
@@ -75,6 +80,10 @@ try measure(profiling(), rounds: 15)
 
 for comparison in conditions() {
     try measure(comparison, rounds: 15)
+}
+
+for comparison in waitsForHolders() {
+    try measure(comparison, rounds: 9)
 }
 
 // More on one thread, whose target is the narrower one.

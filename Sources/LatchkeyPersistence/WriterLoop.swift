@@ -262,7 +262,7 @@ final class WriterLoop: Sendable {
         var released = revision
         while true {
             let next = releases.write(
-                when: { $0.revision > released || $0.isStopping },
+                when: { [released] in $0.revision > released || $0.isStopping },
                 { ($0.revision, $0.isStopping) }
             )
             if next.0 > released {

@@ -18,11 +18,14 @@ public typealias AnySynchronized<Value> = Synchronized<Value, AnyStrategy>
 
 /// A strategy that is chosen by name at run time.
 public struct AnyStrategy: Strategy {
+    /// The promise.
+    @inlinable public static var strategyPromise: Promise<Self> { unsafe Promise() }
+
     /// What messages call the type; ``erased`` has the strategy's own name.
     public static let name = "any"
 
     /// What all strategies promise.
-    public static let traits = unsafe StrategyTraits(
+    public static let traits = StrategyTraits(
         blocksCaller: false,
         appliesWritesAsynchronously: true
     )
@@ -141,6 +144,12 @@ extension Strategy {
 /// into the section is a dynamic call; what runs inside is specialised where it is called. Only
 /// where the value is not in its place is it lent by a dynamic call, too.
 public struct AnyBlockingStrategy: BlockingStrategy {
+    /// The promise.
+    @inlinable public static var strategyPromise: Promise<Self> { unsafe Promise() }
+
+    /// The promise.
+    @inlinable public static var blockingPromise: Promise<Self> { unsafe Promise() }
+
     /// What messages call the type; ``erased`` has the strategy's own name.
     public static let name = AnyStrategy.name
 

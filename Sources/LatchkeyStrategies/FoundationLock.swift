@@ -3,6 +3,9 @@ public import LatchkeySync
 
 /// `NSLock`: on Linux a plain `pthread_mutex_t` behind an object.
 public struct FoundationLock: RawLock {
+    /// The promise.
+    @inlinable public static var rawLockPromise: Promise<Self> { unsafe Promise() }
+
     @usableFromInline let handle = NSLock()
 
     /// Makes a lock that is free.
@@ -19,6 +22,9 @@ public struct FoundationLock: RawLock {
 }
 
 extension FoundationLock: TimedLock {
+    /// The promise.
+    @inlinable public static var timedLockPromise: Promise<Self> { unsafe Promise() }
+
     /// Waits until the calling thread holds the lock, or until the deadline.
     ///
     /// The primitive waits until a time of day. If that is set back meanwhile, this takes longer.
@@ -42,7 +48,7 @@ extension FoundationLock: NamedLock {
 
     /// What the strategy promises.
     @inlinable public static var traits: StrategyTraits {
-        unsafe StrategyTraits(comesWithPlatform: true)
+        StrategyTraits(comesWithPlatform: true)
     }
 }
 

@@ -3,6 +3,12 @@ public import LatchkeySync
 
 /// `NSRecursiveLock`: on Linux a recursive `pthread_mutex_t` behind an object.
 public struct FoundationRecursiveLock: TimedRecursiveLock {
+    /// The promise.
+    @inlinable public static var recursiveLockPromise: Promise<Self> { unsafe Promise() }
+
+    /// The promise.
+    @inlinable public static var timedRecursiveLockPromise: Promise<Self> { unsafe Promise() }
+
     @usableFromInline let handle = NSRecursiveLock()
 
     /// Makes a lock that is free.
@@ -32,7 +38,7 @@ public struct FoundationRecursiveLock: TimedRecursiveLock {
 
     /// What the strategy promises, and re-entry, which ``NestedReadLock`` adds.
     @inlinable public static var traits: StrategyTraits {
-        unsafe StrategyTraits(comesWithPlatform: true)
+        StrategyTraits(comesWithPlatform: true)
     }
 }
 

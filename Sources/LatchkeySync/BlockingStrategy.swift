@@ -37,6 +37,9 @@ public protocol BlockingStrategy: Strategy {
         observers: [Observer],
         _ body: () throws(Failure) -> Result
     ) throws(Failure) -> Result
+
+    /// That a body runs inside, and once.
+    static var blockingPromise: Promise<Self> { get }
 }
 
 /// Leaves a guarded section that ``BlockingStrategy/hold(_:observer:)`` entered.

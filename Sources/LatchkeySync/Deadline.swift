@@ -13,11 +13,13 @@ extension ContinuousClock.Instant {
 
     /// The nanoseconds until then, 0 if that is past, at most a day.
     ///
-    /// Whoever waits looks again afterwards, so a longer wait is one of several days.
+    /// Whoever waits looks again afterwards, so a longer wait is one of several days. Instants and
+    /// durations are compared, because a difference of instants that are far apart has more
+    /// nanoseconds, and even seconds, than a word.
     var nanosecondsLeft: Int64 {
-        let left = ContinuousClock.now.duration(to: self).components
-        guard left.seconds < 86_400 else { return 86_400_000_000_000 }
-        // The fraction has the sign of the seconds.
-        return Swift.max(0, left.seconds * 1_000_000_000 + left.attoseconds / 1_000_000_000)
+        let now = ContinuousClock.now
+        guard now < self else { return 0 }
+        let left = min(now.duration(to: self), .seconds(86_400)).components
+        return left.seconds * 1_000_000_000 + left.attoseconds / 1_000_000_000
     }
 }

@@ -7,6 +7,9 @@
 ///
 /// It gives the access that its base gives.
 public struct ObservedStrategy<Base: Strategy, Observer: EntryObserver>: Strategy {
+    /// The promise.
+    @inlinable public static var strategyPromise: Promise<Self> { unsafe Promise() }
+
     /// The strategy that does the work.
     public let base: Base
 
@@ -102,6 +105,9 @@ public struct ObservedStrategy<Base: Strategy, Observer: EntryObserver>: Strateg
 }
 
 extension ObservedStrategy: BlockingStrategy where Base: BlockingStrategy {
+    /// The promise.
+    @inlinable public static var blockingPromise: Promise<Self> { unsafe Promise() }
+
     /// Forwards to the base.
     @inlinable @inline(__always)
     public func access<Other: EntryObserver, Result: ~Copyable, Failure: Error>(
@@ -132,9 +138,15 @@ extension ObservedStrategy: BlockingStrategy where Base: BlockingStrategy {
     }
 }
 
-extension ObservedStrategy: InPlaceStrategy where Base: InPlaceStrategy {}
+extension ObservedStrategy: InPlaceStrategy where Base: InPlaceStrategy {
+    /// The promise.
+    @inlinable public static var inPlacePromise: Promise<Self> { unsafe Promise() }
+}
 
 extension ObservedStrategy: LockingStrategy where Base: LockingStrategy {
+    /// The promise.
+    @inlinable public static var lockingPromise: Promise<Self> { unsafe Promise() }
+
     /// That of the base.
     public typealias Lock = Base.Lock
 
@@ -155,5 +167,18 @@ extension ObservedStrategy: LockingStrategy where Base: LockingStrategy {
         _ body: () throws(Failure) -> Result
     ) throws(Failure) -> Result? {
         try unsafe base.access(request, observer: both(other), waiting: wait, body)
+    }
+
+    /// Forwards to the base.
+    @unsafe @inlinable
+    nonisolated(nonsending) public func access<Other: EntryObserver, Result: Sendable>(
+        _ request: AccessRequest,
+        observer other: Other,
+        suspending wait:
+            nonisolated(nonsending) (Base.Lock, _ isBlocked: () -> Void) async ->
+            AccessMode?,
+        _ body: () -> Result
+    ) async -> Result? {
+        await unsafe base.access(request, observer: both(other), suspending: wait, body)
     }
 }

@@ -29,6 +29,15 @@ public protocol QueueStyle {
 /// **Design.** Only the queue is shared; ``AccessQueue`` describes it. A thread that enters several
 /// queues in one step waits on a semaphore for the last of them.
 public struct QueueStrategy<Style: QueueStyle>: InPlaceStrategy, MakeableStrategy {
+    /// The promise.
+    @inlinable public static var strategyPromise: Promise<Self> { unsafe Promise() }
+
+    /// The promise.
+    @inlinable public static var blockingPromise: Promise<Self> { unsafe Promise() }
+
+    /// The promise.
+    @inlinable public static var inPlacePromise: Promise<Self> { unsafe Promise() }
+
     /// That of the style.
     public static var name: String { Style.name }
 
@@ -91,15 +100,7 @@ public struct QueueStrategy<Style: QueueStyle>: InPlaceStrategy, MakeableStrateg
             return completion(access(request, observer: observer, body))
         }
         try submissions.backlog.enter(.write)
-        queue.submit(
-            request,
-            observer,
-            body,
-            then: { result in
-                submissions.backlog.leave(.write)
-                submissions.completions.async { completion(result) }
-            }
-        )
+        queue.submit(request, observer, submissions, SubmittedBody(body, completion))
     }
 
     /// Runs `body` on the queue if it has a backlog, else on the task's thread.
@@ -158,12 +159,13 @@ extension QueueStrategy {
             submissions[index].backlog.leave(.write)
         }
         let several = SeveralQueues(strategies.map(\.queue), observers, request)
+        let submitted = SubmittedBody(body, completion)
         several.enter { entries in
-            let result = several.run(entries, body)
+            several.run(entries) { submitted.run() }
             for submission in submissions {
                 submission.backlog.leave(.write)
             }
-            first.completions.async { completion(result) }
+            first.completions.async { submitted.complete() }
         }
     }
 }

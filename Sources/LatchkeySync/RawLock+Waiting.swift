@@ -9,6 +9,9 @@ public protocol TimedLock: RawLock {
 
     /// The same for sharing the lock with other readers.
     func lockShared(before deadline: ContinuousClock.Instant) -> Bool
+
+    /// That who is told so holds the lock.
+    static var timedLockPromise: Promise<Self> { get }
 }
 
 extension TimedLock {
@@ -29,6 +32,7 @@ extension TimedLock {
         before deadline: ContinuousClock.Instant,
         isBlocked: () -> Void
     ) -> AccessMode? {
+        _ = Self.timedLockPromise
         if tryLock(mode) { return mode }
         isBlocked()
         let isHeld =
@@ -59,9 +63,21 @@ public protocol ConditionLock: TimedLock {
     /// - Returns: Whether the calling thread holds the lock, and the condition holds.
     func wait(
         to mode: AccessMode,
-        until condition: () -> Bool,
+        until condition: @Sendable () -> Bool,
         before deadline: ContinuousClock.Instant?
     ) -> Bool
+
+    /// The same for a task, which is suspended meanwhile and holds no thread.
+    ///
+    /// - Returns: Whether the lock is held, and the condition holds; false if the task was cancelled
+    ///   while it waited.
+    nonisolated(nonsending) func wait(
+        to mode: AccessMode,
+        until condition: @escaping @Sendable () -> Bool
+    ) async -> Bool
+
+    /// That who is told so holds the lock, and a condition is asked only while it is held.
+    static var conditionLockPromise: Promise<Self> { get }
 }
 
 extension ConditionLock {
@@ -75,10 +91,11 @@ extension ConditionLock {
     /// - Returns: How the calling thread holds the lock; nil if it gave up.
     @inlinable func take(
         to mode: AccessMode,
-        when condition: () -> Bool,
+        when condition: @Sendable () -> Bool,
         before deadline: ContinuousClock.Instant?,
         isBlocked: () -> Void
     ) -> AccessMode? {
+        _ = Self.conditionLockPromise
         let isFree = tryLock()
         if !isFree {
             isBlocked()
@@ -89,6 +106,25 @@ extension ConditionLock {
             isBlocked()
         }
         return wait(to: mode, until: condition, before: deadline) ? .write : nil
+    }
+
+    /// The same for a task, which gives up when it is cancelled while it waits for the condition.
+    @inlinable nonisolated(nonsending) func take(
+        to mode: AccessMode,
+        when condition: @escaping @Sendable () -> Bool,
+        isBlocked: () -> Void
+    ) async -> AccessMode? {
+        _ = Self.conditionLockPromise
+        let isFree = tryLock()
+        if !isFree {
+            isBlocked()
+            lock()
+        }
+        if condition() { return .write }
+        if isFree {
+            isBlocked()
+        }
+        return await wait(to: mode, until: condition) ? .write : nil
     }
 
     /// Waits until the calling thread holds the lock, or until the deadline if there is one.

@@ -4,8 +4,8 @@
 /// turns it into shared and exclusive access; ``Synchronized`` owns the value. Only raw locks have
 /// methods that are called `lock` and `unlock`.
 ///
-/// A lock of your own is a type with `init()`, `lock()`, `tryLock()`, `unlock()` and `traits`;
-/// ``RawLockStrategy`` makes a strategy of it. Shared access is exclusive unless the lock
+/// A lock of your own is a type with `init()`, `lock()`, `tryLock()`, `unlock()`, `traits` and
+/// `rawLockPromise`, which is `unsafe`; ``RawLockStrategy`` makes a strategy of it. Shared access is exclusive unless the lock
 /// implements the shared functions. Its holder must not be able to take it again. A lock that is
 /// one or two words conforms to ``InPlaceLock`` and then costs no allocation of its own.
 public protocol RawLock: Sendable {
@@ -48,6 +48,9 @@ public protocol RawLock: Sendable {
     /// A lock for which ``StrategyTraits/tellsOfWaiting`` is false is never tried before it is
     /// waited for.
     static var traits: StrategyTraits { get }
+
+    /// That who holds the lock is alone, and sees what those before it did.
+    static var rawLockPromise: Promise<Self> { get }
 }
 
 /// A raw lock with a case in ``StrategyKind``.

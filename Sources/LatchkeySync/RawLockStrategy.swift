@@ -34,6 +34,25 @@ public protocol LockingStrategy<Lock>: BlockingStrategy {
         waiting wait: (Lock, _ isBlocked: () -> Void) -> AccessMode?,
         _ body: () throws(Failure) -> Result
     ) throws(Failure) -> Result?
+
+    /// Runs `body` inside once `wait` has taken the lock for the task, which is suspended meanwhile;
+    /// or returns nil if it has not.
+    ///
+    /// `@unsafe`: `wait` is believed. When it returns, the thread that goes on holds the lock, and
+    /// the task is not suspended again before it is released.
+    ///
+    /// As ``access(_:observer:waiting:_:)``, whose parameters it has.
+    @unsafe nonisolated(nonsending) func access<Observer: EntryObserver, Result: Sendable>(
+        _ request: AccessRequest,
+        observer: Observer,
+        suspending wait:
+            nonisolated(nonsending) (Lock, _ isBlocked: () -> Void) async ->
+            AccessMode?,
+        _ body: () -> Result
+    ) async -> Result?
+
+    /// That a body runs inside, and once at most.
+    static var lockingPromise: Promise<Self> { get }
 }
 
 /// Any raw lock as a strategy: readers take its shared way in, writers its exclusive one.
@@ -45,6 +64,18 @@ public protocol LockingStrategy<Lock>: BlockingStrategy {
 /// let scores = Synchronized<[String: Int], RawLockStrategy<MyLock>>([:])
 /// ```
 public struct RawLockStrategy<Lock: RawLock>: InPlaceStrategy, MakeableStrategy, LockingStrategy {
+    /// The promise.
+    @inlinable public static var strategyPromise: Promise<Self> { unsafe Promise() }
+
+    /// The promise.
+    @inlinable public static var blockingPromise: Promise<Self> { unsafe Promise() }
+
+    /// The promise.
+    @inlinable public static var inPlacePromise: Promise<Self> { unsafe Promise() }
+
+    /// The promise.
+    @inlinable public static var lockingPromise: Promise<Self> { unsafe Promise() }
+
     /// That of the lock.
     public static var name: String { Lock.name }
 
@@ -58,10 +89,16 @@ public struct RawLockStrategy<Lock: RawLock>: InPlaceStrategy, MakeableStrategy,
     @usableFromInline let rawLock: Lock
 
     /// Makes the lock.
-    @inlinable public init() { rawLock = Lock() }
+    @inlinable public init() {
+        _ = Lock.rawLockPromise
+        rawLock = Lock()
+    }
 
     /// Makes the lock, in the memory of the value if it has room there.
-    @inlinable public init(in memory: LockMemory) { rawLock = Lock(in: memory) }
+    @inlinable public init(in memory: LockMemory) {
+        _ = Lock.rawLockPromise
+        rawLock = Lock(in: memory)
+    }
 
     /// Runs `body` while the calling thread holds or shares the lock.
     @inlinable @inline(__always)
@@ -105,6 +142,26 @@ public struct RawLockStrategy<Lock: RawLock>: InPlaceStrategy, MakeableStrategy,
         observer.enters(&entry)
         defer { leave(held, observer, entry) }
         return try body()
+    }
+
+    /// Runs `body` while the task's thread holds or shares the lock, if `wait` takes it.
+    @unsafe @inlinable
+    nonisolated(nonsending) public func access<Observer: EntryObserver, Result: Sendable>(
+        _ request: AccessRequest,
+        observer: Observer,
+        suspending wait:
+            nonisolated(nonsending) (Lock, _ isBlocked: () -> Void) async ->
+            AccessMode?,
+        _ body: () -> Result
+    ) async -> Result? {
+        var entry = observer.asks(request)
+        guard let held = await wait(rawLock, { observer.isBlocked(&entry) }) else {
+            observer.givesUp(entry)
+            return nil
+        }
+        observer.enters(&entry)
+        defer { leave(held, observer, entry) }
+        return body()
     }
 
     /// Takes the lock and keeps it.

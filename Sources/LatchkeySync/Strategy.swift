@@ -14,7 +14,8 @@
 /// dispatch queue is a ``QueueStyle``, and ``QueueStrategy`` is its strategy. ``ObservedStrategy``
 /// adds an observer to any strategy.
 ///
-/// A strategy of another kind has a ``name`` and ``traits``, and conforms to one of these:
+/// A strategy of another kind has a ``name``, ``traits`` and a ``Promise`` for each of these
+/// protocols that it conforms to:
 /// - ``InPlaceStrategy``, if it can block and leaves the value in its place. It implements
 ///   ``BlockingStrategy/access(_:observer:_:)`` and ``BlockingStrategy/hold(_:observer:)``. Only it
 ///   can guard values that cannot be copied or are not `Sendable`.
@@ -125,6 +126,9 @@ public protocol Strategy: Sendable {
         _ guarded: [GuardedValue<Value>],
         _ body: (inout [Value]) throws(Failure) -> Result
     ) throws(Failure) -> Result
+
+    /// What is said above, and what the traits say.
+    static var strategyPromise: Promise<Self> { get }
 }
 
 // The value is in its place.
@@ -173,7 +177,10 @@ extension Strategy {
 ///
 /// Every strategy is one, except `snapshot`, whose writers copy, and `actor`, which has no access
 /// that blocks. So the value need not be copyable, nor safe to use by several threads at once.
-public protocol InPlaceStrategy: BlockingStrategy {}
+public protocol InPlaceStrategy: BlockingStrategy {
+    /// That nobody uses a copy of the value.
+    static var inPlacePromise: Promise<Self> { get }
+}
 
 extension InPlaceStrategy {
     /// Lends the values themselves.

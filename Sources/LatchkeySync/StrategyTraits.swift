@@ -4,8 +4,7 @@
 ///
 /// A type that states its traits promises with them what ``Strategy`` and ``RawLock`` demand, above
 /// all that a writer is alone inside. The compiler cannot check that, and memory is safe only if it
-/// is true. So the initialiser is `@unsafe`: there a lock of your own says `unsafe`. One that
-/// returns the traits of another type promises the same, and nothing marks it.
+/// is true: so a type that conforms makes a ``Promise``, which is `unsafe`.
 public struct StrategyTraits: Sendable, Hashable {
     /// A thread that is inside may enter again to read.
     public var isReentrant: Bool
@@ -41,8 +40,8 @@ public struct StrategyTraits: Sendable, Hashable {
     /// has it: a report says itself whether its counts are exact.
     public var tellsOfWaiting: Bool
 
-    /// Exactly the given traits, and the promise to exclude.
-    @unsafe @inlinable public init(
+    /// Exactly the given traits.
+    @inlinable public init(
         isReentrant: Bool = false,
         allowsConcurrentReaders: Bool = false,
         readsDuringWrites: Bool = false,
@@ -69,7 +68,7 @@ public struct StrategyTraits: Sendable, Hashable {
 
 extension StrategyTraits {
     /// No trait but to block: of a strategy of which no more is known.
-    package static let unknown = unsafe StrategyTraits()
+    package static let unknown = StrategyTraits()
 
     /// Whether several values are best in one stripe: no thread may wait inside one value for the
     /// next, so that holding several costs a task for each.

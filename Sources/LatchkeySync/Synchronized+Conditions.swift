@@ -13,8 +13,13 @@ where Value: Sendable, ChosenStrategy: LockingStrategy, ChosenStrategy.Lock: Con
     /// As ``write(when:fileID:line:_:)``. Readers whose conditions a write fulfils are
     /// woken together, but not those behind a writer that it lets in. Where the lock has no shared
     /// mode, as that of `adaptive` and of `snapshot`, one of them is inside at a time.
+    @available(
+        *,
+        noasync,
+        message: "it holds the task's thread while it waits; 'asyncRead(when:)' does not"
+    )
     @inlinable public func read<Result, Failure: Error>(
-        when condition: (Value) -> Bool,
+        when condition: @Sendable (Value) -> Bool,
         fileID: StaticString = #fileID,
         line: UInt = #line,
         _ body: (Value) throws(Failure) -> Result
@@ -30,8 +35,13 @@ where Value: Sendable, ChosenStrategy: LockingStrategy, ChosenStrategy.Lock: Con
     /// time if the lock is free.
     ///
     /// - Returns: What `body` returns, or nil if it did not run.
+    @available(
+        *,
+        noasync,
+        message: "it holds the task's thread while it waits; 'asyncRead(when:)' does not"
+    )
     @inlinable public func read<Result, Failure: Error>(
-        when condition: (Value) -> Bool,
+        when condition: @Sendable (Value) -> Bool,
         deadline: ContinuousClock.Instant,
         fileID: StaticString = #fileID,
         line: UInt = #line,
@@ -51,14 +61,21 @@ where Value: Sendable, ChosenStrategy: LockingStrategy, ChosenStrategy.Lock: Con
     /// which they came, and wakes the first one whose condition holds. That one does the same when
     /// it leaves. A thread that comes later can enter first; the woken one then waits again, before
     /// the others. What changes inside a `read`, or without entering the value, wakes no thread.
-    /// Blocks the thread, without end if the condition never holds: tasks should not wait here.
+    /// Blocks the thread, without end if the condition never holds: a task calls
+    /// ``asyncWrite(when:fileID:line:_:)``.
     ///
     /// The condition is asked inside the guarded section: at once, and again after writes. It runs
     /// on the calling thread, or on another one while the calling thread sleeps, so it must not use
     /// what belongs to a thread. It is asked often and others wait meanwhile: compare, and do
-    /// nothing else. It must not enter a guarded value.
+    /// nothing else. It must not enter a guarded value: whoever lets go would wait for it. Debug
+    /// builds, and those with the package trait `LATCHKEY_CHECKED`, stop with a sentence.
+    @available(
+        *,
+        noasync,
+        message: "it holds the task's thread while it waits; 'asyncWrite(when:)' does not"
+    )
     @inlinable public func write<Result, Failure: Error>(
-        when condition: (Value) -> Bool,
+        when condition: @Sendable (Value) -> Bool,
         fileID: StaticString = #fileID,
         line: UInt = #line,
         _ body: (inout Value) throws(Failure) -> Result
@@ -74,8 +91,13 @@ where Value: Sendable, ChosenStrategy: LockingStrategy, ChosenStrategy.Lock: Con
     /// time if the lock is free.
     ///
     /// - Returns: What `body` returns, or nil if it did not run.
+    @available(
+        *,
+        noasync,
+        message: "it holds the task's thread while it waits; 'asyncWrite(when:)' does not"
+    )
     @inlinable public func write<Result, Failure: Error>(
-        when condition: (Value) -> Bool,
+        when condition: @Sendable (Value) -> Bool,
         deadline: ContinuousClock.Instant,
         fileID: StaticString = #fileID,
         line: UInt = #line,
@@ -85,7 +107,7 @@ where Value: Sendable, ChosenStrategy: LockingStrategy, ChosenStrategy.Lock: Con
     }
 
     @inlinable func read<Result, Failure: Error>(
-        _ condition: (Value) -> Bool,
+        _ condition: @Sendable (Value) -> Bool,
         before deadline: ContinuousClock.Instant?,
         _ site: CallSite,
         _ body: (Value) throws(Failure) -> Result
@@ -95,13 +117,20 @@ where Value: Sendable, ChosenStrategy: LockingStrategy, ChosenStrategy.Lock: Con
             "read(when:)",
             // Inside a read it would have no end: no write could fulfil the condition.
             as: AccessRequest(.write, at: site),
-            waiting: { wait($0, to: .read, when: condition, before: deadline, isBlocked: $1) },
+            waiting: { lock, isBlocked in
+                lock.take(
+                    to: .read,
+                    when: { asks(condition, "read(when:)", site) },
+                    before: deadline,
+                    isBlocked: isBlocked
+                )
+            },
             { () throws(Failure) -> Result in try reading(body) }
         )
     }
 
     @inlinable func write<Result, Failure: Error>(
-        _ condition: (Value) -> Bool,
+        _ condition: @Sendable (Value) -> Bool,
         before deadline: ContinuousClock.Instant?,
         _ site: CallSite,
         _ body: (inout Value) throws(Failure) -> Result
@@ -109,25 +138,28 @@ where Value: Sendable, ChosenStrategy: LockingStrategy, ChosenStrategy.Lock: Con
         try enter(
             AccessRequest(.write, at: site),
             "write(when:)",
-            waiting: { wait($0, to: .write, when: condition, before: deadline, isBlocked: $1) },
+            waiting: { lock, isBlocked in
+                lock.take(
+                    to: .write,
+                    when: { asks(condition, "write(when:)", site) },
+                    before: deadline,
+                    isBlocked: isBlocked
+                )
+            },
             { () throws(Failure) -> Result in try writing(body) }
         )
     }
 
-    @inlinable func wait(
-        _ lock: ChosenStrategy.Lock,
-        to mode: AccessMode,
-        when condition: (Value) -> Bool,
-        before deadline: ContinuousClock.Instant?,
-        isBlocked: () -> Void
-    ) -> AccessMode? {
-        lock.take(
-            to: mode,
+    /// Whether the condition of an access holds; who asks holds the lock.
+    @inlinable func asks(
+        _ condition: @Sendable (Value) -> Bool,
+        _ name: StaticString,
+        _ site: CallSite
+    ) -> Bool {
+        Reentry.asking(guarded, name, site) {
             // SAFETY: asked by who holds the lock.
-            when: { unsafe guarded.read { $0.read(condition) } },
-            before: deadline,
-            isBlocked: isBlocked
-        )
+            unsafe guarded.read { $0.read(condition) }
+        }
     }
 
     /// The result of a wait that has no deadline.

@@ -7,7 +7,9 @@ extension Synchronized where Value: ~Copyable, ChosenStrategy: BlockingStrategy 
         _ name: StaticString,
         _ body: () throws(Failure) -> Result
     ) throws(Failure) -> Result {
-        try Reentry.checking(strategy, guarded, request, name) { () throws(Failure) -> Result in
+        _ = ChosenStrategy.blockingPromise
+        return try Reentry.checking(strategy, guarded, request, name) {
+            () throws(Failure) -> Result in
             try strategy.access(request, observer: NoObserver(), body)
         }
     }
@@ -20,7 +22,9 @@ extension Synchronized where Value: ~Copyable, ChosenStrategy: LockingStrategy {
         _ name: StaticString,
         _ body: () throws(Failure) -> Result
     ) throws(Failure) -> Result? {
-        try Reentry.checking(strategy, guarded, request, name) { () throws(Failure) -> Result? in
+        _ = ChosenStrategy.lockingPromise
+        return try Reentry.checking(strategy, guarded, request, name) {
+            () throws(Failure) -> Result? in
             try strategy.tryAccess(request, observer: NoObserver(), body)
         }
     }
@@ -35,7 +39,8 @@ extension Synchronized where Value: ~Copyable, ChosenStrategy: LockingStrategy {
         waiting wait: (ChosenStrategy.Lock, _ isBlocked: () -> Void) -> AccessMode?,
         _ body: () throws(Failure) -> Result
     ) throws(Failure) -> Result? {
-        try Reentry.checking(strategy, guarded, checked ?? request, name) {
+        _ = ChosenStrategy.lockingPromise
+        return try Reentry.checking(strategy, guarded, checked ?? request, name) {
             () throws(Failure) -> Result? in
             try unsafe strategy.access(request, observer: NoObserver(), waiting: wait, body)
         }

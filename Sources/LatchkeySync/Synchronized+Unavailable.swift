@@ -76,4 +76,53 @@ extension Synchronized where Value: Sendable {
         deadline: ContinuousClock.Instant? = nil,
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result? { fatalError() }
+
+    /// Not available where the primitive cannot wait for a condition.
+    @available(
+        *,
+        unavailable,
+        message:
+            "this strategy cannot wait for a condition: it has no ConditionLock, as 'adaptive' has"
+    )
+    public func asyncRead<Result: Sendable>(
+        when condition: (Value) -> Bool,
+        _ body: @Sendable (Value) -> Result
+    ) async throws(AccessRefused) -> Result { fatalError() }
+
+    /// Not available where the primitive cannot wait for a condition.
+    @available(
+        *,
+        unavailable,
+        message:
+            "this strategy cannot wait for a condition: it has no ConditionLock, as 'adaptive' has"
+    )
+    public func asyncWrite<Result: Sendable>(
+        when condition: (Value) -> Bool,
+        _ body: @Sendable (inout Value) -> Result
+    ) async throws(AccessRefused) -> Result { fatalError() }
+}
+
+extension Synchronized where Value: ~Copyable, ChosenStrategy: InPlaceStrategy {
+    /// Not available for a value that cannot be copied.
+    @available(
+        *,
+        unavailable,
+        message: "a value that is not copyable is changed by 'withLock', which lends it in place"
+    )
+    public func write<Result: ~Copyable, Failure: Error>(
+        _ body: (inout Value) throws(Failure) -> Result
+    ) throws(Failure) -> Result { fatalError() }
+}
+
+extension Synchronized
+where Value: ~Copyable, ChosenStrategy: InPlaceStrategy & LockingStrategy {
+    /// Not available for a value that cannot be copied.
+    @available(
+        *,
+        unavailable,
+        message: "a value that is not copyable is tried by 'withLockIfAvailable'"
+    )
+    public func tryWrite<Result: ~Copyable, Failure: Error>(
+        _ body: (inout Value) throws(Failure) -> Result
+    ) throws(Failure) -> Result? { fatalError() }
 }

@@ -30,6 +30,7 @@ public struct Synchronized<Value: ~Copyable, ChosenStrategy: Strategy>: Sendable
 
     /// A value that the strategy guards already.
     @inlinable package init(_ guarded: GuardedValue<Value>, _ strategy: ChosenStrategy) {
+        _ = ChosenStrategy.strategyPromise
         self.strategy = strategy
         self.guarded = guarded
     }
@@ -228,15 +229,17 @@ extension Synchronized where Value: ~Copyable, ChosenStrategy: InPlaceStrategy {
     /// Runs `body` with exclusive access to the value and returns its result.
     ///
     /// As `Mutex.withLock`: the value need not be copyable or `Sendable`. What the body takes out
-    /// of it, or puts into it, must not be used elsewhere (`sending`). The compiler checks that.
-    /// Only a body that returns the value itself, a reference, is not found by Swift 6.3.
+    /// of it, or puts into it, must not be used elsewhere (`sending`). The compiler checks that. Only
+    /// a body that returns a reference which is the value itself or a part of it is not found by
+    /// Swift 6.3, nor is it with `Mutex`: what leaves so is then used without the lock.
     /// Blocks and nests as ``write(fileID:line:_:)``.
     @inlinable public func withLock<Result: ~Copyable, Failure: Error>(
         fileID: StaticString = #fileID,
         line: UInt = #line,
         _ body: (inout sending Value) throws(Failure) -> sending Result
     ) throws(Failure) -> sending Result {
-        try enter(AccessRequest(.write, at: CallSite(fileID, line)), "withLock") {
+        _ = ChosenStrategy.inPlacePromise
+        return try enter(AccessRequest(.write, at: CallSite(fileID, line)), "withLock") {
             () throws(Failure) -> Disconnected<Result> in
             Disconnected(try unsafe guarded.write(body))
         }.taken()
@@ -256,6 +259,7 @@ where Value: ~Copyable, ChosenStrategy: InPlaceStrategy & LockingStrategy {
         line: UInt = #line,
         _ body: (inout sending Value) throws(Failure) -> sending Result
     ) throws(Failure) -> sending Result? {
+        _ = ChosenStrategy.inPlacePromise
         let request = AccessRequest(.write, at: CallSite(fileID, line))
         let result = try tryEnter(request, "withLockIfAvailable") {
             () throws(Failure) -> Disconnected<Result> in

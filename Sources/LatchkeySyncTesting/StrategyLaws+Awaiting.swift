@@ -238,6 +238,57 @@ extension StrategyLaws {
         }
         return violations
     }
+
+    /// A task that was accepted and is cancelled gives its room back at once, and only once.
+    ///
+    /// Nothing is tried unless an accepted task is cancelled at once.
+    ///
+    ///     holder                 others
+    ///     ------                 ------
+    ///     enters
+    ///     inside ──────────────▶ tasks fill the backlog, and are cancelled
+    ///                            as many are accepted again, twice
+    ///     leaves ──────────────▶ enter; after that the bound is what it was
+    public static func cancelledTasksMakeRoom<ChosenStrategy: Strategy>(
+        _ make: (_ backlogMax: Int) -> ChosenStrategy,
+        bound: Int = 7
+    ) -> [Violation] {
+        let traits = ChosenStrategy.traits
+        guard traits.blocksCaller, traits.appliesWritesAsynchronously else { return [] }
+        let awaited = Awaited(make(bound))
+        let name = awaited.name
+        var violations: [Violation] = []
+        for round in 0..<2 {
+            let leave = awaited.hold()
+            for number in [0, bound] {
+                let numbers = (1..<bound).map { 3 * bound * round + number + $0 }
+                let started = numbers.map { number in
+                    awaited.start { await $0.write(number, whenFull: .refuse) }
+                }
+                for task in started {
+                    task.cancel()
+                }
+                let heard = eventually { numbers.allSatisfy { awaited.refusals[$0] != nil } }
+                if !heard || awaited.synchronized.backlogCount != 1 {
+                    violations.append("\(name): cancelled tasks are still in the backlog")
+                }
+            }
+            violations += awaited.refusalsOtherThan(.cancelled)
+            let accepted = (1..<bound).count { _ in
+                (try? awaited.synchronized.submitWrite({ _ in }, completion: {})) != nil
+            }
+            let isBounded =
+                (try? awaited.synchronized.submitWrite({ _ in }, completion: {})) == nil
+            if accepted != bound - 1 || !isBounded {
+                violations.append("\(name): \(accepted) were accepted after \(bound) gave up")
+            }
+            leave.open()
+            if !awaited.join() || !eventually({ awaited.synchronized.backlogCount == 0 }) {
+                violations.append("\(name): an access is still in the backlog")
+            }
+        }
+        return violations
+    }
 }
 
 /// A value that tasks use, and what became of them.

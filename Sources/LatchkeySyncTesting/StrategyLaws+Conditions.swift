@@ -19,13 +19,15 @@ extension StrategyLaws {
             let wrong = Arrivals()
             let waiters = (0..<threads).map { index in
                 TestThread {
-                    var isFirst = true
+                    let isFirst = Collected(true)
                     // Those who come first are let in last.
                     let least = (threads - index) / 3
-                    func isThere(_ value: Int) -> Bool {
-                        if isFirst {
-                            isFirst = false
-                            asked.arrive()
+                    @Sendable func isThere(_ value: Int) -> Bool {
+                        isFirst.with { isFirst in
+                            if isFirst {
+                                isFirst = false
+                                asked.arrive()
+                            }
                         }
                         return value > least
                     }
@@ -68,7 +70,7 @@ extension StrategyLaws {
             let (asked, taken) = (Arrivals(), Arrivals())
             let first = TestThread {
                 let deadline = ContinuousClock.now + moment * 3
-                func isLate(_ items: Int) -> Bool {
+                @Sendable func isLate(_ items: Int) -> Bool {
                     asked.arrive()
                     while items > 0, ContinuousClock.now < deadline + moment {
                         Yield.now()
@@ -81,7 +83,7 @@ extension StrategyLaws {
             }
             note(asked.wait(for: 1), "the condition is not asked")
             let second = TestThread {
-                func isThere(_ items: Int) -> Bool {
+                @Sendable func isThere(_ items: Int) -> Bool {
                     asked.arrive()
                     return items > 0
                 }
@@ -113,7 +115,7 @@ extension StrategyLaws {
                 let asked = Arrivals()
                 func waiter(for awaited: Int, _ next: Int) -> TestThread {
                     TestThread {
-                        func isThere(_ value: Int) -> Bool {
+                        @Sendable func isThere(_ value: Int) -> Bool {
                             asked.arrive()
                             return value == awaited
                         }
@@ -184,7 +186,7 @@ private struct Shop<Waiting: LockingStrategy>: Sendable where Waiting.Lock: Cond
 
     private struct Refusal: Error {}
 
-    private func isThere(_ items: ShopItems) -> Bool {
+    @Sendable private func isThere(_ items: ShopItems) -> Bool {
         late.delay()
         return items.count > 0
     }
@@ -209,7 +211,7 @@ private struct Shop<Waiting: LockingStrategy>: Sendable where Waiting.Lock: Cond
     }
 
     func read(_ count: Int) {
-        func isReached(_ items: ShopItems) -> Bool { items.producedCount >= count }
+        @Sendable func isReached(_ items: ShopItems) -> Bool { items.producedCount >= count }
         lateItems.read(when: isReached) { _ in }
     }
 

@@ -33,7 +33,7 @@ extension StrategyLaws {
             (make() as? any LockingStrategy<Lock>).map(law) ?? []
         }
         return part { deadlineEndsWait($0, .read) } + part { deadlineEndsWait($0, .write) }
-            + part { timedWritersCount($0) }
+            + part { anyDeadlineIsOne($0) } + part { timedWritersCount($0) }
     }
 
     /// The lock that lets callers in, if a lock does.
@@ -86,6 +86,58 @@ extension StrategyLaws {
             let heard = observer.accesses
             note(heard == [calls, entry(mode)], "the observer heard \(heard)")
         }
+    }
+
+    /// The earliest instant is over, and the latest one is never reached: neither stops the process.
+    private static func anyDeadlineIsOne<Timed: LockingStrategy>(
+        _ strategy: Timed
+    ) -> [Violation] where Timed.Lock: TimedLock {
+        let laws = StrategyLaws(blocking: { strategy })
+        let value = Synchronized<Int, Timed>(0, strategy: strategy)
+        return laws.violations { note in
+            let (inside, leave) = (Gate(), Gate())
+            let holder = TestThread {
+                value.write { _ in
+                    inside.open()
+                    leave.pass()
+                }
+            }
+            note(inside.pass(), "a writer cannot enter")
+            for past in pastDeadlines {
+                note(value.write(deadline: past) { _ in } == nil, "a write went in beside another")
+                if !Timed.traits.readsDuringWrites {
+                    note(value.read(deadline: past) { _ in } == nil, "a read went in")
+                }
+            }
+            let arrived = Arrivals()
+            let waiters = futureDeadlines.map { future in
+                TestThread {
+                    arrived.arrive()
+                    _ = value.write(deadline: future) { $0 += 1 }
+                }
+            }
+            note(arrived.wait(for: waiters.count), "a thread did not start")
+            leave.open()
+            note(waiters.allSatisfy { $0.join() }, "a writer with a late deadline hangs")
+            note(holder.join(), "the holder hangs")
+            note(value.read { $0 } == futureDeadlines.count, "a late deadline was taken for past")
+        }
+    }
+
+    /// More than 292 years ago, in nanoseconds more than a word; and the first one that there is.
+    static var pastDeadlines: [ContinuousClock.Instant] {
+        [
+            .now - .seconds(10_000_000_000), .now - .seconds(Int64.max),
+            .now + Duration(attoseconds: .min),
+        ]
+    }
+
+    /// More seconds than a word has, and nearly as many as a duration has.
+    static var futureDeadlines: [ContinuousClock.Instant] {
+        [
+            .now + .seconds(Int64.max) + .seconds(Int64.max),
+            .now + (Duration(attoseconds: .max) - .seconds(Int64.max)),
+        ]
     }
 
     private static func entry(_ mode: AccessMode) -> [RecordingObserver.Call] {
@@ -193,7 +245,7 @@ extension StrategyLaws {
         let observer = RecordingObserver()
         let observed = value.observed(by: observer)
         @Sendable func enter(
-            when condition: (Int) -> Bool,
+            when condition: @Sendable (Int) -> Bool,
             _ deadline: ContinuousClock.Instant
         ) -> Int? {
             switch mode {
@@ -211,7 +263,7 @@ extension StrategyLaws {
             let (asked, outcome, early) = (Gate(), Collected(true), Collected(false))
             let waiter = TestThread {
                 let deadline = ContinuousClock.now + moment
-                func never(_ value: Int) -> Bool {
+                @Sendable func never(_ value: Int) -> Bool {
                     asked.open()
                     return false
                 }

@@ -279,6 +279,7 @@ extension StrategyLaws {
     ///
     /// - Parameter make: Makes a strategy for one value.
     /// - Returns: A sentence for each broken law.
+    @available(*, noasync, message: "it blocks: call it in 'TestThread.result'")
     public static func violations<ChosenStrategy: BlockingStrategy>(
         _ make: @escaping @Sendable () -> ChosenStrategy
     ) -> [Violation] {
@@ -300,6 +301,7 @@ extension StrategyLaws {
         found += tasksOfAnyPriorityEnterInOrder(make)
         found += writesApplyInOrder(make)
         found += completionsRunOutside(make)
+        found += endingsMayEnter(make)
         found += poolThreadsSeeTheirWrites(make)
         found += observerHearsInOrder(make)
         if ChosenStrategy.traits.tellsOfWaiting {

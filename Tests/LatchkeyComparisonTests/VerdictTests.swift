@@ -74,7 +74,8 @@ struct VerdictTests {
 private typealias HangingStrategy = RawLockStrategy<HangingLock>
 
 private struct HangingLock: RawLock {
-    static var traits: StrategyTraits { unsafe StrategyTraits() }
+    static var rawLockPromise: Promise<Self> { unsafe Promise() }
+    static var traits: StrategyTraits { StrategyTraits() }
 
     static let name = "hanging"
     static let gate = DispatchSemaphore(value: 0)

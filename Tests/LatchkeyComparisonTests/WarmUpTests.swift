@@ -62,7 +62,8 @@ private typealias QuickAtFirstStrategy = RawLockStrategy<QuickAtFirstLock>
 
 /// For one thread at a time only, which is what the test has.
 private struct QuickAtFirstLock: RawLock {
-    static var traits: StrategyTraits { unsafe StrategyTraits() }
+    static var rawLockPromise: Promise<Self> { unsafe Promise() }
+    static var traits: StrategyTraits { StrategyTraits() }
 
     static let quickCount = 8_000
     private static let slowNanoseconds: UInt64 = 1_000_000

@@ -186,9 +186,10 @@ private struct SubmitsFromInside: StrategyVisitor {
 
 /// A lock that must not be tried.
 private final class UntriedLock: RawLock {
+    static var rawLockPromise: Promise<UntriedLock> { unsafe Promise() }
     private let base = AdaptiveLock()
 
-    static let traits = unsafe StrategyTraits(tellsOfWaiting: false)
+    static let traits = StrategyTraits(tellsOfWaiting: false)
 
     func lock() { base.lock() }
     func tryLock() -> Bool { base.tryLock() }

@@ -7,7 +7,8 @@ import Synchronization
 
 /// A lock as a user would write one.
 final class SemaphoreAsLock: RawLock {
-    static var traits: StrategyTraits { unsafe StrategyTraits() }
+    static var rawLockPromise: Promise<SemaphoreAsLock> { unsafe Promise() }
+    static var traits: StrategyTraits { StrategyTraits() }
 
     private let free = DispatchSemaphore(value: 1)
 
@@ -18,7 +19,8 @@ final class SemaphoreAsLock: RawLock {
 
 /// Is never released, so that the second access waits without end.
 struct ForgetfulLock: RawLock {
-    static var traits: StrategyTraits { unsafe StrategyTraits() }
+    static var rawLockPromise: Promise<Self> { unsafe Promise() }
+    static var traits: StrategyTraits { StrategyTraits() }
 
     // One for all, since a semaphore that is held cannot be freed.
     private static let free = DispatchSemaphore(value: 1)
@@ -32,7 +34,8 @@ struct ForgetfulLock: RawLock {
 ///
 /// The checks before the measurement find nothing wrong.
 struct LockThatHangsLater: RawLock {
-    static var traits: StrategyTraits { unsafe StrategyTraits() }
+    static var rawLockPromise: Promise<Self> { unsafe Promise() }
+    static var traits: StrategyTraits { StrategyTraits() }
 
     static let hangs = Atomic<Bool>(false)
     private static let never = DispatchSemaphore(value: 0)
@@ -49,7 +52,8 @@ struct LockThatHangsLater: RawLock {
 
 /// Lets everybody in.
 struct NoLock: RawLock {
-    static var traits: StrategyTraits { unsafe StrategyTraits() }
+    static var rawLockPromise: Promise<Self> { unsafe Promise() }
+    static var traits: StrategyTraits { StrategyTraits() }
 
     func lock() {}
     func tryLock() -> Bool { true }
@@ -58,7 +62,8 @@ struct NoLock: RawLock {
 
 /// Must not be tried before it is waited for.
 struct UntriedLock: RawLock {
-    static let traits = unsafe StrategyTraits(tellsOfWaiting: false)
+    static var rawLockPromise: Promise<Self> { unsafe Promise() }
+    static let traits = StrategyTraits(tellsOfWaiting: false)
     private let base = AdaptiveLock()
 
     func lock() { base.lock() }

@@ -5,7 +5,8 @@ import Testing
 
 /// A lock that this package does not know.
 private final class OwnLock: RawLock {
-    static var traits: StrategyTraits { unsafe StrategyTraits() }
+    static var rawLockPromise: Promise<OwnLock> { unsafe Promise() }
+    static var traits: StrategyTraits { StrategyTraits() }
 
     private let base = AdaptiveLock()
 

@@ -168,8 +168,8 @@ struct HeadlineTests {
             return found(report).strategies.first
         }
         #expect(named(StrategyTraits.unknown) == "own", "it blocks, and adaptive spins before")
-        #expect(named(unsafe StrategyTraits(spins: true, keepsPolling: true)) == "adaptive")
-        #expect(named(unsafe StrategyTraits(readsDuringWrites: true)) == "adaptive", "it copies")
+        #expect(named(StrategyTraits(spins: true, keepsPolling: true)) == "adaptive")
+        #expect(named(StrategyTraits(readsDuringWrites: true)) == "adaptive", "it copies")
     }
 
     @Test(arguments: [(0.5, "lock"), (0.89, "lock"), (0.9, "snapshot"), (0.99, "snapshot")])

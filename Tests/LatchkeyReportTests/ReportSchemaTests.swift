@@ -81,7 +81,7 @@ struct ReportSchemaTests {
         report.recommendation = ComparisonReport.Recommendation(report)
         report.recommendation?.news = ["News."]
         report.settings.current = .spin
-        report.ownStrategies = [.init("own", unsafe StrategyTraits(spins: true))]
+        report.ownStrategies = [.init("own", StrategyTraits(spins: true))]
         report.recommendation?.passedOver = [
             ComparisonReport.PassedOver(strategy: "spin", reason: "Jain")
         ]

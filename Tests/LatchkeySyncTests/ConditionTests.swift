@@ -14,7 +14,7 @@ struct ConditionTests {
         let consumers = (0..<8).map { _ in
             TestThread {
                 let thread = ObjectIdentifier(Thread.current)
-                func isThere(_ items: Int) -> Bool {
+                @Sendable func isThere(_ items: Int) -> Bool {
                     if ObjectIdentifier(Thread.current) == thread {
                         asked.arrive()
                     }
@@ -40,7 +40,7 @@ struct ConditionTests {
         let asked = Arrivals()
         let waiter = TestThread {
             let thread = ObjectIdentifier(Thread.current)
-            func isReached(_ value: Int) -> Bool {
+            @Sendable func isReached(_ value: Int) -> Bool {
                 if ObjectIdentifier(Thread.current) == thread {
                     asked.arrive()
                 }

@@ -51,6 +51,8 @@ struct KnownBadStrategyTests {
     @Test func `a strategy that does not ask for the condition is reported`() {
         let violations = StrategyLaws.conditionsAreWaitedFor { CarelessConditionStrategy() }
         #expect(violations.contains { $0.contains("its condition did not hold") })
+        let tasks = StrategyLaws.tasksWaitForConditions { CarelessConditionStrategy() }
+        #expect(tasks.contains { $0.contains("its condition did not hold") }, "\(tasks)")
     }
 
     @Test func `a reader that frees what writers replace is reported, issue 17`() async {

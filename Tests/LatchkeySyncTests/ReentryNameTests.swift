@@ -73,7 +73,7 @@ enum Function: String, CaseIterable {
     case withLock
     case withLockIfAvailable
 
-    private static func always(_ record: Record) -> Bool { true }
+    @Sendable private static func always(_ record: Record) -> Bool { true }
 
     var hasBody: Bool { self != .value && self != .exchange }
 

@@ -77,6 +77,54 @@ struct ReentryTests {
         #expect(said.names("submitRead", inside: "write", at: #fileID, .serialQueueAsync))
     }
 
+    /// Whoever lets go asks the condition, and would wait for the other value.
+    @Test func `a condition that reads another value stops, issue 46`() async {
+        let exit = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            let (value, other) = (Guarded<Int>(0), Guarded<Int>(0))
+            let inside = Gate()
+            let waiter = TestThread {
+                value.write(
+                    when: { count in
+                        guard count > 0 else {
+                            inside.open()
+                            return false
+                        }
+                        return other.read { $0 } >= 0
+                    },
+                    { $0 -= 1 }
+                )
+            }
+            inside.pass()
+            value.write { $0 += 1 }
+            waiter.join()
+        }
+        let said = String(decoding: exit?.standardErrorContent ?? [], as: UTF8.self)
+        let place = "at \(#fileID)"
+        #expect(said.contains("Latchkey: read \(place):"))
+        #expect(said.contains(" inside the condition of write(when:) \(place):"))
+        #expect(said.contains("compares the value that it is given"))
+    }
+
+    @Test func `a task's condition that reads another value stops, issue 46`() async {
+        let exit = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            let (value, other) = (Guarded<Int>(0), Guarded<Int>(0))
+            try await value.asyncWrite(when: { _ in other.value == 0 }, { $0 -= 1 })
+        }
+        let said = String(decoding: exit?.standardErrorContent ?? [], as: UTF8.self)
+        #expect(said.contains("value inside the condition of asyncWrite(when:) at \(#fileID):"))
+    }
+
+    @Test func `a task that waits for a condition inside a read stops, issue 46`() async {
+        let exit = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
+            let value = Guarded<Int>(0)
+            value.read { _ in
+                _ = Task.immediate { try await value.asyncRead(when: { $0 > 0 }, { _ in }) }
+            }
+        }
+        let said = ReentrySentence(exit)
+        #expect(said.names("asyncRead(when:)", inside: "read", at: #fileID, .adaptive))
+    }
+
     @Test func `reading all stripes inside one of them stops`() async {
         let exit = await #expect(processExitsWith: .failure, observing: [\.standardErrorContent]) {
             let values = Striped<Int, LockStrategy>(count: 4) { $0 }

@@ -46,11 +46,13 @@ enum Law: String, CaseIterable, CustomTestStringConvertible {
     case triesAreRefused = "a try is refused while somebody is inside"
     case deadlinesEndWaits = "a wait ends at its deadline"
     case conditionsAreWaitedFor = "who waits for a condition is woken by the write that fulfils it"
+    case tasksWaitForConditions = "a task that waits for a condition holds no thread, issue 46"
     case severalValuesAreHeld = "several values are held at once"
     case severalWritesAreWhole = "a write to several values is seen as a whole or not at all"
     case functionsWorkAlone = "each access function works alone"
     case writesApplyInOrder = "writes of one thread apply in order"
     case completionsRunOutside = "completions run outside the guarded section"
+    case endingsMayEnter = "what ends with an access may enter, issue 46"
     case observerHearsInOrder = "the observer hears of an access in order"
     // Of tasks.
     case waitingTasksLoseNoUpdate = "tasks that wait for room lose no update, issue 10"
@@ -67,11 +69,12 @@ enum Law: String, CaseIterable, CustomTestStringConvertible {
     case waitingTasksEnterInOrder = "tasks that wait for room enter in the order of their asking"
     case waitingTasksAreCancelled = "a task that waits for room is cancelled at once"
     case acceptedTasksAreCancelled = "a task that was accepted and is cancelled does not enter"
+    case cancelledTasksMakeRoom = "a cancelled task gives its room back at once, issue 46"
 
     var isAboutBacklog: Bool {
         switch self {
         case .backlogIsBounded, .tasksAreRefused, .waitingTasksEnterInOrder,
-            .waitingTasksAreCancelled, .acceptedTasksAreCancelled:
+            .waitingTasksAreCancelled, .acceptedTasksAreCancelled, .cancelledTasksMakeRoom:
             true
         default: false
         }
@@ -121,11 +124,14 @@ private struct Violations: StrategyVisitor {
         case .triesAreRefused: StrategyLaws.triesAreRefused(make)
         case .deadlinesEndWaits: StrategyLaws.deadlinesEndWaits(make)
         case .conditionsAreWaitedFor: StrategyLaws.conditionsAreWaitedFor(make)
+        case .tasksWaitForConditions: StrategyLaws.tasksWaitForConditions(make)
         case .severalValuesAreHeld: StrategyLaws.severalValuesAreHeld(make)
         case .severalWritesAreWhole: StrategyLaws.severalWritesAreWhole(make)
         case .functionsWorkAlone: StrategyLaws.functionsWorkAlone(make)
         case .writesApplyInOrder: StrategyLaws.writesApplyInOrder(make)
         case .completionsRunOutside: StrategyLaws.completionsRunOutside(make)
+        case .endingsMayEnter:
+            StrategyLaws.endingsMayEnter(make) + StrategyLaws.resultsMayEnter(make)
         case .observerHearsInOrder: StrategyLaws.observerHearsInOrder(make)
         case .waitingTasksLoseNoUpdate:
             [1, 4, 5000].flatMap {
@@ -147,6 +153,8 @@ private struct Violations: StrategyVisitor {
             StrategyLaws.waitingTasksAreCancelled { ChosenStrategy(backlogMax: $0) }
         case .acceptedTasksAreCancelled:
             StrategyLaws.acceptedTasksAreCancelled(make, atOnce: strategy.traits.blocksCaller)
+        case .cancelledTasksMakeRoom:
+            StrategyLaws.cancelledTasksMakeRoom { ChosenStrategy(backlogMax: $0) }
         // A strategy that cannot block has no function that these are about.
         case .readsFreeFewValues, .readsTakeNoTime, .poolThreadsSeeTheirWrites,
             .throwingBodiesRelease:

@@ -8,10 +8,13 @@ import Synchronization
 
 /// Its readers wait for a writer and do not keep writers out.
 public final class PassingReadersLock: RawLock {
+    /// The promise.
+    public static var rawLockPromise: Promise<PassingReadersLock> { unsafe Promise() }
+
     private let free = DispatchSemaphore(value: 1)
 
     /// Readers overlap.
-    public static let traits = unsafe StrategyTraits(allowsConcurrentReaders: true)
+    public static let traits = StrategyTraits(allowsConcurrentReaders: true)
 
     /// Makes a lock that is free.
     public init() {}
@@ -46,8 +49,11 @@ public final class PassingReadersLock: RawLock {
 
 /// Its try always succeeds.
 public final class YesLock: RawLock {
+    /// The promise.
+    public static var rawLockPromise: Promise<YesLock> { unsafe Promise() }
+
     /// Promises nothing special.
-    public static var traits: StrategyTraits { unsafe StrategyTraits() }
+    public static var traits: StrategyTraits { StrategyTraits() }
 
     private let free = DispatchSemaphore(value: 1)
 
@@ -106,10 +112,13 @@ private final class UnfairLine: @unchecked Sendable {
 
 /// Lets in who came last.
 public final class LastComeLock: RawLock {
+    /// The promise.
+    public static var rawLockPromise: Promise<LastComeLock> { unsafe Promise() }
+
     private let line = UnfairLine()
 
     /// Promises what it does not do.
-    public static let traits = unsafe StrategyTraits(handsOffFairly: true)
+    public static let traits = StrategyTraits(handsOffFairly: true)
 
     /// Makes a lock that is free.
     public init() {}
@@ -126,10 +135,13 @@ public final class LastComeLock: RawLock {
 
 /// Lets readers in before writers that came first.
 public final class ReadersFirstLock: RawLock {
+    /// The promise.
+    public static var rawLockPromise: Promise<ReadersFirstLock> { unsafe Promise() }
+
     private let line = UnfairLine()
 
     /// Promises what it does not do.
-    public static let traits = unsafe StrategyTraits(handsOffFairly: true)
+    public static let traits = StrategyTraits(handsOffFairly: true)
 
     /// Makes a lock that is free.
     public init() {}
@@ -150,8 +162,11 @@ public final class ReadersFirstLock: RawLock {
 /// Becomes a lock when it is first waited for: before that, a try fails, and two threads that come
 /// at once are both the first.
 public final class LateLock: RawLock {
+    /// The promise.
+    public static var rawLockPromise: Promise<LateLock> { unsafe Promise() }
+
     /// Promises nothing special.
-    public static var traits: StrategyTraits { unsafe StrategyTraits() }
+    public static var traits: StrategyTraits { StrategyTraits() }
 
     private let free = DispatchSemaphore(value: 0)
     private let isMade = Atomic(false)
@@ -178,10 +193,13 @@ public final class LateLock: RawLock {
 
 /// Lets in who asks at the right moment: a thread that has just left overtakes those who wait.
 public final class BargingLock: RawLock {
+    /// The promise.
+    public static var rawLockPromise: Promise<BargingLock> { unsafe Promise() }
+
     private let free = DispatchSemaphore(value: 1)
 
     /// Promises what it does not do.
-    public static let traits = unsafe StrategyTraits(handsOffFairly: true)
+    public static let traits = StrategyTraits(handsOffFairly: true)
 
     /// Makes a lock that is free.
     public init() {}
@@ -203,8 +221,11 @@ public final class BargingLock: RawLock {
 
 /// Its try waits.
 public final class WaitingTryLock: RawLock {
+    /// The promise.
+    public static var rawLockPromise: Promise<WaitingTryLock> { unsafe Promise() }
+
     /// Promises nothing special.
-    public static var traits: StrategyTraits { unsafe StrategyTraits() }
+    public static var traits: StrategyTraits { StrategyTraits() }
 
     private let free = DispatchSemaphore(value: 1)
 
@@ -226,8 +247,14 @@ public final class WaitingTryLock: RawLock {
 
 /// Does not wait until a deadline, but gives up at once.
 public final class HastyLock: TimedLock {
+    /// The promise.
+    public static var rawLockPromise: Promise<HastyLock> { unsafe Promise() }
+
+    /// The promise.
+    public static var timedLockPromise: Promise<HastyLock> { unsafe Promise() }
+
     /// Promises nothing special.
-    public static var traits: StrategyTraits { unsafe StrategyTraits() }
+    public static var traits: StrategyTraits { StrategyTraits() }
 
     private let base = SpinLock()
 
@@ -252,8 +279,17 @@ public typealias CarelessConditionStrategy = RawLockStrategy<CarelessLock>
 
 /// Lets in whoever waits for a condition, whatever it says.
 public final class CarelessLock: ConditionLock {
+    /// The promise.
+    public static var rawLockPromise: Promise<CarelessLock> { unsafe Promise() }
+
+    /// The promise.
+    public static var timedLockPromise: Promise<CarelessLock> { unsafe Promise() }
+
+    /// The promise.
+    public static var conditionLockPromise: Promise<CarelessLock> { unsafe Promise() }
+
     /// Promises nothing special.
-    public static var traits: StrategyTraits { unsafe StrategyTraits() }
+    public static var traits: StrategyTraits { StrategyTraits() }
 
     /// The strategy's name in messages.
     public static let name = "careless"
@@ -281,20 +317,37 @@ public final class CarelessLock: ConditionLock {
     /// Does not wait.
     public func wait(
         to mode: AccessMode,
-        until condition: () -> Bool,
+        until condition: @Sendable () -> Bool,
         before deadline: ContinuousClock.Instant?
     ) -> Bool {
+        true
+    }
+
+    /// Does not wait.
+    nonisolated(nonsending) public func wait(
+        to mode: AccessMode,
+        until condition: @escaping @Sendable () -> Bool
+    ) async -> Bool {
         true
     }
 }
 
 /// Applies submitted writes later, which its traits do not say.
 public struct TardyStrategy: InPlaceStrategy {
+    /// The promise.
+    public static var strategyPromise: Promise<Self> { unsafe Promise() }
+
+    /// The promise.
+    public static var blockingPromise: Promise<Self> { unsafe Promise() }
+
+    /// The promise.
+    public static var inPlacePromise: Promise<Self> { unsafe Promise() }
+
     /// The strategy's name in messages.
     public static let name = "tardy"
 
     /// Nothing beyond what every strategy promises.
-    public static let traits = unsafe StrategyTraits()
+    public static let traits = StrategyTraits()
 
     private let base = RawLockStrategy<FoundationLock>()
     private let queue = DispatchQueue(label: "tardy")
@@ -336,11 +389,20 @@ public struct TardyStrategy: InPlaceStrategy {
 
 /// Its form for several values does nothing.
 public struct HoldlessStrategy: InPlaceStrategy {
+    /// The promise.
+    public static var strategyPromise: Promise<Self> { unsafe Promise() }
+
+    /// The promise.
+    public static var blockingPromise: Promise<Self> { unsafe Promise() }
+
+    /// The promise.
+    public static var inPlacePromise: Promise<Self> { unsafe Promise() }
+
     /// The strategy's name in messages.
     public static let name = "holdless"
 
     /// Nothing beyond what every strategy promises.
-    public static let traits = unsafe StrategyTraits()
+    public static let traits = StrategyTraits()
 
     private let base = RawLockStrategy<FoundationLock>()
 

@@ -6,11 +6,17 @@ import Synchronization
 
 /// Barriers on a global queue, where they are ordinary blocks.
 public struct BarrierOnGlobalQueueStrategy: BlockingStrategy {
+    /// The promise.
+    public static var strategyPromise: Promise<Self> { unsafe Promise() }
+
+    /// The promise.
+    public static var blockingPromise: Promise<Self> { unsafe Promise() }
+
     /// How the strategy is called in messages.
     public static let name = "barrier-on-global-queue"
 
     /// What the strategy promises.
-    public static let traits = unsafe StrategyTraits(allowsConcurrentReaders: true)
+    public static let traits = StrategyTraits(allowsConcurrentReaders: true)
 
     private let queue = DispatchQueue.global()
 
@@ -52,11 +58,14 @@ public typealias TornSpinStrategy = RawLockStrategy<TornSpinLock>
 
 /// Its test and its set are two steps.
 public final class TornSpinLock: RawLock {
+    /// The promise.
+    public static var rawLockPromise: Promise<TornSpinLock> { unsafe Promise() }
+
     /// How the strategy is called in messages.
     public static let name = "torn-spin"
 
     /// What the strategy promises.
-    public static let traits = unsafe StrategyTraits(spins: true)
+    public static let traits = StrategyTraits(spins: true)
 
     private let isHeld = Atomic<Bool>(false)
 

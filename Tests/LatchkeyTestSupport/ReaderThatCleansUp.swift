@@ -9,11 +9,17 @@ public import LatchkeyStrategies
 ///
 /// SAFETY: `@unchecked Sendable` because the variables are used only while `state` is held.
 public final class ReaderThatCleansUp: BlockingStrategy, @unchecked Sendable {
+    /// The promise.
+    public static var strategyPromise: Promise<ReaderThatCleansUp> { unsafe Promise() }
+
+    /// The promise.
+    public static var blockingPromise: Promise<ReaderThatCleansUp> { unsafe Promise() }
+
     /// The strategy's name in messages.
     public static let name = "reader-that-cleans-up"
 
     /// What the strategy promises.
-    public static let traits = unsafe StrategyTraits(
+    public static let traits = StrategyTraits(
         isReentrant: true,
         allowsConcurrentReaders: true,
         readsDuringWrites: true

@@ -5,6 +5,7 @@ import LatchkeySync
 struct Moved: ~Copyable {}
 final class Shared: Sendable {}
 final class Unshared { var count = 1 }
+struct Holder { let part = Unshared() }
 
 func withoutBody(n: Guarded<Int>, m: Guarded<[String: Int]>) {
     n.write(n)  // error: cannot convert value of type 'Guarded<Int>'
@@ -53,6 +54,11 @@ func values() {
     _ = Guarded<Moved>(Moved()).value  // error: that 'Moved' conform to 'Copyable'
 }
 
+func notCopyable(m: Guarded<Moved>) {
+    m.write { $0 = Moved() }  // error: 'withLock'
+    m.tryWrite { $0 = Moved() }  // error: 'withLock
+}
+
 func pastTheLock(strategy: AdaptiveStrategy, n: GuardedValue<Int>) {
     n.write { $0 += 1 }  // warning: expression uses unsafe constructs
     n.read { _ in }  // warning: expression uses unsafe constructs
@@ -61,10 +67,35 @@ func pastTheLock(strategy: AdaptiveStrategy, n: GuardedValue<Int>) {
 }
 
 final class NoLock: RawLock {
-    static var traits: StrategyTraits { StrategyTraits() }  // warning: expression uses unsafe
+    static var rawLockPromise: Promise<NoLock> { Promise() }  // warning: expression uses unsafe
+    static var traits: StrategyTraits { StrategyTraits() }
     func lock() {}
     func tryLock() -> Bool { true }
     func unlock() {}
+}
+
+// The traits of another lock promise nothing for this one, nor does its promise.
+final class TraitsOfAnother: RawLock {  // error: does not conform to protocol 'RawLock'
+    static var traits: StrategyTraits { AdaptiveLock.traits }
+    func lock() {}
+    func tryLock() -> Bool { true }
+    func unlock() {}
+}
+
+final class PromiseOfAnother: RawLock {
+    static var rawLockPromise: Promise<PromiseOfAnother> {
+        AdaptiveLock.rawLockPromise  // error: cannot convert return expression
+    }
+    static var traits: StrategyTraits { AdaptiveLock.traits }
+    func lock() {}
+    func tryLock() -> Bool { true }
+    func unlock() {}
+}
+
+// What conforms in a place of its own has to promise there.
+// swift-format-ignore: AvoidRetroactiveConformances, AllPublicDeclarationsHaveDocumentation
+extension MCSLock: @retroactive TimedLock {  // error: does not conform to protocol 'TimedLock'
+    public func lock(before deadline: ContinuousClock.Instant) -> Bool { true }
 }
 
 final class SilentLock: RawLock {  // error: does not conform to protocol 'RawLock'
@@ -80,9 +111,11 @@ func locksWithoutALock() {
 
 // Swift 6.3 says nothing here, nor for `Mutex`. When this test fails, documents can say that the
 // compiler finds it.
-func leakedReference(n: Guarded<Unshared>) {
+func leakedReference(n: Guarded<Unshared>, t: Guarded<Holder>) {
     let leaked = n.withLock { $0 }
     leaked.count += 1
+    let part = t.withLock { $0.part }
+    part.count += 1
 }
 
 func pastTheStrategy(strategy: AdaptiveStrategy, request: AccessRequest) {
@@ -92,7 +125,24 @@ func pastTheStrategy(strategy: AdaptiveStrategy, request: AccessRequest) {
     _ = strategy.access(request, observer: NoObserver(), waiting: wait) {}  // warning: unsafe
 }
 
-func isLarge(_ count: Int) -> Bool { count > 1 }
+@Sendable func isLarge(_ count: Int) -> Bool { count > 1 }
+
+// Another thread asks the condition.
+@MainActor func onTheMainActor(n: Guarded<Int>, main: MainState) {
+    let isAbove = { @MainActor (count: Int) in count > main.limit }
+    n.write(when: isAbove) { $0 += 1 }  // error: loses global actor 'MainActor'
+}
+
+@MainActor final class MainState { var limit = 1 }
+
+// What waits for long holds no thread of the pool.
+func waitingTask(n: Guarded<Int>) async throws {
+    n.write(when: isLarge) { $0 -= 1 }  // error: 'asyncWrite(when:)' does not
+    n.read(when: isLarge) { _ in }  // error: 'asyncRead(when:)' does not
+    _ = n.write(when: isLarge, deadline: .now) { $0 -= 1 }  // error: 'asyncWrite(when:)' does not
+    _ = n.read(when: isLarge, deadline: .now) { _ in }  // error: 'asyncRead(when:)' does not
+    try await n.asyncWrite(when: isLarge) { $0 -= 1 }
+}
 
 func absent(t: Synchronized<Int, TicketStrategy>, q: Synchronized<Int, SerialQueueStrategy>) {
     t.write(deadline: .now) { $0 += 1 }  // error: cannot wait with a deadline
@@ -103,6 +153,7 @@ func absent(t: Synchronized<Int, TicketStrategy>, q: Synchronized<Int, SerialQue
 }
 
 func tasks(a: Synchronized<Int, ActorStrategy>) async throws {
+    try await a.asyncWrite(when: isLarge) { $0 += 1 }  // error: cannot wait for a condition
     try a.asyncWrite { $0 += 1 }  // error: is 'async' but is not marked with 'await'
     a.write { $0 += 1 }  // error: requires that 'ActorStrategy' conform to 'BlockingStrategy'
 }

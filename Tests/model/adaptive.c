@@ -1,4 +1,5 @@
-// Sources/LatchkeySync/RawLocks/AdaptiveLock.swift: the lock excludes, and wakes whoever sleeps.
+// Sources/LatchkeySync/RawLocks/AdaptiveLock.swift and AdaptiveLock+Sleeping.swift: the lock
+// excludes, and wakes whoever sleeps.
 //
 // Design: the same functions, statement by statement, but for what only takes time (a holder that
 // stays away) and for deadlines. A waiter looks at the word `looks` times, then asks `asks` times,
@@ -11,7 +12,7 @@
 #include <stddef.h>
 
 enum { WORD = FIRST_PLACE, NUMBER, PLACES };
-enum { UNLOCKED, LOCKED, CONTENDED, WANTED };
+enum { UNLOCKED, LOCKED, CONTENDED, WANTED, STARVING, GRANTED };
 
 enum {
     TRY_ACQUIRES = 1,
@@ -24,6 +25,9 @@ enum {
     ASKING_ACQUIRES,
     ASKS_OVER_SLEEPERS,
     ASKS_AWAKE,
+    LOSES_GRANTS,
+    KEEPS_GRANTS,
+    WAKES_ONCE,
 };
 
 static bool try_lock_word(void) {
@@ -38,7 +42,7 @@ static bool ask(int asks, uint32_t taken) {
                                  RELAXED)) {
                 return true;
             }
-        } else if (word == CONTENDED) {
+        } else if (word == CONTENDED || word > WANTED) {
             if (!is_faulty(ASKS_OVER_SLEEPERS)) {
                 return false;
             }
@@ -48,6 +52,29 @@ static bool ask(int asks, uint32_t taken) {
         }
     }
     return false;
+}
+
+// In the models with a setting a thread that is woken starves: its time is up.
+static const bool starves = true;
+
+static void sleep_for_lock(int asks) {
+    bool has_slept = false;
+    for (;;) {
+        uint32_t expected = load(WORD, RELAXED);
+        if (has_slept || expected != GRANTED) {
+            bool is_starving = (has_slept && setting() != NULL) || expected == STARVING;
+            expected = is_starving ? STARVING : CONTENDED;
+            uint32_t word = exchange(WORD, expected, ordered(SLEPT_ACQUIRES, ACQUIRE));
+            if (word == UNLOCKED || (word == GRANTED && !is_faulty(LOSES_GRANTS))) {
+                return;
+            }
+        }
+        futex_wait(WORD, is_faulty(SLEEPS_UNSEEN) ? load(WORD, RELAXED) : expected);
+        has_slept = true;
+        if (ask(asks, is_faulty(ASKS_AWAKE) ? LOCKED : CONTENDED)) {
+            return;
+        }
+    }
 }
 
 static void lock_slowly(int looks, int asks) {
@@ -69,17 +96,28 @@ static void lock_slowly(int looks, int asks) {
         }
         return;
     }
-    while (exchange(WORD, CONTENDED, ordered(SLEPT_ACQUIRES, ACQUIRE)) != UNLOCKED) {
-        futex_wait(WORD, is_faulty(SLEEPS_UNSEEN) ? load(WORD, RELAXED) : CONTENDED);
-        if (ask(asks, is_faulty(ASKS_AWAKE) ? LOCKED : CONTENDED)) {
-            return;
-        }
+    sleep_for_lock(asks);
+}
+
+static void hand_over(void) {
+    bool is_granted = compare_exchange(WORD, UNLOCKED, GRANTED, RELAXED, RELAXED);
+    if (futex_wake(WORD) > 0 || !is_granted || is_faulty(KEEPS_GRANTS) ||
+        !compare_exchange(WORD, GRANTED, UNLOCKED, RELAXED, RELAXED)) {
+        return;
+    }
+    if (!is_faulty(WAKES_ONCE)) {
+        futex_wake(WORD);
     }
 }
 
 static void unlock_word(void) {
-    if (exchange(WORD, UNLOCKED, ordered(UNLOCK_RELEASES, RELEASE)) == CONTENDED &&
-        !is_faulty(WAKES_NONE)) {
+    uint32_t word = exchange(WORD, UNLOCKED, ordered(UNLOCK_RELEASES, RELEASE));
+    if (is_faulty(WAKES_NONE)) {
+        return;
+    }
+    if (word == STARVING) {
+        hand_over();
+    } else if (word == CONTENDED) {
         futex_wake(WORD);
     }
 }
@@ -117,6 +155,13 @@ static void twice(int thread) {
     section(1, 1);
 }
 
+// A holder comes back while the other one is woken.
+static void twice_at_once(int thread) {
+    (void)thread;
+    section(0, 0);
+    section(0, 0);
+}
+
 static void tries(int thread) {
     if (thread > 0) {
         section(0, 0);
@@ -130,10 +175,13 @@ static void none_holds(void) {
     check(last_value(WORD) == UNLOCKED, "the lock is held at the end");
 }
 
-enum { TWICE, AT_ONCE, ONE_TRIES, AFTER_A_LOOK, ASKING, ONE_ASKS };
+enum { TWICE, AT_ONCE, ONE_TRIES, AFTER_A_LOOK, ASKING, ONE_ASKS, HANDED_OVER, ONE_OF_TWO };
 
 #define MODEL(title, threads, program)                                                             \
     { title, threads, program, none_holds, PLACES, {0}, NULL, 0, false, false }
+
+#define STARVING_MODEL(title, threads, program)                                                    \
+    { title, threads, program, none_holds, PLACES, {0}, &starves, 0, false, false }
 
 static const struct model models[] = {
     MODEL("adaptive, two sections each", 2, twice),
@@ -142,6 +190,8 @@ static const struct model models[] = {
     MODEL("adaptive, sleeping after one look", 3, once_after_a_look),
     MODEL("adaptive, asking once", 3, once_asking),
     MODEL("adaptive, one asks twice", 3, one_asks_twice),
+    STARVING_MODEL("adaptive, handed over", 2, twice_at_once),
+    STARVING_MODEL("adaptive, handed over to one of two", 3, once_at_once),
 };
 
 static const struct fault faults[] = {
@@ -155,6 +205,9 @@ static const struct fault faults[] = {
     {"asks: relaxed instead of acquiring", ASKING_ACQUIRES, RELAXED, TWICE},
     {"asks: in the place of a sleeper's mark", ASKS_OVER_SLEEPERS, RELAXED, ONE_ASKS},
     {"asks after sleep: taken as `locked`", ASKS_AWAKE, RELAXED, ASKING},
+    {"lock after sleep: a grant is lost", LOSES_GRANTS, RELAXED, ONE_OF_TWO},
+    {"hands over: a grant that none takes stays", KEEPS_GRANTS, RELAXED, ONE_OF_TWO},
+    {"hands over: none is woken after the grant", WAKES_ONCE, RELAXED, ONE_OF_TWO},
 };
 
 int check_adaptive(void) {

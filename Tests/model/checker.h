@@ -57,7 +57,8 @@ void unlock(int place);
 // comparison and falling asleep are one step for a waker. No wake-ups without a reason: they would
 // only help a thread that waits.
 void futex_wait(int place, uint32_t expected);
-void futex_wake(int place);
+// Returns how many threads it woke: one at most.
+uint32_t futex_wake(int place);
 
 // membarrier(2), MEMBARRIER_CMD_PRIVATE_EXPEDITED: each other thread executes a sequentially
 // consistent fence at some point between the call and the return, not all at the same time. In the

@@ -252,8 +252,9 @@ void futex_wait(int place, uint32_t expected) {
     replay();
 }
 
-void futex_wake(int place) {
-    if (replay() == NULL) {
+uint32_t futex_wake(int place) {
+    const struct event *done = replay();
+    if (done == NULL) {
         int sleepers = 0;
         for (int thread = 0; thread < step.model->threads; thread++) {
             if (step.graph->sleeping[thread] == place && sleepers++ == step.choice) {
@@ -261,9 +262,10 @@ void futex_wake(int place) {
             }
         }
         step.options = sleepers;
-        add_update(KERNEL, latest(KERNEL), 0, ACQ_REL);
+        add_update(KERNEL, latest(KERNEL), sleepers > 0, ACQ_REL);
         end_step(PERFORMED);
     }
+    return done->written;
 }
 
 // Lets another thread execute a fence now, after what the caller did and before what it does next.

@@ -71,10 +71,10 @@ static inline void latchkey_system_futex_wait_for(void *word, uint32_t expected,
             &timeout, NULL, 0);
 }
 
-// Wakes at most `count` threads that sleep on `word`.
-static inline void latchkey_system_futex_wake(void *word, int count) {
-    syscall(SYS_futex, word, LATCHKEY_SYSTEM_FUTEX_WAKE | LATCHKEY_SYSTEM_FUTEX_PRIVATE, count,
-            NULL, NULL, 0);
+// Wakes at most `count` threads that sleep on `word`; returns how many.
+static inline long latchkey_system_futex_wake(void *word, int count) {
+    return syscall(SYS_futex, word, LATCHKEY_SYSTEM_FUTEX_WAKE | LATCHKEY_SYSTEM_FUTEX_PRIVATE,
+                   count, NULL, NULL, 0);
 }
 
 #elif defined(__APPLE__)

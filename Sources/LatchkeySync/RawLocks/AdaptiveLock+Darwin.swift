@@ -10,6 +10,9 @@ internal import Synchronization
 /// **Design.** The first word is the `os_unfair_lock`, whose first state is 0. The system's lock
 /// knows its owner: a thread that enters again stops.
 public struct AdaptiveLock: InPlaceLock {
+    /// The promise.
+    @inlinable public static var rawLockPromise: Promise<Self> { unsafe Promise() }
+
     private let memory: LockMemory
 
     /// Makes a lock that is free.

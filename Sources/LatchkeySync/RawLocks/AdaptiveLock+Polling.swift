@@ -94,7 +94,7 @@ extension AdaptiveLock {
                 if take(as: taken) { return true }
                 continue
             }
-            if word == Self.contended { return false }
+            if word == Self.contended || word > Self.wanted { return false }
             if word == Self.locked {
                 // Relaxed: it tells of nothing but the wish.
                 _ = memory.first.compareExchange(

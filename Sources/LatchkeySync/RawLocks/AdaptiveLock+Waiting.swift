@@ -6,7 +6,8 @@ internal import Synchronization
 //
 // **Design.** Waiting for the lock itself with a deadline is the slow path of `lock()` with a
 // bounded sleep. A thread gives up only after it found the lock held and marked the word
-// `contended`. So the holder wakes another sleeper also if it had chosen the one that gave up.
+// `contended` or `starving`. So the holder wakes another sleeper also if it had chosen the one that
+// gave up.
 //
 // Threads that wait for a condition stand in a `ConditionLine`. Who lets go after a write asks
 // their conditions, since only a write can make one hold, and wakes whom the line chooses. A chosen
@@ -24,6 +25,12 @@ internal import Synchronization
 // thread waits, a write pays one look at a word beside the lock's.
 
 extension AdaptiveLock: ConditionLock {
+    /// The promise.
+    @inlinable public static var timedLockPromise: Promise<Self> { unsafe Promise() }
+
+    /// The promise.
+    @inlinable public static var conditionLockPromise: Promise<Self> { unsafe Promise() }
+
     @usableFromInline static var isAwaited: UInt32 { 1 }
 
     /// Waits until the calling thread holds the lock, or until the deadline.
@@ -34,7 +41,7 @@ extension AdaptiveLock: ConditionLock {
     /// Lets go, and waits until the calling thread holds the lock and the condition holds.
     public func wait(
         to mode: AccessMode,
-        until condition: () -> Bool,
+        until condition: @Sendable () -> Bool,
         before deadline: ContinuousClock.Instant?
     ) -> Bool {
         withoutActuallyEscaping(condition) { condition in
@@ -45,14 +52,47 @@ extension AdaptiveLock: ConditionLock {
         }
     }
 
-    private func wait(
-        as waiter: ConditionWaiter,
-        before deadline: ContinuousClock.Instant?
-    ) -> Bool {
+    /// Lets go, and suspends the task until its thread holds the lock and the condition holds.
+    public nonisolated(nonsending) func wait(
+        to mode: AccessMode,
+        until condition: @escaping @Sendable () -> Bool
+    ) async -> Bool {
+        let task = SleepingTask()
+        let waiter = ConditionWaiter(mode, condition, task)
+        defer { waiter.condition = nil }
+        let line = conditionLine()
+        var isCountedOn = false
+        repeat {
+            change(line) { $0.append(waiter) }
+            if isCountedOn {
+                unlock()
+            } else {
+                unlockUnchanged()
+            }
+            guard await task.sleep() else {
+                line.abandon(waiter)
+                return false
+            }
+            lock()
+            isCountedOn = change(line) { $0.remove(waiter) }
+        } while !waiter.conditionHolds()
+        return true
+    }
+
+    /// The line, which the caller's first use makes; it holds the lock.
+    private func conditionLine() -> ConditionLine {
         let line = memory.line ?? ConditionLine()
         if memory.line == nil {
             memory.line = line
         }
+        return line
+    }
+
+    private func wait(
+        as waiter: ConditionWaiter,
+        before deadline: ContinuousClock.Instant?
+    ) -> Bool {
+        let line = conditionLine()
         // Whether others may count on this thread to choose when it lets go.
         var isCountedOn = false
         repeat {
@@ -77,20 +117,7 @@ extension AdaptiveLock: ConditionLock {
     }
 
     @usableFromInline func lockSlowly(before deadline: ContinuousClock.Instant) -> Bool {
-        if polls() { return true }
-        while memory.first.exchange(Self.contended, ordering: .acquiring) != Self.unlocked {
-            if deadline <= .now { return false }
-            // SAFETY: the word is in an object, which the lock keeps.
-            unsafe withUnsafePointer(to: memory.first) { word in
-                unsafe latchkey_system_futex_wait_for(
-                    UnsafeMutableRawPointer(mutating: word),
-                    Self.contended,
-                    deadline.nanosecondsLeft
-                )
-            }
-            if asks(toTakeAs: Self.contended) { return true }
-        }
-        return true
+        polls() || sleeps(before: deadline)
     }
 
     /// Lets go after a write that may be what somebody waits for.

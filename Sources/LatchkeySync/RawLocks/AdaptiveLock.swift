@@ -2,7 +2,7 @@
 internal import CLatchkeySystem
 public import Synchronization
 
-/// A lock whose waiters poll for a bounded time and then sleep: one word, four states.
+/// A lock whose waiters poll for a bounded time and then sleep: one word, six states.
 ///
 /// **Design.** The word is also what the kernel sleeps on (futex(2)).
 ///
@@ -16,20 +16,31 @@ public import Synchronization
 /// | `wanted`    | as `locked`, and a       | `unlocked`, by the holder, which then does not   |
 /// |             | running thread asks      | take it again at once; `contended`, by a thread  |
 /// |             | for it                   | that goes to sleep                               |
-/// | `contended` | held, some may be asleep | `unlocked`, by the holder, which then wakes one  |
+/// | `contended` | held, some may be asleep | `unlocked`, by the holder, which then wakes one; |
+/// |             |                          | `starving`, by a thread that was woken too often |
+/// | `starving`  | as `contended`, and one  | `granted`, by the holder, which then wakes one   |
+/// |             | has waited for long      |                                                  |
+/// | `granted`   | free for a thread that   | `contended`, by a thread that has slept;         |
+/// |             | has slept                | `unlocked`, by the last holder, if none sleeps   |
 ///
 /// A thread that has slept takes the lock as `contended`, since others may still sleep: one wake-up
 /// too many is possible, a lost one is not. The holder wakes a sleeper *after* it let go, and a
 /// running thread may take the lock first. This keeps the lock on processors that are awake. The
-/// price is fairness; asking makes it better: `AdaptiveLock+Polling.swift`.
+/// price is fairness; asking makes it better, and handing over bounds the wait:
+/// `AdaptiveLock+Polling.swift` and `AdaptiveLock+Sleeping.swift`.
 ///
 /// The second word is for threads that wait for a condition, in `AdaptiveLock+Waiting.swift`. Only
 /// the holder writes it.
 public struct AdaptiveLock: InPlaceLock {
+    /// The promise.
+    @inlinable public static var rawLockPromise: Promise<Self> { unsafe Promise() }
+
     @usableFromInline static var unlocked: UInt32 { 0 }
     @usableFromInline static var locked: UInt32 { 1 }
     @usableFromInline static var contended: UInt32 { 2 }
     @usableFromInline static var wanted: UInt32 { 3 }
+    @usableFromInline static var starving: UInt32 { 4 }
+    @usableFromInline static var granted: UInt32 { 5 }
 
     @usableFromInline let memory: LockMemory
 
@@ -74,33 +85,8 @@ public struct AdaptiveLock: InPlaceLock {
     }
 
     @usableFromInline func lockSlowly() {
-        if polls() { return }
-        // From here on the word says that somebody may sleep, also when this thread gets the lock.
-        while memory.first.exchange(Self.contended, ordering: .acquiring) != Self.unlocked {
-            // SAFETY: the word is in an object, which the lock keeps.
-            unsafe withUnsafePointer(to: memory.first) { word in
-                unsafe latchkey_system_futex_wait(
-                    UnsafeMutableRawPointer(mutating: word),
-                    Self.contended
-                )
-            }
-            if asks(toTakeAs: Self.contended) { return }
-        }
-    }
-
-    /// Lets another thread in, by what the word was before it became `unlocked`.
-    @usableFromInline func letIn(_ word: UInt32) {
-        if word == Self.contended {
-            wakeOne()
-        } else {
-            giveWay()
-        }
-    }
-
-    private func wakeOne() {
-        // SAFETY: the kernel uses the address as a key and does not follow it.
-        unsafe withUnsafePointer(to: memory.first) { word in
-            unsafe latchkey_system_futex_wake(UnsafeMutableRawPointer(mutating: word), 1)
+        if !polls() {
+            sleeps(before: nil)
         }
     }
 }
@@ -114,7 +100,7 @@ extension AdaptiveLock: NamedLock {
     public static let summary = "A futex lock whose waiters poll for a bounded time and then sleep."
 
     /// What the strategy promises.
-    @inlinable public static var traits: StrategyTraits { unsafe StrategyTraits(spins: true) }
+    @inlinable public static var traits: StrategyTraits { StrategyTraits(spins: true) }
 }
 
 /// `adaptive`: a futex lock of Latchkey's own.
@@ -122,13 +108,15 @@ extension AdaptiveLock: NamedLock {
 /// Entering again on the same thread hangs. It can be tried, waited for until a deadline, and
 /// waited in for a condition: that needs Linux.
 ///
-/// - *Guarantees:* a waiter polls for a bounded time and then sleeps.
+/// - *Guarantees:* a waiter polls for a bounded time and then sleeps. One that was woken and has
+///   waited for a millisecond is handed the lock at the next release (Linux).
 /// - *Use it when* sections are short and threads contend for them.
 /// - *Not when* waiting threads need fairness.
 /// - *Usually* a running waiter that polled in vain asks for the lock, and the holder, when it lets
 ///   go, does not come back for a microsecond, so that it goes first.
-/// - *Trap:* a running thread can overtake sleeping ones, and ones that wait for a processor. Where
-///   threads outnumber the processors, the report shows a `wait max` of milliseconds.
+/// - *Trap:* a running thread can overtake ones that sleep for less than a millisecond, and ones
+///   that wait for a processor. Where threads outnumber the processors, the report shows a `wait
+///   max` of milliseconds.
 ///
 /// ```sh
 /// latchkey compare --strategies adaptive,lock,serial-queue --threads 8 --section 1000 --outside 0

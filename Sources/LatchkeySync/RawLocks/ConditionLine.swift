@@ -2,8 +2,8 @@
 internal import CLatchkeySystem
 internal import Synchronization
 
-/// The threads that wait until a value fulfils a condition of theirs, in the order in which they
-/// came.
+/// The threads and tasks that wait until a value fulfils a condition of theirs, in the order in
+/// which they came.
 ///
 /// **Design.** The value's lock is held whenever the line is asked or joined. The line has a lock
 /// of its own besides, because a thread leaves it at its deadline without the value's lock. It is
@@ -16,8 +16,8 @@ internal import Synchronization
 ///
 /// - It gets the lock. When it lets go, it chooses the next one, also if its own condition did not
 ///   hold any more.
-/// - It gives up without the lock. Then it cannot ask, and makes the first one in the line its
-///   successor unasked. That one asks when it gets the lock.
+/// - It gives up without the lock, as a task does that is cancelled. Then it cannot ask, and makes
+///   the first one in the line its successor unasked. That one asks when it gets the lock.
 ///
 /// SAFETY: `@unchecked Sendable` because the variables are used only while `lock` is held.
 @usableFromInline final class ConditionLine: @unchecked Sendable {
@@ -79,22 +79,29 @@ internal import Synchronization
     }
 }
 
-/// One thread in a ``ConditionLine``, for as long as it waits.
+/// One thread or task in a ``ConditionLine``, for as long as it waits.
 ///
 /// SAFETY: `@unchecked Sendable` because `condition` is called by one thread at a time: by the one
 /// that waits while it holds the value's lock, and by others while it stands in the line, with the
 /// line's lock held. `wasChosen` is used with the line's lock held.
 final class ConditionWaiter: @unchecked Sendable {
     let mode: AccessMode
-    var condition: (() -> Bool)?
+    var condition: (@Sendable () -> Bool)?
+    /// The task that waits; nil if a thread does.
+    private let task: SleepingTask?
     /// Whether the thread left the line because it was chosen.
     var wasChosen = false
     /// What the thread sleeps on: 1 after the wake-up.
     let isWoken = Atomic<UInt32>(0)
 
-    init(_ mode: AccessMode, _ condition: @escaping () -> Bool) {
+    init(
+        _ mode: AccessMode,
+        _ condition: @escaping @Sendable () -> Bool,
+        _ task: SleepingTask? = nil
+    ) {
         self.mode = mode
         self.condition = condition
+        self.task = task
     }
 
     /// Asks the condition.
@@ -105,7 +112,7 @@ final class ConditionWaiter: @unchecked Sendable {
         condition?() ?? false
     }
 
-    /// Sleeps until the wake-up, or until the deadline.
+    /// The thread sleeps until the wake-up, or until the deadline.
     func sleep(before deadline: ContinuousClock.Instant?) {
         // Relaxed: what others did, the locks tell that this thread takes next.
         while isWoken.load(ordering: .relaxed) == 0 {
@@ -124,10 +131,13 @@ final class ConditionWaiter: @unchecked Sendable {
 
     /// Ends the sleep.
     func wake() {
+        if let task {
+            return task.wake()
+        }
         isWoken.store(1, ordering: .relaxed)
         // SAFETY: the kernel uses the address as a key and does not follow it.
         unsafe withUnsafePointer(to: isWoken) { word in
-            unsafe latchkey_system_futex_wake(UnsafeMutableRawPointer(mutating: word), 1)
+            _ = unsafe latchkey_system_futex_wake(UnsafeMutableRawPointer(mutating: word), 1)
         }
     }
 }

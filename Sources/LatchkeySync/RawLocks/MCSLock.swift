@@ -25,6 +25,9 @@ public import Synchronization
 /// A thread that has exchanged `tail` and has no processor holds up all behind it, and so does the
 /// next one. So a waiter pauses only for a short time and then yields its processor at every look.
 public final class MCSLock: RawLock {
+    /// The promise.
+    @inlinable public static var rawLockPromise: Promise<MCSLock> { unsafe Promise() }
+
     @usableFromInline static var free: UInt { 0 }
     @usableFromInline static var held: UInt { 1 }
     /// In `next`: there is none, or it has not told yet.
@@ -147,7 +150,7 @@ extension MCSLock: NamedLock {
 
     /// What the strategy promises.
     @inlinable public static var traits: StrategyTraits {
-        unsafe StrategyTraits(handsOffFairly: true, spins: true, keepsPolling: true)
+        StrategyTraits(handsOffFairly: true, spins: true, keepsPolling: true)
     }
 }
 

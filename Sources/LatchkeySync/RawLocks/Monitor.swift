@@ -104,6 +104,9 @@ final class MonitorEntry: @unchecked Sendable {
 /// those are never freed.
 @safe
 public final class MonitorLock: RecursiveLock {
+    /// The promise.
+    @inlinable public static var recursiveLockPromise: Promise<MonitorLock> { unsafe Promise() }
+
     private let entry: Atomic<Unmanaged<MonitorEntry>?>
 
     /// Makes a lock that is free.
@@ -145,7 +148,7 @@ public final class MonitorLock: RecursiveLock {
     public static let summary = "A recursive lock found by object identity, as @synchronized does."
 
     /// What the strategy promises, and re-entry, which ``NestedReadLock`` adds.
-    @inlinable public static var traits: StrategyTraits { unsafe StrategyTraits() }
+    @inlinable public static var traits: StrategyTraits { StrategyTraits() }
 }
 
 /// `monitor`: a recursive lock from a hashed table, found by an object's identity, as Objective-C's

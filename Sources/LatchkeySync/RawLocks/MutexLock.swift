@@ -11,6 +11,9 @@ public import Synchronization
 /// Such a futex is handed over inside the kernel, where ThreadSanitizer sees no synchronization. In
 /// debug builds, an atomic beside it shows that.
 public final class MutexLock: RawLock {
+    /// The promise.
+    @inlinable public static var rawLockPromise: Promise<MutexLock> { unsafe Promise() }
+
     @usableFromInline let mutex = Mutex<Void>(())
     #if DEBUG
     @usableFromInline let handOver = Atomic(false)
@@ -61,7 +64,7 @@ extension MutexLock: NamedLock {
 
     /// What the strategy promises.
     @inlinable public static var traits: StrategyTraits {
-        unsafe StrategyTraits(spins: true, comesWithPlatform: true, tellsOfWaiting: false)
+        StrategyTraits(spins: true, comesWithPlatform: true, tellsOfWaiting: false)
     }
 }
 

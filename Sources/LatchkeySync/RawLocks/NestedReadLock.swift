@@ -26,6 +26,9 @@ public protocol RecursiveLock: Sendable {
 
     /// What the strategy promises, and re-entry, which ``NestedReadLock`` adds.
     static var traits: StrategyTraits { get }
+
+    /// That who holds the lock is alone.
+    static var recursiveLockPromise: Promise<Self> { get }
 }
 
 /// A recursive lock that can be waited for until a deadline.
@@ -34,6 +37,9 @@ public protocol TimedRecursiveLock: RecursiveLock {
     ///
     /// - Returns: Whether the calling thread holds the lock.
     func lock(before deadline: ContinuousClock.Instant) -> Bool
+
+    /// That who is told so holds the lock.
+    static var timedRecursiveLockPromise: Promise<Self> { get }
 }
 
 /// A recursive lock whose owner may read again inside a read, and nothing else.
@@ -46,6 +52,9 @@ public protocol TimedRecursiveLock: RecursiveLock {
 /// ``writing`` for a writer. Only the thread that holds the lock uses it, so relaxed order is
 /// enough.
 public struct NestedReadLock<Base: RecursiveLock>: InPlaceLock, NamedLock {
+    /// The promise.
+    @inlinable public static var rawLockPromise: Promise<Self> { unsafe Promise() }
+
     @usableFromInline static var writing: UInt32 { .max }
 
     @usableFromInline let base: Base
@@ -53,6 +62,7 @@ public struct NestedReadLock<Base: RecursiveLock>: InPlaceLock, NamedLock {
 
     /// Makes the lock and the recursive one below it.
     @inlinable public init(in memory: LockMemory) {
+        _ = Base.recursiveLockPromise
         base = Base()
         self.memory = memory
     }
@@ -126,8 +136,12 @@ public struct NestedReadLock<Base: RecursiveLock>: InPlaceLock, NamedLock {
 }
 
 extension NestedReadLock: TimedLock where Base: TimedRecursiveLock {
+    /// The promise.
+    @inlinable public static var timedLockPromise: Promise<Self> { unsafe Promise() }
+
     /// Enters for writing, unless the deadline passes first; stops if the calling thread is inside.
     public func lock(before deadline: ContinuousClock.Instant) -> Bool {
+        _ = Base.timedRecursiveLockPromise
         guard base.lock(before: deadline) else { return false }
         beginWrite()
         return true
@@ -135,6 +149,7 @@ extension NestedReadLock: TimedLock where Base: TimedRecursiveLock {
 
     /// Enters for reading, unless the deadline passes first; stops if the calling thread writes.
     public func lockShared(before deadline: ContinuousClock.Instant) -> Bool {
+        _ = Base.timedRecursiveLockPromise
         guard base.lock(before: deadline) else { return false }
         beginRead()
         return true

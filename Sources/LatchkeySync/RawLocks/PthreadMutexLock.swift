@@ -21,6 +21,9 @@ public import Darwin
 /// It is in an object, which the lock keeps, and an object does not move.
 @safe
 public struct PthreadMutexLock: RawLock, @unchecked Sendable {
+    /// The promise.
+    @inlinable public static var rawLockPromise: Promise<Self> { unsafe Promise() }
+
     @usableFromInline let storage: ManagedBuffer<Void, pthread_mutex_t>
 
     /// Makes a lock that is free.
@@ -100,6 +103,9 @@ private final class PthreadMutexStorage: ManagedBuffer<Void, pthread_mutex_t> {
 // Only glibc can wait by a clock that is never set.
 
 extension PthreadMutexLock: TimedLock {
+    /// The promise.
+    @inlinable public static var timedLockPromise: Promise<Self> { unsafe Promise() }
+
     /// Waits until the calling thread holds the lock, or until the deadline.
     public func lock(before deadline: ContinuousClock.Instant) -> Bool {
         deadline.bounding { nanoseconds in
@@ -124,7 +130,7 @@ extension PthreadMutexLock: NamedLock {
 
     /// What the strategy promises.
     @inlinable public static var traits: StrategyTraits {
-        unsafe StrategyTraits(comesWithPlatform: true)
+        StrategyTraits(comesWithPlatform: true)
     }
 }
 

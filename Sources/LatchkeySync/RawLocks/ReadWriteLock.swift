@@ -24,6 +24,9 @@ public import Darwin
 /// every call on it is safe from any thread.
 @safe
 public final class ReadWriteLock: RawLock, @unchecked Sendable {
+    /// The promise.
+    @inlinable public static var rawLockPromise: Promise<ReadWriteLock> { unsafe Promise() }
+
     @usableFromInline let handle: UnsafeMutablePointer<pthread_rwlock_t>
 
     /// Makes a lock that is free.
@@ -107,6 +110,9 @@ extension ReadWriteLock {
 // Only glibc can wait by a clock that is never set.
 
 extension ReadWriteLock: TimedLock {
+    /// The promise.
+    @inlinable public static var timedLockPromise: Promise<ReadWriteLock> { unsafe Promise() }
+
     /// Waits until the calling thread holds the lock, or until the deadline.
     public func lock(before deadline: ContinuousClock.Instant) -> Bool {
         wait(before: deadline, "pthread_rwlock_clockwrlock", .write) {
@@ -147,7 +153,7 @@ extension ReadWriteLock: NamedLock {
 
     /// What the strategy promises.
     @inlinable public static var traits: StrategyTraits {
-        unsafe StrategyTraits(allowsConcurrentReaders: true, comesWithPlatform: true)
+        StrategyTraits(allowsConcurrentReaders: true, comesWithPlatform: true)
     }
 }
 

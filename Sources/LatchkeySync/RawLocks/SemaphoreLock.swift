@@ -6,6 +6,9 @@ public import Dispatch
 ///
 /// **Design.** The semaphore's count is the lock: 1 is free, 0 is held.
 public struct SemaphoreLock: RawLock {
+    /// The promise.
+    @inlinable public static var rawLockPromise: Promise<Self> { unsafe Promise() }
+
     @usableFromInline let handle = DispatchSemaphore(value: 1)
 
     /// Makes a lock that is free.
@@ -24,6 +27,9 @@ public struct SemaphoreLock: RawLock {
 }
 
 extension SemaphoreLock: TimedLock {
+    /// The promise.
+    @inlinable public static var timedLockPromise: Promise<Self> { unsafe Promise() }
+
     /// Waits until the calling thread holds the lock, or until the deadline.
     public func lock(before deadline: ContinuousClock.Instant) -> Bool {
         deadline.bounding { nanoseconds in
@@ -41,7 +47,7 @@ extension SemaphoreLock: NamedLock {
 
     /// What the strategy promises.
     @inlinable public static var traits: StrategyTraits {
-        unsafe StrategyTraits(comesWithPlatform: true)
+        StrategyTraits(comesWithPlatform: true)
     }
 }
 

@@ -13,6 +13,9 @@ public import Synchronization
 /// | `free`  | free                   | a taker, to `held`, by an exchange  |
 /// | `held`  | held                   | the holder, to `free`, by a store   |
 public struct SpinLock: InPlaceLock {
+    /// The promise.
+    @inlinable public static var rawLockPromise: Promise<Self> { unsafe Promise() }
+
     @usableFromInline static var free: UInt32 { 0 }
     @usableFromInline static var held: UInt32 { 1 }
 
@@ -53,6 +56,9 @@ public struct SpinLock: InPlaceLock {
 }
 
 extension SpinLock: TimedLock {
+    /// The promise.
+    @inlinable public static var timedLockPromise: Promise<Self> { unsafe Promise() }
+
     /// Looks at the clock whenever it has looked at the word for a while.
     public func lock(before deadline: ContinuousClock.Instant) -> Bool {
         while !tryLock() {
@@ -76,7 +82,7 @@ extension SpinLock: NamedLock {
 
     /// What the strategy promises.
     @inlinable public static var traits: StrategyTraits {
-        unsafe StrategyTraits(spins: true, keepsPolling: true)
+        StrategyTraits(spins: true, keepsPolling: true)
     }
 }
 

@@ -15,6 +15,9 @@ public import Synchronization
 ///
 /// Both wrap around. That is harmless, as long as fewer than 2^32 threads wait.
 public struct TicketLock: InPlaceLock {
+    /// The promise.
+    @inlinable public static var rawLockPromise: Promise<Self> { unsafe Promise() }
+
     @usableFromInline let memory: LockMemory
 
     /// Makes a lock that is free.
@@ -63,7 +66,7 @@ extension TicketLock: NamedLock {
 
     /// What the strategy promises.
     @inlinable public static var traits: StrategyTraits {
-        unsafe StrategyTraits(handsOffFairly: true, spins: true, keepsPolling: true)
+        StrategyTraits(handsOffFairly: true, spins: true, keepsPolling: true)
     }
 }
 

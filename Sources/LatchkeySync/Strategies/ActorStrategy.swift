@@ -20,6 +20,9 @@
 /// ```
 @available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *)
 public struct ActorStrategy: MakeableStrategy {
+    /// The promise.
+    @inlinable public static var strategyPromise: Promise<Self> { unsafe Promise() }
+
     /// `actor`.
     public static let name = StrategyKind.actor.rawValue
 
@@ -28,7 +31,7 @@ public struct ActorStrategy: MakeableStrategy {
 
     /// What the strategy promises.
     @inlinable public static var traits: StrategyTraits {
-        unsafe StrategyTraits(
+        StrategyTraits(
             blocksCaller: false,
             appliesWritesAsynchronously: true,
             comesWithPlatform: true

@@ -25,7 +25,7 @@ public enum BarrierQueueAsync: QueueStyle {
 
     /// What the strategy promises.
     @inlinable public static var traits: StrategyTraits {
-        unsafe StrategyTraits(
+        StrategyTraits(
             allowsConcurrentReaders: true,
             appliesWritesAsynchronously: true,
             handsOffFairly: true,

@@ -28,7 +28,7 @@ public enum BarrierQueue: QueueStyle {
 
     /// What the strategy promises.
     @inlinable public static var traits: StrategyTraits {
-        unsafe StrategyTraits(
+        StrategyTraits(
             allowsConcurrentReaders: true,
             handsOffFairly: true,
             comesWithPlatform: true

@@ -27,7 +27,7 @@ public enum SerialQueueAsync: QueueStyle {
 
     /// What the strategy promises.
     @inlinable public static var traits: StrategyTraits {
-        unsafe StrategyTraits(
+        StrategyTraits(
             appliesWritesAsynchronously: true,
             handsOffFairly: true,
             comesWithPlatform: true

@@ -23,6 +23,6 @@ public enum SerialQueue: QueueStyle {
 
     /// What the strategy promises.
     @inlinable public static var traits: StrategyTraits {
-        unsafe StrategyTraits(handsOffFairly: true, comesWithPlatform: true)
+        StrategyTraits(handsOffFairly: true, comesWithPlatform: true)
     }
 }

@@ -12,6 +12,11 @@
 /// read takes effect for later reads, a read inside a write sees the value from before, and a write
 /// inside a write hangs, as it does inside `readHoldingWriters`, and as that does inside itself.
 ///
+/// **After a fork.** `fork(2)` copies the calling thread alone. In the child a snapshot can be read,
+/// always. Do not write it there: a write can wait for a lock that another thread held, and if one
+/// was inside a read, it never leaves in the child, so that no old value of any snapshot is freed.
+/// Of other strategies nothing can be used there. A child that is to live on calls `exec`.
+///
 /// - *Guarantees:* a reader enters at once, always, keeps the value it has seen, and does a bounded
 ///   part of the writers' work when it leaves.
 /// - *Use it when* state is mostly read: configuration, routing tables, flags.
@@ -24,6 +29,15 @@
 /// latchkey compare --strategies snapshot,lock --threads 2 --read-ratio 0.9 --keys 1,100000
 /// ```
 public struct SnapshotStrategy: MakeableStrategy, LockingStrategy {
+    /// The promise.
+    @inlinable public static var strategyPromise: Promise<Self> { unsafe Promise() }
+
+    /// The promise.
+    @inlinable public static var blockingPromise: Promise<Self> { unsafe Promise() }
+
+    /// The promise.
+    @inlinable public static var lockingPromise: Promise<Self> { unsafe Promise() }
+
     /// What admits one writer at a time.
     public typealias Lock = AdaptiveLock
 
@@ -36,7 +50,7 @@ public struct SnapshotStrategy: MakeableStrategy, LockingStrategy {
 
     /// What the strategy promises.
     @inlinable public static var traits: StrategyTraits {
-        unsafe StrategyTraits(
+        StrategyTraits(
             isReentrant: true,
             allowsConcurrentReaders: true,
             readsDuringWrites: true
@@ -115,6 +129,25 @@ public struct SnapshotStrategy: MakeableStrategy, LockingStrategy {
             () throws(Failure) -> Result in
             defer { replaced = published.takeReplaced() }
             return try body()
+        }
+    }
+
+    /// Enters at once to read; to write, the task waits for other writers.
+    @unsafe @inlinable
+    nonisolated(nonsending) public func access<Observer: EntryObserver, Result: Sendable>(
+        _ request: AccessRequest,
+        observer: Observer,
+        suspending wait:
+            nonisolated(nonsending) (Lock, _ isBlocked: () -> Void) async ->
+            AccessMode?,
+        _ body: () -> Result
+    ) async -> Result? {
+        if Self.entersAtOnce(request) { return enter(request, observer, body) }
+        var replaced: Replaced?
+        defer { discard(replaced) }
+        return await unsafe writers.access(request, observer: observer, suspending: wait) {
+            defer { replaced = published.takeReplaced() }
+            return body()
         }
     }
 

@@ -67,20 +67,21 @@ public import Synchronization
         isConcurrent && mode == .write
     }
 
-    /// Submits `body` for writing and returns; `then` is called after it has left the section.
+    /// Submits a body for writing and returns; its completion runs after it has left the section.
     @inlinable func submit<Observer: EntryObserver, Result>(
         _ request: AccessRequest,
         _ observer: Observer,
-        _ body: @escaping @Sendable () -> Result,
-        then: @escaping @Sendable (Result) -> Void
+        _ submissions: Submissions,
+        _ submitted: SubmittedBody<Result>
     ) {
         let entry = ask(observer, request)
         let inside = { @Sendable [self] in
             var entry = entry
             observer.enters(&entry)
-            let result = body()
+            submitted.run()
             leave(observer, .write, entry)
-            then(result)
+            submissions.backlog.leave(.write)
+            submissions.completions.async { submitted.complete() }
         }
         queue.async(flags: isConcurrent ? .barrier : [], execute: inside)
     }
@@ -127,23 +128,24 @@ extension AccessQueue {
         let entry = ask(observer, request)
         let result = await withoutActuallyEscaping(body) { body in
             let queued = QueuedBody(body)
-            return await withTaskCancellationHandler {
+            await withTaskCancellationHandler {
                 await withCheckedContinuation { continuation in
                     queued.wait(continuation)
                     queue.async(flags: isBarrier(mode) ? .barrier : []) {
                         var entry = entry
                         observer.enters(&entry)
-                        let result = queued.run()
+                        let turn = queued.run()
                         leave(observer, mode, entry)
-                        submissions.backlog.leave(mode)
-                        if let result {
-                            queued.resume(result)
+                        submissions.leave(mode, after: turn)
+                        if turn == .ran {
+                            queued.resume()
                         }
                     }
                 }
             } onCancel: {
-                queued.cancel()
+                submissions.cancel(queued, mode)
             }
+            return queued.takeResult()
         }
         guard let result else { throw .cancelled }
         return result
@@ -173,12 +175,47 @@ extension AccessQueue: HoldableQueue {
 }
 
 /// What a queue needs that applies submitted writes later.
+///
+/// **Design.** A task that is cancelled gives its room in the backlog back at once. Its block stays
+/// in the queue, and is empty. So that such blocks have a bound, too, there are at most
+/// ``cancelledMax``: a task that is cancelled beyond them keeps its room until the queue reaches
+/// its block.
 @usableFromInline final class Submissions: Sendable {
     @usableFromInline let backlog: Backlog
     @usableFromInline let completions = Completions.queue()
 
+    private let cancelledCount = Atomic<Int>(0)
+
     @usableFromInline init(backlogMax: Int) {
         backlog = Backlog(max: backlogMax)
+    }
+
+    /// How many empty blocks may be in the queue: 16 for each access that it accepts.
+    private var cancelledMax: Int { 16 * Int(backlog.max) }
+
+    /// Takes the body back, unless the queue has begun; its task goes on.
+    ///
+    /// Relaxed: the count orders nothing.
+    @usableFromInline func cancel(_ queued: QueuedBody<some Sendable>, _ mode: AccessMode) {
+        let count = cancelledCount.add(1, ordering: .relaxed).newValue
+        let givesBack = count <= cancelledMax
+        let isCancelled = queued.cancel(as: givesBack ? .gaveRoomBack : .keepsRoom) {
+            if givesBack {
+                backlog.leave(mode)
+            }
+        }
+        if !isCancelled || !givesBack {
+            cancelledCount.subtract(1, ordering: .relaxed)
+        }
+    }
+
+    /// Counts an access no longer that has had its turn in the queue.
+    @usableFromInline func leave(_ mode: AccessMode, after turn: QueuedTurn) {
+        if turn == .gaveRoomBack {
+            cancelledCount.subtract(1, ordering: .relaxed)
+        } else {
+            backlog.leave(mode)
+        }
     }
 }
 

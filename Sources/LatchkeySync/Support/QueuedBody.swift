@@ -1,5 +1,15 @@
 internal import Synchronization
 
+/// What became of a ``QueuedBody`` when the queue reached it.
+@usableFromInline enum QueuedTurn: UInt8 {
+    /// It ran.
+    case ran = 2
+    /// Its task was cancelled before, and has given its room in the backlog back.
+    case gaveRoomBack
+    /// Its task was cancelled before, and its room is still taken.
+    case keepsRoom
+}
+
 /// The body of a task's access to a queue, which the queue runs or the task takes back.
 ///
 /// **Design.** The queue keeps a block until it is reached, and cannot give it back. So the block
@@ -7,18 +17,21 @@ internal import Synchronization
 /// or the cancellation of the task, whichever is first. That one resumes the task, once.
 ///
 /// The body is borrowed from the task, which must not go on while anybody has it: it is let go of
-/// before the task is resumed.
+/// before the task is resumed. The result stays here until the task takes it, so that it does not
+/// end on the queue.
 ///
 /// SAFETY: `@unchecked Sendable` because `body` and `continuation` are set before the state becomes
-/// `waiting`, and used after it by the one that changes it.
+/// `waiting`, and used after it by the one that changes it; `result` is used by the queue before it
+/// resumes the task, and by the task after that.
 @usableFromInline final class QueuedBody<Result: Sendable>: @unchecked Sendable {
     private static var arriving: UInt8 { 0 }
     private static var waiting: UInt8 { 1 }
-    private static var gone: UInt8 { 2 }
 
+    /// One of these two, or the raw value of a ``QueuedTurn``.
     private let state = Atomic<UInt8>(QueuedBody.arriving)
     private var body: (() -> Result)?
-    private var continuation: CheckedContinuation<Result?, Never>?
+    private var result: Result?
+    private var continuation: CheckedContinuation<Void, Never>?
 
     @usableFromInline init(_ body: @escaping () -> Result) {
         self.body = body
@@ -27,40 +40,57 @@ internal import Synchronization
     /// Keeps the suspended task, unless it was cancelled before: then it goes on.
     ///
     /// Releasing: pairs with the acquiring exchanges of the other two.
-    @usableFromInline func wait(_ continuation: CheckedContinuation<Result?, Never>) {
+    @usableFromInline func wait(_ continuation: CheckedContinuation<Void, Never>) {
         self.continuation = continuation
-        if !advance(from: Self.arriving, to: Self.waiting) {
-            resume(nil)
+        if advance(from: Self.arriving, to: Self.waiting) != Self.arriving {
+            resume()
         }
     }
 
-    /// Lets the task go on without a result, unless the queue has begun.
-    @usableFromInline func cancel() {
-        if state.exchange(Self.gone, ordering: .acquiringAndReleasing) == Self.waiting {
-            resume(nil)
+    /// Lets the task go on without a result, unless the queue has begun; false if it has.
+    ///
+    /// The queue then finds `turn`; `before` is called before the task goes on.
+    @usableFromInline func cancel(as turn: QueuedTurn, before: () -> Void) -> Bool {
+        var old = advance(from: Self.arriving, to: turn.rawValue)
+        if old == Self.waiting {
+            old = advance(from: Self.waiting, to: turn.rawValue)
         }
+        guard old <= Self.waiting else { return false }
+        before()
+        if old == Self.waiting {
+            resume()
+        }
+        return true
     }
 
     /// Runs the body if the task still waits for it.
     ///
     /// Never inlined: what the call has of the body must end with it.
-    @inline(never) @usableFromInline func run() -> Result? {
-        guard advance(from: Self.waiting, to: Self.gone), let body else { return nil }
+    @inline(never) @usableFromInline func run() -> QueuedTurn {
+        let old = advance(from: Self.waiting, to: QueuedTurn.ran.rawValue)
+        guard old == Self.waiting, let body else {
+            return QueuedTurn(rawValue: old) ?? .keepsRoom
+        }
         self.body = nil
-        return body()
+        result = body()
+        return .ran
     }
 
     /// Lets the task go on.
-    @usableFromInline func resume(_ result: Result?) {
+    @usableFromInline func resume() {
         body = nil
-        continuation?.resume(returning: result)
+        continuation?.resume()
     }
 
-    private func advance(from old: UInt8, to new: UInt8) -> Bool {
+    /// What the body returned; nil if it did not run.
+    @usableFromInline func takeResult() -> Result? { result.take() }
+
+    /// Changes the state if it is `old`; returns what it was.
+    private func advance(from old: UInt8, to new: UInt8) -> UInt8 {
         state.compareExchange(
             expected: old,
             desired: new,
             ordering: .acquiringAndReleasing
-        ).exchanged
+        ).original
     }
 }

@@ -88,6 +88,45 @@ internal import CLatchkeySystem
         }
     }
 
+    /// Asks the condition of an access by the function of that name; it may enter no value.
+    @inlinable @inline(__always) static func asking<Value: ~Copyable>(
+        _ guarded: GuardedValue<Value>,
+        _ name: StaticString,
+        _ site: CallSite,
+        _ condition: () -> Bool
+    ) -> Bool {
+        #if DEBUG || LATCHKEY_CHECKED
+        return holding(conditionOf: ObjectIdentifier(guarded), name, site, condition)
+        #else
+        return condition()
+        #endif
+    }
+
+    @usableFromInline static func holding(
+        conditionOf value: ObjectIdentifier,
+        _ name: StaticString,
+        _ site: CallSite,
+        _ condition: () -> Bool
+    ) -> Bool {
+        var held = HeldAccess(conditionOf: value, AccessRequest(.write, at: site), name)
+        return unsafe withUnsafeMutablePointer(to: &held) { held in
+            // SAFETY: as in the function above.
+            unsafe latchkey_system_hold_accesses(held)
+            defer { unsafe latchkey_system_hold_accesses(held.pointee.outer) }
+            return condition()
+        }
+    }
+
+    /// Stops the process because of an access inside a condition.
+    @usableFromInline static func stop(_ access: String, insideConditionOf outer: String) -> Never {
+        fatalError(
+            """
+            Latchkey: \(access) inside the condition of \(outer). A condition compares the value \
+            that it is given, and enters none: the thread that asks it would wait.
+            """
+        )
+    }
+
     /// Stops the process because of an access inside another one.
     @usableFromInline
     static func stop(_ access: String, inside outer: String, _ strategy: String) -> Never {
@@ -109,7 +148,18 @@ private struct HeldAccess {
     let request: AccessRequest
     /// The access function.
     let name: StaticString
+    /// Whether it is not the access itself, but its condition that is asked.
+    let isCondition: Bool
     let outer: UnsafeMutableRawPointer?
+
+    /// The condition of an access of this or another thread, while the calling thread asks it.
+    init(conditionOf value: ObjectIdentifier, _ request: AccessRequest, _ name: StaticString) {
+        self.value = value
+        self.request = request
+        self.name = name
+        isCondition = true
+        unsafe outer = latchkey_system_held_accesses()
+    }
 
     /// Stops if the thread must not enter the value now.
     init(
@@ -121,16 +171,19 @@ private struct HeldAccess {
         self.value = value
         self.request = request
         self.name = name
+        isCondition = false
         unsafe outer = latchkey_system_held_accesses()
+        if let asked = unsafe outer?.load(as: HeldAccess.self), asked.isCondition {
+            Reentry.stop(sentence, insideConditionOf: asked.sentence)
+        }
         if let outer = enclosing(of: value), !strategy.traits.allows(request, inside: outer.request)
         {
-            Reentry.stop(
-                "\(name)\(request.site.location)",
-                inside: "\(outer.name)\(outer.request.site.location)",
-                strategy.name
-            )
+            Reentry.stop(sentence, inside: outer.sentence, strategy.name)
         }
     }
+
+    /// The access function, and where it was called.
+    private var sentence: String { "\(name)\(request.site.location)" }
 
     /// The innermost access to `value` that this one is nested in.
     func enclosing(of value: ObjectIdentifier) -> HeldAccess? {

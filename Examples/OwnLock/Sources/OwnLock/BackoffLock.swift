@@ -4,10 +4,11 @@ import Synchronization
 
 /// A lock of one's own: a word that waiters try again after longer and longer pauses.
 ///
-/// Five members make it a `RawLock`. `traits` is what it promises, with `unsafe`, because memory is
-/// safe only if the lock excludes.
+/// Six members make it a `RawLock`. It promises that it excludes, with `unsafe`, because the compiler
+/// cannot check that and memory is safe only if it is so.
 final class BackoffLock: RawLock {
-    static var traits: StrategyTraits { unsafe StrategyTraits(spins: true) }
+    static var rawLockPromise: Promise<BackoffLock> { unsafe Promise() }
+    static var traits: StrategyTraits { StrategyTraits(spins: true) }
 
     private let isHeld = Atomic<Bool>(false)
 
@@ -32,7 +33,8 @@ final class BackoffLock: RawLock {
 ///
 /// The laws say so.
 final class BrokenLock: RawLock {
-    static var traits: StrategyTraits { unsafe StrategyTraits() }
+    static var rawLockPromise: Promise<BrokenLock> { unsafe Promise() }
+    static var traits: StrategyTraits { StrategyTraits() }
 
     private let isHeld = Atomic<Bool>(false)
 

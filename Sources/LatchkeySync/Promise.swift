@@ -1,0 +1,27 @@
+/// What a conformance promises and the compiler cannot check, although memory is safe only if it is
+/// true: that a lock excludes, that a strategy lets a writer in alone.
+///
+/// So conforming is what is unsafe: each protocol whose conformance is believed requires one, and
+/// only `unsafe` code can make it.
+///
+/// ```swift
+/// import Synchronization
+///
+/// final class OneLock: RawLock {
+///     static var rawLockPromise: Promise<OneLock> { unsafe Promise() }
+///     static var traits: StrategyTraits { StrategyTraits(spins: true) }
+///
+///     private let isHeld = Atomic(false)
+///
+///     func lock() { while !tryLock() {} }
+///     func tryLock() -> Bool { !isHeld.exchange(true, ordering: .acquiring) }
+///     func unlock() { isHeld.store(false, ordering: .releasing) }
+/// }
+/// ```
+///
+/// A type cannot pass on the promise of another one, because the type says whose promise it is. What
+/// is believed asks for the promise first, so that one that never returns is no way around it.
+public struct Promise<Promising>: Sendable {
+    /// The promise of a type.
+    @unsafe @inlinable public init() {}
+}

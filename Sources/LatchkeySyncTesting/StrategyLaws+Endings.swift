@@ -1,0 +1,100 @@
+public import LatchkeySync
+
+// The law of what ends with an access: what only a body, a completion or a result holds.
+//
+// **Design.** A writer keeps the value while accesses are submitted, so that where writes are
+// applied later, the submitting thread has let go of everything before.
+
+extension StrategyLaws {
+    /// What only a submitted body, its completion or its result holds may enter the value when it
+    /// ends, as a session does that signs off.
+    ///
+    ///     submitter                          the strategy's thread
+    ///     ---------                          ---------------------
+    ///     submits a body that holds a session
+    ///     lets go of the session
+    ///                                        runs body and completion, lets go of both:
+    ///                                        the session ends, and enters
+    public static func endingsMayEnter<ChosenStrategy: Strategy>(
+        _ make: () -> ChosenStrategy,
+        rounds: Int = 100
+    ) -> [Violation] {
+        let synchronized = Synchronized(LawState(), strategy: make())
+        let ended = Arrivals()
+        let session = { @Sendable in Session { signOff(from: synchronized, ended) } }
+        let leave = ChosenStrategy.traits.appliesWritesAsynchronously ? hold(synchronized) : nil
+        for round in 0..<rounds {
+            switch round % 3 {
+            case 0:
+                let session = session()
+                try? synchronized.submitWrite({ _ in session.use() }, completion: {})
+            case 1:
+                let session = session()
+                try? synchronized.submitWrite({ _ in }, completion: { session.use() })
+            default:
+                try? synchronized.submitWrite({ _ in session() }, completion: { $0.use() })
+            }
+        }
+        leave?.open()
+        return ended.wait(for: rounds)
+            ? [] : ["\(ChosenStrategy.name): \(rounds - ended.value) sessions did not sign off"]
+    }
+
+    /// The same of tasks: what only a result holds.
+    @available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *)
+    public static func resultsMayEnter<ChosenStrategy: Strategy>(
+        _ make: () -> ChosenStrategy,
+        rounds: Int = 300
+    ) -> [Violation] {
+        let synchronized = Synchronized(LawState(), strategy: make())
+        let ended = Arrivals()
+        let leave = ChosenStrategy.traits.appliesWritesAsynchronously ? hold(synchronized) : nil
+        for _ in 0..<rounds {
+            Task.immediate {
+                let session = try? await synchronized.asyncWrite { _ in
+                    Session { signOff(from: synchronized, ended) }
+                }
+                session?.use()
+            }
+        }
+        leave?.open()
+        return ended.wait(for: rounds)
+            ? [] : ["\(ChosenStrategy.name): \(rounds - ended.value) sessions did not sign off"]
+    }
+
+    private static func signOff<ChosenStrategy: Strategy>(
+        from synchronized: Synchronized<LawState, ChosenStrategy>,
+        _ ended: Arrivals
+    ) {
+        try? synchronized.submitRead({ _ in }, completion: { ended.arrive() })
+    }
+
+    /// Enters to write on another thread, and stays until the gate is opened.
+    private static func hold<ChosenStrategy: Strategy>(
+        _ synchronized: Synchronized<LawState, ChosenStrategy>
+    ) -> Gate {
+        let (inside, leave) = (Gate(), Gate())
+        TestThread {
+            let stay = { @Sendable (_: inout LawState) in
+                inside.open()
+                _ = leave.pass()
+            }
+            try? synchronized.submitWrite(stay, completion: {})
+        }
+        inside.pass()
+        return leave
+    }
+}
+
+/// Enters when it ends.
+private final class Session: Sendable {
+    private let signOff: @Sendable () -> Void
+
+    init(_ signOff: @escaping @Sendable () -> Void) {
+        self.signOff = signOff
+    }
+
+    func use() {}
+
+    deinit { signOff() }
+}
