@@ -12,6 +12,7 @@ final class CommitContext: Sendable {
     let clock: StoreClock
     /// The number of the latest use of a property, where uses are numbered.
     private let uses = Atomic<UInt64>(0)
+    private let ruleNumber = Atomic(RuleLevel.current.rawValue)
     /// The hook of a ``HookedStore``.
     let hook: CommitHook?
     /// Called between the steps of a commit and of a withdrawal: a test plants a delay there.
@@ -32,6 +33,14 @@ final class CommitContext: Sendable {
         quotas = QuotaTable(limits.quotas)
         self.hook = hook
         self.betweenSteps = betweenSteps
+    }
+
+    /// The rules that changes are decided by.
+    ///
+    /// Relaxed: who sets them submits the next change afterwards, which orders both.
+    var rules: RuleLevel {
+        get { RuleLevel(rawValue: ruleNumber.load(ordering: .relaxed)) ?? .current }
+        set { ruleNumber.store(newValue.rawValue, ordering: .relaxed) }
     }
 
     /// Numbers a use of the property, if properties are evicted in the order of their use.

@@ -58,6 +58,12 @@ package struct HookedStore<ChosenStrategy: Strategy>: CommittingStore {
         )
     }
 
+    /// As ``PropertyStore/rules``.
+    package var rules: RuleLevel {
+        get { base.rules }
+        nonmutating set { base.rules = newValue }
+    }
+
     /// How full the store is, and the latest revision that is released.
     package var usage: StoreUsage { base.usage }
 

@@ -135,6 +135,14 @@ package final class PropertyStore<ChosenStrategy: Strategy>: CommittingStore {
         }
     }
 
+    /// The rules that changes are decided by.
+    ///
+    /// They are set by who executes changes one after the other, between two of them.
+    package var rules: RuleLevel {
+        get { context.rules }
+        set { context.rules = newValue }
+    }
+
     package var usage: StoreUsage { context.usage }
 
     /// How full the quotas are, in the order of their prefixes.

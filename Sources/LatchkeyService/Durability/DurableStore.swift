@@ -75,6 +75,8 @@ struct ErasedStore: Sendable {
     let load: @Sendable ([Property], @escaping @Sendable () -> Void) -> Void
     let replay: @Sendable ([StoredCommit], @escaping @Sendable ([Commit]) -> Void) -> Void
     let withdraw: @Sendable (Revision, Withdrawal, @escaping @Sendable () -> Void) -> Void
+    /// Sets the rules that changes are decided by.
+    let decide: @Sendable (_ rules: RuleLevel) -> Void
 
     /// Inlined where the strategy is known.
     @inline(__always)
@@ -92,6 +94,7 @@ struct ErasedStore: Sendable {
         load = { store.load($0, completion: $1) }
         replay = { store.replay($0, completion: $1) }
         withdraw = { store.withdraw(after: $0, $1, completion: $2) }
+        decide = { store.rules = $0 }
     }
 }
 

@@ -1,0 +1,25 @@
+/// By which rules changes are decided.
+///
+/// A change of the program that changes what a change *means*, such as a bound in deciding, begins
+/// a new level, and asks for it where it decides: `context.rules >= .second`. Replicas of one log
+/// execute each entry by the same level, whatever version each has, so their states stay the same.
+///
+/// A store has one level at a time. Without a cluster that is ``current`` from the start. A replica
+/// begins with that of its place in the log, and raises it where the log says so.
+@usableFromInline
+package enum RuleLevel: UInt8, Sendable, CaseIterable, Comparable {
+    /// What 0.1 does.
+    case first = 1
+    case second = 2
+
+    /// The latest one that this program knows.
+    package static let current = Self.second
+
+    /// The latest one that is known and has at most this number.
+    package init(atMost number: UInt8) {
+        self = Self.allCases.last { $0.rawValue <= number } ?? .first
+    }
+
+    @usableFromInline
+    package static func < (one: Self, other: Self) -> Bool { one.rawValue < other.rawValue }
+}
