@@ -291,6 +291,7 @@ struct StoreRouteMaker: StrategyVisitor {
             store: serving,
             depthMax: depthMax,
             lineByteCountMax: configuration.http.bodyBytesMax,
+            unitsMax: configuration.storeLimits.changeUnitsMax,
             places: configuration.importPlaces
         ).add(to: &table)
         return Made(
