@@ -269,7 +269,8 @@ extension Change.Step {
     func property(
         from current: Property?,
         prepared: Property?,
-        valueByteCountMax: Int
+        valueByteCountMax: Int,
+        _ work: inout ChangeWork
     ) throws(Refusal) -> Property? {
         switch action {
         case .get:
@@ -283,18 +284,23 @@ extension Change.Step {
             return nil
         case .touch:
             guard let current else { throw .missing }
+            try work.takeCopy(current)
             return unsafe Property(name: name, value: current.valueBytes)
         case .pop, .deletePrefix, .count:
             preconditionFailure("Only a transaction has such a step.")
         case .increment(let step):
-            return try sum(current, step)
+            try work.takeNumber(current)
+            let sum = try sum(current, step)
+            try work.takeCopy(sum)
+            return sum
         case .merge(let patch):
-            let target = current.map { unsafe JSONView($0.valueBytes) }
-            let value = unsafe MergePatch.apply(patch: JSONView(patch), to: target)
+            let value = try unsafe work.merge(patch, into: current)
             guard value.count <= valueByteCountMax else {
                 throw .valueTooLarge
             }
-            return unsafe value.withUnsafeBytes { unsafe Property(name: name, value: $0) }
+            let merged = unsafe value.withUnsafeBytes { unsafe Property(name: name, value: $0) }
+            try work.takeCopy(merged)
+            return merged
         }
     }
 

@@ -8,10 +8,12 @@ final class CommitContext: Sendable {
     let revisions: RevisionSequence
     let room: StoreRoom
     let quotas: QuotaTable
+    let claims: ClaimQueues
     let limits: StoreLimits
     let clock: StoreClock
     /// The number of the latest use of a property, where uses are numbered.
     private let uses = Atomic<UInt64>(0)
+    private let workUnits = Atomic<UInt64>(0)
     private let ruleNumber = Atomic(RuleLevel.current.rawValue)
     /// The hook of a ``HookedStore``.
     let hook: CommitHook?
@@ -31,6 +33,7 @@ final class CommitContext: Sendable {
         revisions = RevisionSequence(after: revision, ordersPublication: ordersPublication)
         room = StoreRoom(limits: limits)
         quotas = QuotaTable(limits.quotas)
+        claims = ClaimQueues(limits)
         self.hook = hook
         self.betweenSteps = betweenSteps
     }
@@ -41,6 +44,11 @@ final class CommitContext: Sendable {
     var rules: RuleLevel {
         get { RuleLevel(rawValue: ruleNumber.load(ordering: .relaxed)) ?? .current }
         set { ruleNumber.store(newValue.rawValue, ordering: .relaxed) }
+    }
+
+    /// Whether properties that are claimed are to be passed before such a transaction.
+    func mustPassClaims(for pops: ClaimPops) -> Bool {
+        rules >= .second && !claims.areKnown(pops.pairs)
     }
 
     /// Numbers a use of the property, if properties are evicted in the order of their use.
@@ -63,8 +71,16 @@ final class CommitContext: Sendable {
         return StoreUsage(
             revision: hook.map { min($0.released, last) } ?? last,
             propertyCount: used.propertyCount,
-            byteCount: used.byteCount
+            byteCount: used.byteCount,
+            workUnits: workUnits.load(ordering: .relaxed)
         )
+    }
+
+    /// Counts the work of a decision.
+    func note(_ work: ChangeWork) {
+        if work.units > 0 {
+            workUnits.wrappingAdd(work.units, ordering: .relaxed)
+        }
     }
 
     /// Takes the room that `new` needs beyond that of `former`, both of one name.

@@ -43,7 +43,7 @@ struct Draft {
         _ prepared: Property?,
         at time: Timestamp,
         _ valueByteCountMax: Int,
-        _ work: inout TransactionWork
+        _ work: inout ChangeWork
     ) throws(Refusal) {
         switch step.action {
         case .get: return
@@ -54,13 +54,12 @@ struct Draft {
             created = nil
         }
         let exists = property != nil
-        try work.take(step.readByteCount(property))
         property = try step.property(
             from: property,
             prepared: prepared,
-            valueByteCountMax: valueByteCountMax
+            valueByteCountMax: valueByteCountMax,
+            &work
         )
-        try work.take(step.writtenByteCount(property))
         expiry = step.expiry(from: exists ? expiry : nil, at: time)
         isChanged = true
         if step.reason != .touched {

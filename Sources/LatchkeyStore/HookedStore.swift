@@ -176,13 +176,28 @@ package struct HookedStore<ChosenStrategy: Strategy>: CommittingStore {
             )
         case .transaction(let transaction):
             let prepared = base.prepare(transaction, at: time)
-            try base.submitWrite(
-                prepared.tables,
-                observer: observer,
-                { $0.executeWithheld(prepared, takenByteCount: byteCount) },
-                completion: completion
-            )
+            guard let pops = prepared.claimPops else {
+                return try submit(prepared, byteCount, observer, completion)
+            }
+            try base.passClaims(prepared, pops) { () throws(BacklogFull) in
+                try submit(prepared, byteCount, observer, completion)
+            }
         }
+    }
+
+    @inlinable
+    func submit(
+        _ prepared: PreparedTransaction,
+        _ byteCount: Int,
+        _ observer: some EntryObserver,
+        _ completion: @escaping @Sendable (Withheld<Decision>) -> Void
+    ) throws(BacklogFull) {
+        try base.submitWrite(
+            prepared.tables,
+            observer: observer,
+            { $0.executeWithheld(prepared, takenByteCount: byteCount) },
+            completion: completion
+        )
     }
 
     @inlinable

@@ -47,6 +47,30 @@ package struct MergedWalk: IteratorProtocol, Sequence, Sendable {
         return first
     }
 
+    /// Passes the names before a place.
+    ///
+    /// - Returns: How many of the walks had such names.
+    mutating func skip(to bound: OwnedBytes) -> Int {
+        var count = 0
+        let (prefix, time) = (prefix, time)
+        while let first = heap.first, unsafe first.property.nameBytes.precedes(bound.bytes) {
+            count += 1
+            var isAtEnd = false
+            heap.updateFirst { head in
+                unsafe head.walk.skip(to: bound.bytes)
+                if let next = Self.next(of: &head.walk, prefix, time) {
+                    head.property = next
+                } else {
+                    isAtEnd = true
+                }
+            }
+            if isAtEnd {
+                heap.removeFirst()
+            }
+        }
+        return count
+    }
+
     private static func next(
         of walk: inout NameOrder.Walk,
         _ prefix: OwnedBytes,

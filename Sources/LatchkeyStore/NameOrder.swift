@@ -26,14 +26,19 @@ struct NameOrder: Sendable {
     ///
     /// Past the last one it is the end of the last chunk.
     private func position(of name: UnsafeRawBufferPointer) -> Position {
+        position { unsafe $0.nameBytes.precedes(name) }
+    }
+
+    /// The position of the first property that is not before a place.
+    private func position(where isBefore: (Property) -> Bool) -> Position {
         let chunk = Self.partition(chunks.count) { index in
-            unsafe chunks[index][chunks[index].count - 1].nameBytes.precedes(name)
+            isBefore(chunks[index][chunks[index].count - 1])
         }
         guard chunk < chunks.count else {
             return Position(chunk: max(0, chunk - 1), index: chunks.last?.count ?? 0)
         }
         let index = Self.partition(chunks[chunk].count) { index in
-            unsafe chunks[chunk][index].nameBytes.precedes(name)
+            isBefore(chunks[chunk][index])
         }
         return Position(chunk: chunk, index: index)
     }
@@ -119,6 +124,35 @@ struct NameOrder: Sendable {
         return unsafe property.nameBytes.equals(name.bytes) ? property : nil
     }
 
+    /// How many names begin with a prefix, without a visit of each.
+    ///
+    /// - Parameters:
+    ///   - prefix: The prefix.
+    ///   - after: Only names after this one, which begins with the prefix.
+    ///   - max: More are not counted to their end.
+    /// - Returns: How many, or more than `max`.
+    func count(
+        prefix: UnsafeRawBufferPointer,
+        after: UnsafeRawBufferPointer? = nil,
+        max: Int = .max
+    ) -> Int {
+        let start = position { property in
+            let name = unsafe property.nameBytes
+            return unsafe after.map { unsafe !$0.precedes(name) } ?? name.precedes(prefix)
+        }
+        let end = position { property in
+            let name = unsafe property.nameBytes
+            return unsafe name.precedes(prefix) || name.begins(with: prefix)
+        }
+        var count = end.index - start.index
+        var chunk = start.chunk
+        while chunk < end.chunk, count <= max {
+            count += chunks[chunk].count
+            chunk += 1
+        }
+        return count
+    }
+
     /// Calls `body` with each property.
     func visit(_ body: (Property) -> Void) {
         for chunk in chunks {
@@ -146,6 +180,11 @@ struct NameOrder: Sendable {
         fileprivate let chunks: [[Property]]
         fileprivate var chunk: Int
         fileprivate var index: Int
+
+        /// Goes on at the first name that does not precede `bound`.
+        mutating func skip(to bound: UnsafeRawBufferPointer) {
+            self = unsafe NameOrder(chunks: chunks).walk(from: bound, including: true)
+        }
 
         mutating func next() -> Property? {
             while chunk < chunks.count {

@@ -14,7 +14,7 @@ package struct PageRequest: Sendable {
     /// The page ends behind the property that makes names and values this long together.
     let byteCountMax: Int
     /// Names that have this byte behind the prefix are listed as one folder, which ends with it.
-    let delimiter: UInt8?
+    package let delimiter: UInt8?
 
     package init(
         prefix: OwnedBytes,
@@ -71,29 +71,51 @@ extension Page {
     /// Nothing of the snapshot but the listed properties outlives the call.
     @usableFromInline
     init(_ request: PageRequest, _ snapshot: StoreSnapshot) {
-        if let names = request.names {
-            self.init(
-                revision: snapshot.revision,
-                time: snapshot.time,
-                properties: names.compactMap(snapshot.find),
-                folders: [],
-                next: nil
-            )
-            return
+        var reading = PageReading(request, snapshot)
+        _ = reading.read(unitsMax: .max)
+        self = reading.page
+    }
+}
+
+/// A page on its way, some names at a time.
+package struct PageReading: Sendable {
+    private let request: PageRequest
+    private let snapshot: StoreSnapshot
+    private var walk: MergedWalk
+    private var properties: [Property] = []
+    private var folders: [[UInt8]] = []
+    /// The end of the last entry, if it is a folder.
+    private var last: [UInt8]?
+    private var byteCount = 0
+
+    package init(_ request: PageRequest, _ snapshot: StoreSnapshot) {
+        self.request = request
+        self.snapshot = snapshot
+        walk = snapshot.walk(prefix: request.prefix, after: request.after)
+        properties = request.names?.compactMap(snapshot.find) ?? []
+    }
+
+    /// Reads until the page is whole, or so many names are visited.
+    ///
+    /// - Returns: Whether the page is whole.
+    package mutating func read(unitsMax: Int) -> Bool {
+        guard request.names == nil else {
+            return true
         }
-        var walk = snapshot.walk(prefix: request.prefix, after: request.after)
-        var properties: [Property] = []
-        var folders: [[UInt8]] = []
-        var last: [UInt8]?
-        var byteCount = 0
-        while properties.count + folders.count < request.limit, byteCount < request.byteCountMax,
-            let property = walk.next()
-        {
+        var units = 0
+        while properties.count + folders.count < request.limit, byteCount < request.byteCountMax {
+            guard units < unitsMax else {
+                return false
+            }
+            guard let property = walk.next() else {
+                return true
+            }
+            units += 1
             if let folder = request.folder(of: property) {
                 folders.append(folder)
                 // Behind all of its names: no text in UTF-8 has this byte.
                 let end = folder + [0xFF]
-                walk = snapshot.walk(prefix: request.prefix, after: OwnedBytes(end))
+                units += walk.skip(to: OwnedBytes(end))
                 last = end
                 byteCount += folder.count
             } else {
@@ -102,15 +124,18 @@ extension Page {
                 last = nil
             }
         }
-        if last == nil {
-            last = properties.last.map { unsafe Array($0.nameBytes) }
-        }
-        self.init(
+        return true
+    }
+
+    package var page: Page {
+        var rest = walk
+        let last = last ?? properties.last.map { unsafe Array($0.nameBytes) }
+        return Page(
             revision: snapshot.revision,
             time: snapshot.time,
             properties: properties,
             folders: folders,
-            next: walk.next() == nil ? nil : last
+            next: request.names != nil || rest.next() == nil ? nil : last
         )
     }
 }

@@ -86,6 +86,8 @@ final class PreparedTransaction: Sendable {
     /// The tables of `names`; all tables if a step takes a prefix.
     @usableFromInline let tables: TableSelection
     let takesPrefixes: Bool
+    /// Nil without one.
+    @usableFromInline let claimPops: ClaimPops?
 
     /// - Parameters:
     ///   - transaction: The transaction.
@@ -110,6 +112,8 @@ final class PreparedTransaction: Sendable {
         otherwise = Self.prepare(transaction.otherwise, &names)
         self.names = names.names
         takesPrefixes = transaction.takesPrefixes
+        let pops = takesPrefixes ? ClaimPops(transaction) : nil
+        claimPops = pops?.count == 0 ? nil : pops
         let stripes = names.names.map(stripe)
         tables =
             takesPrefixes

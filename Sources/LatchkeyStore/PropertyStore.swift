@@ -214,13 +214,27 @@ package final class PropertyStore<ChosenStrategy: Strategy>: CommittingStore {
             )
         case .transaction(let transaction):
             let prepared = prepare(transaction, at: time)
-            try submitWrite(
-                prepared.tables,
-                observer: observer,
-                { $0.execute(prepared) },
-                completion: { receiver.receive($0) }
-            )
+            guard let pops = prepared.claimPops else {
+                return try submit(prepared, observer, receiver)
+            }
+            try passClaims(prepared, pops) { [self] () throws(BacklogFull) in
+                try submit(prepared, observer, receiver)
+            }
         }
+    }
+
+    @inlinable
+    func submit(
+        _ prepared: PreparedTransaction,
+        _ observer: some EntryObserver,
+        _ receiver: some DecisionReceiver
+    ) throws(BacklogFull) {
+        try submitWrite(
+            prepared.tables,
+            observer: observer,
+            { $0.execute(prepared) },
+            completion: { receiver.receive($0) }
+        )
     }
 
     /// Makes the change of a commit that was decided elsewhere, without deciding again.

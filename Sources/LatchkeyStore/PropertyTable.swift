@@ -81,10 +81,13 @@ package struct PropertyTable: Sendable {
         case .delete where current == nil: throw .missing
         default: break
         }
+        var work = ChangeWork(context, isSingle: true)
+        defer { context.note(work) }
         let property = try step.property(
             from: current,
             prepared: prepared,
-            valueByteCountMax: context.limits.valueByteCountMax
+            valueByteCountMax: context.limits.valueByteCountMax,
+            &work
         )
         let (formerSize, size) = (StoreSize(former), StoreSize(property))
         try context.takeRoom(for: size, beyond: formerSize, of: step.name)
@@ -130,6 +133,9 @@ package struct PropertyTable: Sendable {
         case (nil, nil):
             break
         }
+        if context.claims.areUsed {
+            context.claims.note(name, former, property)
+        }
     }
 
     /// Stamps a property that is installed, and remembers the commit if no property shows its
@@ -168,6 +174,7 @@ package struct PropertyTable: Sendable {
         }
         byName = NameTable()
         order = NameOrder()
+        context.claims.forget()
         return size
     }
 

@@ -20,6 +20,7 @@ extension [PropertyTable] {
     ) throws(Refusal) -> Commit {
         let context = self[0].context
         var drafts = TransactionDrafts(prepared, self, at: time)
+        defer { context.note(drafts.work) }
         let succeeded = try drafts.satisfy(prepared)
         guard succeeded || !prepared.transaction.waits else {
             throw .notYet
@@ -69,6 +70,14 @@ extension [PropertyTable] {
             others: others,
             outcome: Transaction.Outcome(succeeded: succeeded, results: results)
         )
+    }
+
+    /// Passes some properties that are claimed, before a transaction is executed.
+    ///
+    /// - Returns: Whether it can be executed.
+    func passClaims(_ prepared: PreparedTransaction, _ pops: ClaimPops) -> Bool {
+        let context = self[0].context
+        return context.claims.pass(pops, self, at: prepared.time ?? context.clock.now())
     }
 
     /// Executes a change, and says which revision the answer depends on.

@@ -14,7 +14,12 @@ package struct StoreLimits: Sendable, Hashable {
     package var depthMax: Int
     /// How long a value can become by a merge patch.
     package var valueByteCountMax = 1 << 30
-    /// How many bytes the steps of one transaction read and write while its stripes are held.
+    /// How many units of work one change can be: see ``ChangeWork``.
+    package var changeUnitsMax = 16_000
+    /// How many names that are claimed are passed before the stripes are given back.
+    var passedCountMax = 1000
+    /// By the first rules, how many bytes the steps of one transaction read and write while its
+    /// stripes are held.
     ///
     /// A property that a step of a prefix looks at counts 64 and its name.
     package var transactionByteCountMax = 4 << 20

@@ -151,8 +151,17 @@ package enum StoreFull: Error, Hashable {
 /// How full a store is, and its latest revision.
 ///
 /// The numbers are read one after the other, while changes may go on.
-package struct StoreUsage: Sendable, Hashable {
+package struct StoreUsage: Sendable, Equatable {
     package let revision: Revision
     package let propertyCount: Int
     package let byteCount: Int
+    /// The work of all decisions of this process: see ``ChangeWork``.
+    ///
+    /// It is no part of the state, so usages are equal whatever it is.
+    package var workUnits: UInt64 = 0
+
+    package static func == (one: Self, other: Self) -> Bool {
+        one.revision == other.revision && one.propertyCount == other.propertyCount
+            && one.byteCount == other.byteCount
+    }
 }

@@ -43,6 +43,11 @@ package struct StoreSnapshot: Sendable {
         return MergedWalk(orders, prefix: prefix, after: after, at: time)
     }
 
+    /// A count of the properties whose names begin with the prefix.
+    package func counting(prefix: OwnedBytes) -> SnapshotCount {
+        SnapshotCount(orders[...], prefix, at: time)
+    }
+
     /// A hash of the whole state, which is the same in every process: of the names and values, and
     /// of all revisions.
     package var digest: UInt64 {
@@ -56,5 +61,36 @@ package struct StoreSnapshot: Sendable {
         for order in orders {
             order.visit(body)
         }
+    }
+}
+
+/// A count of properties on its way, some at a time.
+package struct SnapshotCount: Sendable {
+    private var orders: ArraySlice<NameOrder>
+    private var walk: NameOrder.Walk?
+    private let prefix: OwnedBytes
+    private let time: Timestamp
+    package private(set) var count = 0
+
+    fileprivate init(_ orders: ArraySlice<NameOrder>, _ prefix: OwnedBytes, at time: Timestamp) {
+        self.orders = orders
+        self.prefix = prefix
+        self.time = time
+    }
+
+    /// Visits so many properties.
+    ///
+    /// - Returns: Whether all are counted.
+    package mutating func read(unitsMax: Int) -> Bool {
+        for _ in 0..<unitsMax {
+            if let property = walk?.next(), unsafe property.nameBytes.begins(with: prefix.bytes) {
+                count += property.isExpired(at: time) ? 0 : 1
+            } else if let order = orders.popFirst() {
+                walk = unsafe order.walk(from: prefix.bytes, including: true)
+            } else {
+                return true
+            }
+        }
+        return false
     }
 }

@@ -70,32 +70,6 @@ package struct Transaction: Sendable {
         case equals(UnsafeRawBufferPointer)
         /// How the value compares with this JSON text: see ``JSONOrder``.
         case compares(JSONOrder.Relation, UnsafeRawBufferPointer)
-
-        func holds(_ property: Property?) -> Bool {
-            switch self {
-            case .revision(let revision):
-                return property?.revision ?? 0 == revision
-            case .exists(let exists):
-                return (property != nil) == exists
-            case .equals(let value):
-                guard let property else {
-                    return false
-                }
-                return unsafe JSONEquality.areEqual(
-                    JSONView(property.valueBytes),
-                    JSONView(value)
-                )
-            case .compares(let relation, let value):
-                guard let property else {
-                    return false
-                }
-                return unsafe JSONOrder.holds(
-                    JSONView(property.valueBytes),
-                    relation,
-                    JSONView(value)
-                )
-            }
-        }
     }
 
     /// What a transaction did, step by step.

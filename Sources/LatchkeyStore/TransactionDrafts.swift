@@ -9,9 +9,9 @@ struct TransactionDrafts {
     private var drafts: [Draft]
     /// The places of the names, if a step takes a prefix.
     private var places: [PropertyName: Int] = [:]
-    private let time: Timestamp
+    let time: Timestamp
     private let valueByteCountMax: Int
-    private var work: TransactionWork
+    var work: ChangeWork
     /// The length of the values in the results.
     private var shownByteCount = 0
 
@@ -20,7 +20,7 @@ struct TransactionDrafts {
         positions = prepared.tables.positions
         self.time = time
         valueByteCountMax = tables[0].context.limits.valueByteCountMax
-        work = TransactionWork(tables[0].context.limits)
+        work = ChangeWork(tables[0].context)
         drafts = []
         drafts.reserveCapacity(names.count)
         for index in names.indices {
@@ -35,6 +35,26 @@ struct TransactionDrafts {
     }
 
     subscript(index: Int) -> Draft { drafts[index] }
+
+    var count: Int { drafts.count }
+
+    /// The draft of a name, if there is one.
+    subscript(name: PropertyName) -> Draft? { places[name].map { drafts[$0] } }
+
+    /// The place of a draft, which is made if there is none.
+    ///
+    /// All tables are there.
+    mutating func place(of name: PropertyName, _ tables: [PropertyTable]) -> Int {
+        if let place = places[name] {
+            return place
+        }
+        let position = name.stripe(of: tables.count)
+        names.append(name)
+        positions.append(position)
+        drafts.append(Draft(tables[position].find(name, in: .stored), at: time))
+        places[name] = names.count - 1
+        return names.count - 1
+    }
 
     /// The sizes of what the steps change, before and after them.
     var changedSizes: (former: StoreSize, new: StoreSize) {
@@ -64,8 +84,7 @@ struct TransactionDrafts {
     mutating func satisfy(_ prepared: PreparedTransaction) throws(Refusal) -> Bool {
         for (condition, position) in zip(prepared.transaction.conditions, prepared.conditions) {
             let property = drafts[position].property
-            try work.take(condition.test.readByteCount(property))
-            guard condition.test.holds(property) else {
+            guard try work.holds(condition.test, property) else {
                 return false
             }
         }
@@ -95,6 +114,7 @@ struct TransactionDrafts {
         results.reserveCapacity(steps.count)
         for index in steps.indices {
             do throws(Refusal) {
+                try work.takeName()
                 let result =
                     steps[index].action.takesPrefix
                     ? try takePrefix(steps[index], tables)
@@ -119,7 +139,7 @@ struct TransactionDrafts {
         return drafts[prepared.position].result
     }
 
-    private mutating func take(
+    mutating func take(
         _ step: Change.Step,
         _ prepared: Property?,
         _ position: Int
@@ -137,188 +157,6 @@ struct TransactionDrafts {
         }
         guard shownByteCount / Transaction.valuesMax <= valueByteCountMax else {
             throw .valueTooLarge
-        }
-    }
-}
-
-// Steps that take a prefix: all tables are there.
-
-extension TransactionDrafts {
-    /// What a property that is looked at costs, besides its name.
-    private static let visitByteCount = 64
-
-    private mutating func takePrefix(
-        _ step: Change.Step,
-        _ tables: [PropertyTable]
-    ) throws(Refusal) -> Transaction.Result {
-        switch step.action {
-        case .pop(let claim): try pop(step, claim, tables)
-        case .deletePrefix(let countMax, let isWhole):
-            try delete(step, countMax, isWhole: isWhole, tables)
-        default: try count(step, tables)
-        }
-    }
-
-    /// Takes the first property of the prefix, or claims the first one that is not claimed.
-    private mutating func pop(
-        _ step: Change.Step,
-        _ claim: Change.Claim?,
-        _ tables: [PropertyTable]
-    ) throws(Refusal) -> Transaction.Result {
-        var walk = try walk(step.name, tables)
-        while let name = walk.next() {
-            try visit(name)
-            guard let claim else {
-                let index = place(of: name, tables)
-                let result = drafts[index].result
-                try take(Change.Step(name, .delete), nil, index)
-                return result
-            }
-            let claimName = try claim.name(for: name, under: step.name)
-            guard !exists(claimName, tables) else {
-                continue
-            }
-            let index = place(of: claimName, tables)
-            let put = unsafe Change.Step(claimName, .put(claim.value.bytes), ttl: step.ttl)
-            try take(put, put.prepare(), index)
-            return drafts[place(of: name, tables)].result
-        }
-        return Transaction.Result(nil, revision: 0, created: 0, expiry: .never)
-    }
-
-    private mutating func delete(
-        _ step: Change.Step,
-        _ countMax: Int,
-        isWhole: Bool,
-        _ tables: [PropertyTable]
-    ) throws(Refusal) -> Transaction.Result {
-        var walk = try walk(step.name, tables)
-        var count = 0
-        while let name = walk.next() {
-            guard count < countMax else {
-                guard !isWhole else {
-                    throw .transactionTooLarge
-                }
-                return Transaction.Result(count: count, hasMore: true)
-            }
-            try visit(name)
-            count += 1
-            let index = place(of: name, tables)
-            try take(Change.Step(name, .delete), nil, index)
-        }
-        return Transaction.Result(count: count)
-    }
-
-    private mutating func count(
-        _ step: Change.Step,
-        _ tables: [PropertyTable]
-    ) throws(Refusal) -> Transaction.Result {
-        var walk = try walk(step.name, tables)
-        var count = 0
-        while let name = walk.next() {
-            try visit(name)
-            count += 1
-        }
-        return Transaction.Result(count: count)
-    }
-
-    /// Whether there is a property of the name now; to look is no use of it.
-    private func exists(_ name: PropertyName, _ tables: [PropertyTable]) -> Bool {
-        if let place = places[name] {
-            return drafts[place].property != nil
-        }
-        let property = tables[name.stripe(of: tables.count)].find(name, in: .stored)
-        return property.map { !$0.isExpired(at: time) } ?? false
-    }
-
-    private mutating func visit(_ name: PropertyName) throws(Refusal) {
-        try work.take(unsafe Self.visitByteCount + name.bytes.count)
-    }
-
-    /// The place of a draft, which is made if there is none.
-    private mutating func place(of name: PropertyName, _ tables: [PropertyTable]) -> Int {
-        if let place = places[name] {
-            return place
-        }
-        // All tables are there.
-        let position = name.stripe(of: tables.count)
-        names.append(name)
-        positions.append(position)
-        drafts.append(Draft(tables[position].find(name, in: .stored), at: time))
-        places[name] = names.count - 1
-        return names.count - 1
-    }
-
-    /// Each draft is looked at here, and passed over once where its property was.
-    private mutating func walk(
-        _ prefix: PropertyName,
-        _ tables: [PropertyTable]
-    ) throws(Refusal) -> PrefixWalk {
-        try work.take(Self.visitByteCount * drafts.count)
-        let changed = drafts.indices.filter { index in
-            unsafe drafts[index].isChanged && names[index].bytes.begins(with: prefix.bytes)
-        }
-        return PrefixWalk(
-            stored: MergedWalk(
-                tables.lazy.map(\.order),
-                prefix: unsafe OwnedBytes(copying: prefix.bytes),
-                after: nil,
-                at: time
-            ),
-            hidden: Set(changed.map { names[$0] }),
-            added: changed.filter { drafts[$0].property != nil }.map { names[$0] }
-        )
-    }
-}
-
-/// The names of a prefix as the steps so far have left them, in their order.
-private struct PrefixWalk {
-    private var stored: MergedWalk
-    /// Names whose properties the steps have changed.
-    private let hidden: Set<PropertyName>
-    /// Those of them that have a property, in their order.
-    private var added: ArraySlice<PropertyName>
-    private var head: PropertyName?
-
-    init(stored: MergedWalk, hidden: Set<PropertyName>, added: [PropertyName]) {
-        self.stored = stored
-        self.hidden = hidden
-        self.added = added.sorted { unsafe $0.bytes.precedes($1.bytes) }[...]
-        advance()
-    }
-
-    mutating func next() -> PropertyName? {
-        guard let head else {
-            return added.popFirst()
-        }
-        if let first = added.first, unsafe first.bytes.precedes(head.bytes) {
-            return added.popFirst()
-        }
-        defer { advance() }
-        return head
-    }
-
-    private mutating func advance() {
-        head = nil
-        while head == nil, let property = stored.next() {
-            let name = PropertyName(of: property)
-            head = hidden.contains(name) ? nil : name
-        }
-    }
-}
-
-extension Change.Claim {
-    /// The name of the claim on a property whose name begins with the prefix.
-    fileprivate func name(
-        for name: PropertyName,
-        under prefix: PropertyName
-    ) throws(Refusal) -> PropertyName {
-        let rest = unsafe UnsafeRawBufferPointer(rebasing: name.bytes[prefix.bytes.count...])
-        let owner = unsafe OwnedBytes(copying: self.prefix.bytes, rest)
-        do {
-            return try unsafe PropertyName(borrowing: owner.bytes, owner: owner)
-        } catch {
-            throw .claimNameTooLong
         }
     }
 }

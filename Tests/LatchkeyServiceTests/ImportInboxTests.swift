@@ -116,6 +116,25 @@ struct ImportInboxTests {
         #expect(lineCount == ImportBatch.heldByteCountMax / byteCount)
     }
 
+    @Test func `a batch is no more work than one change may be`() {
+        var limits = ImportLimits(batchLineCount: 1000, lineByteCountMax: 1 << 20, depthMax: 8)
+        #expect(limits.unitsMax == 16_000)
+        limits.unitsMax = 50
+        for (byteCount, expected) in [(10, 50), (1024, 25), (100 << 10, 1)] {
+            let batch = ImportBatch()
+            let buffer = ImportBuffer(capacity: byteCount)
+            unsafe [UInt8](repeating: 0x31, count: byteCount).withUnsafeBytes {
+                unsafe buffer.append($0)
+            }
+            var lineCount = 0
+            while !batch.isFull(limits) {
+                lineCount += 1
+                _ = unsafe batch.endLine(buffer.bytes, in: buffer, lineCount)
+            }
+            #expect(lineCount == expected)
+        }
+    }
+
     @Test func `all imports together hold no more than the bound`() {
         let places = Self.places(2)
         let inboxes = (0..<3).map { _ in inbox(places) }

@@ -19,6 +19,7 @@ struct DeterminismTests {
         #expect(found.digest == expected.digest)
         #expect(found.digest == found.digestOfApplied, "commits applied without deciding")
         #expect(Set(expected.answers.map { $0.prefix(4) }).count >= 5, "all kinds of answers")
+        #expect(expected.answers.contains { $0.contains("transactionTooLarge") })
     }
 
     @Test func `the hash tells stores apart`() {
@@ -51,7 +52,8 @@ private struct Execution: StrategyVisitor {
     let stripeCount: Int
 
     func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> Result {
-        let limits = StoreLimits(propertyCountMax: 30, byteCountMax: 250)
+        var limits = StoreLimits(propertyCountMax: 30, byteCountMax: 250)
+        limits.changeUnitsMax = 300
         let store = BlockingStore(stripeCount: stripeCount, limits: limits) { ChosenStrategy() }
         let applied = BlockingStore(stripeCount: stripeCount, limits: limits) { ChosenStrategy() }
         var random = SeededGenerator(seed)

@@ -59,4 +59,31 @@ struct PageFolderTests {
         let begun = walk(store, "man", limit: limit)
         #expect(begun.properties.isEmpty && begun.folders == ["many/"])
     }
+
+    /// A page of 1,000 folders held a thread that serves for 53 ms, issue 46.
+    @Test func `a page is the same in pieces, and a count`() {
+        let store = BlockingStore<PropertyStore<LockStrategy>>(stripeCount: 16)
+        for number in 0..<3000 { store.increment("f\(number % 700)/\(number)") }
+        for number in 0..<50 { store.increment("f\(number)") }
+        let snapshot = store.wait { store.base.snapshot(completion: $0) }
+        let prefix = OwnedBytes(Array("f".utf8))
+        let request = PageRequest(
+            prefix: prefix,
+            after: nil,
+            limit: 600,
+            delimiter: UInt8(ascii: "/")
+        )
+        let whole = Page(request, snapshot)
+        var reading = PageReading(request, snapshot)
+        var pieceCount = 1
+        while !reading.read(unitsMax: 100) { pieceCount += 1 }
+        #expect(reading.page.folders == whole.folders && reading.page.next == whole.next)
+        #expect(reading.page.properties.map(\.revision) == whole.properties.map(\.revision))
+        #expect(whole.properties.count + whole.folders.count == 600)
+        #expect((10...40).contains(pieceCount), "\(pieceCount)")
+        var counting = snapshot.counting(prefix: prefix)
+        pieceCount = 1
+        while !counting.read(unitsMax: 1000) { pieceCount += 1 }
+        #expect((counting.count, pieceCount) == (3050, 4))
+    }
 }

@@ -76,6 +76,33 @@ struct AdminPortTests {
         }
     }
 
+    /// Entries into the guarded sections of the store.
+    private static func entryCount(_ admin: Site) throws -> Int {
+        try admin.ask("GET", "/metrics").text.split(separator: "\n")
+            .filter { $0.hasPrefix("latchkey_lock_acquisitions_total{") }
+            .reduce(0) { sum, line in
+                sum + (try #require(line.split(separator: " ").last.flatMap { Int($0) }))
+            }
+    }
+
+    /// Four clients that counted made a probe take 90 ms, issue 46: its thread entered the store.
+    @Test func `its thread never enters the store`() async throws {
+        try await serve([]) { service, site, admin in
+            let before = try Self.entryCount(admin)
+            _ = try site.ask("PUT", "/v1/properties/a", "1")
+            let count = try Self.entryCount(admin)
+            #expect(count > before)
+            for path in [
+                "/healthz", "/readyz?verbose", "/metrics", "/v1/contention", "/v1/strategies",
+                "/v1/overview", "/v1/watches", "/v1/cluster", "/version",
+            ] {
+                #expect(try admin.ask("GET", path).status == 200, "\(path)")
+            }
+            #expect(try Self.entryCount(admin) == count)
+            #expect(service.drain().isWritten)
+        }
+    }
+
     @Test func `it says that the service drains, until that is over`() async throws {
         try await serve([]) { service, site, admin in
             let client = try site.client()

@@ -94,6 +94,8 @@ def manifest_mistakes(text, patch="", scheme="HTTP"):
                     yield f"there is no {probe}"
                 elif container[probe]["httpGet"].get("scheme", "HTTP") != scheme:
                     yield f"the {probe} does not use {scheme}"
+                elif container[probe]["httpGet"]["port"] != "admin":
+                    yield f"the {probe} waits for the store, as clients do"
             variables = {entry["name"]: entry.get("value") for entry in container.get("env", ())}
             delay = variables.get("LATCHKEY_SHUTDOWN_DELAY", "")
             seconds = int(delay[:-1]) if re.fullmatch("[1-9][0-9]*s", delay) else 0
@@ -136,8 +138,10 @@ def main():
             unit, binary, unit_tls.replace("Environment=", "Environ=")),
         "a misspelled member of a patch": manifest_mistakes(
             manifest, patch.replace("scheme:", "schema:"), "HTTPS"),
+        "a probe among the clients": manifest_mistakes(
+            manifest.replace("/healthz, port: admin", "/healthz, port: http")),
         "a probe without TLS": manifest_mistakes(
-            manifest, patch.replace("scheme: HTTPS", "port: http"), "HTTPS"),
+            manifest, patch.replace("scheme: HTTPS", "path: /readyz"), "HTTPS"),
         "a file that is not there": compose_mistakes(
             services, services_tls.replace("prometheus-tls", "prometheus-ssl")),
         "a pod with too long a delay": manifest_mistakes(

@@ -5,8 +5,8 @@
 
 Every case starts the service anew on a free port of the loopback address, plays clients that mean
 no good, and prints one line with its figures. The long form does so over TLS, too; `--quick`, which
-takes seconds, only where a case is about TLS, or with `--mode`. The cases are those of issues 7 and
-21. Standard library, `openssl` for certificates, and `wrk`.
+takes seconds, only where a case is about TLS, or with `--mode`. The cases are those of issues 7, 21
+and 46. Standard library, `openssl` for certificates, and `wrk`.
 """
 
 import argparse
@@ -24,10 +24,11 @@ import heads  # noqa: E402
 import log  # noqa: E402
 import slow  # noqa: E402
 import tls  # noqa: E402
+import work  # noqa: E402
 from process import Failure, Refused  # noqa: E402
 from service import MODES, is_encrypted  # noqa: E402
 
-SUBJECTS = (drain, descriptors, heads, slow, log, tls, crowds)
+SUBJECTS = (drain, descriptors, heads, slow, log, tls, crowds, work)
 
 
 def main():

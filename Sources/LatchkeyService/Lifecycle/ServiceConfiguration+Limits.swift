@@ -49,7 +49,8 @@ extension ServiceConfiguration {
             \.storeLimits.transactionByteCountMax,
             1...1_073_741_824,
             unit: .bytes,
-            "The values that one transaction compares, increments and merges."
+            "The values that one transaction compares, increments and merges, while a replica of "
+                + "0.1 may be in the cluster."
         ),
     ]
 

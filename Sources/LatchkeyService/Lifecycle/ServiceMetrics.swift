@@ -91,6 +91,11 @@ enum ServiceMetrics {
         .gauge,
         help: "The revision of the latest commit."
     )
+    private static let work = MetricFamily(
+        "latchkey_store_work_units_total",
+        .counter,
+        help: "The work of deciding changes: names visited, and KiB compared or merged."
+    )
     private static let evictions = MetricFamily(
         "latchkey_store_evictions_total",
         .counter,
@@ -148,7 +153,7 @@ enum ServiceMetrics {
             writer.begin(logDropped)
             writer.sample(.none, LineWriter.standardError.droppedTotal)
         }
-        registry.collect([properties, bytes, revision]) { writer in
+        registry.collect([properties, bytes, revision, work]) { writer in
             let now = usage()
             writer.begin(properties)
             writer.sample(.none, UInt64(now.propertyCount))
@@ -156,6 +161,8 @@ enum ServiceMetrics {
             writer.sample(.none, UInt64(now.byteCount))
             writer.begin(revision)
             writer.sample(.none, now.revision)
+            writer.begin(work)
+            writer.sample(.none, now.workUnits)
         }
         registry.collect([evictions, expirations]) { writer in
             for (family, count) in [(evictions, evictor.count), (expirations, expiries.count)] {

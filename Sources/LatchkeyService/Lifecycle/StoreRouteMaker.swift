@@ -299,6 +299,7 @@ struct StoreRouteMaker: StrategyVisitor {
             store: serving,
             depthMax: depthMax,
             lineByteCountMax: configuration.http.bodyBytesMax,
+            unitsMax: configuration.storeLimits.changeUnitsMax,
             places: configuration.importPlaces
         ).add(to: &table)
         return Made(

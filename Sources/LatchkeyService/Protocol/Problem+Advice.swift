@@ -60,9 +60,10 @@ extension Problem {
                 + "--data no value has more than 999,990,000 bytes. The values in the results of "
                 + "a transaction have at most 16 times as many bytes."
         case .transactionTooLarge:
-            "Nothing was changed. Use fewer or shorter values in the equals, increment and merge "
-                + "of one transaction: at most "
-                + "\(Self.constants.storeLimits.transactionByteCountMax) bytes."
+            "Nothing was changed. Count, delete or pop under a longer prefix, or use fewer or "
+                + "shorter values in equals and merge: a change is at most "
+                + "\(Self.constants.storeLimits.changeUnitsMax) units of work, which are about "
+                + "as many names, or KiB."
         case .preconditionFailed:
             "Get the property and its ETag, and decide again."
         case .bodyTooLarge:

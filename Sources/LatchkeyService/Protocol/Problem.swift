@@ -138,7 +138,7 @@ package enum Problem: String, CaseIterable, Sendable {
         case .backupFailed: "The backup was not made."
         case .notLevel: "The service does not have the state that the read asks for."
         case .valueTooLarge: "The value would be too large."
-        case .transactionTooLarge: "The transaction works on too many bytes."
+        case .transactionTooLarge: "The change is too much work."
         case .preconditionFailed: "The property does not meet the conditions of the request."
         case .bodyTooLarge: "The body is too large."
         case .targetTooLong: "The request target is too long."

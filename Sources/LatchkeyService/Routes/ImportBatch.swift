@@ -9,6 +9,8 @@ struct ImportLimits: Sendable {
     /// A batch also ends when it has as many bytes.
     let lineByteCountMax: Int
     let depthMax: Int
+    /// How many units of work a batch has: as many as one change can have.
+    var unitsMax = StoreLimits.standard.changeUnitsMax
 }
 
 /// The lines of one commit, where they were received.
@@ -31,6 +33,8 @@ final class ImportBatch: @unchecked Sendable {
     /// The number of the first line in the body, counted from 1.
     private(set) var firstNumber = 0
     private var byteCount = 0
+    /// A name for each line, and its KiB.
+    private var units = 0
     /// What holds the lines.
     private var buffers: [ImportBuffer] = []
     private var heldByteCount = 0
@@ -42,7 +46,7 @@ final class ImportBatch: @unchecked Sendable {
 
     func isFull(_ limits: ImportLimits) -> Bool {
         lineCount >= limits.batchLineCount || byteCount >= limits.lineByteCountMax
-            || heldByteCount >= Self.heldByteCountMax
+            || heldByteCount >= Self.heldByteCountMax || units >= limits.unitsMax
     }
 
     /// Whether a line, or more of the open one, fits.
@@ -84,6 +88,7 @@ final class ImportBatch: @unchecked Sendable {
         firstNumber = lineCount == 0 ? number : firstNumber
         lineCount += 1
         byteCount += bytes.count
+        units += 1 + bytes.count / 1024
         return unsafe bytes
     }
 

@@ -9,6 +9,7 @@ struct ImportRoutes: Sendable {
     let store: ServedStore
     let depthMax: Int
     let lineByteCountMax: Int
+    let unitsMax: Int
     /// Of long buffers.
     let places: SharedPlaces
 
@@ -43,7 +44,8 @@ struct ImportRoutes: Sendable {
             limits: ImportLimits(
                 batchLineCount: try Self.batchLineCount(query["batch"]),
                 lineByteCountMax: lineByteCountMax,
-                depthMax: depthMax
+                depthMax: depthMax,
+                unitsMax: unitsMax
             ),
             places: places
         )

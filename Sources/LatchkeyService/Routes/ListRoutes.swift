@@ -34,24 +34,39 @@ struct ListRoutes: Sendable {
         }
     }
 
+    /// How many names a thread visits for one client before others have their turns.
+    private static let pieceUnits = 1000
+
     /// Counts on the queue of histories, because that takes long for many properties.
+    ///
+    /// The stripes are held for the snapshot only, whatever it counts.
     private func count(_ request: ServiceRequest) throws(RequestFailure) {
         let query = try request.query(["prefix"])
         let prefix = OwnedBytes(try request.prefix(query["prefix"], .read))
         let presence = request.exchange.presence()
         store.snapshot { snapshot in
-            watched.later {
-                guard !presence.isOver else { return request.answerInVain() }
-                var json = JSONWriter()
-                json.object { json in
-                    json.member(
-                        "count",
-                        snapshot.walk(prefix: prefix).reduce(0) { sum, _ in sum + 1 }
-                    )
-                    json.member("revision", snapshot.revision)
-                }
-                request.respond(json: json, revision: snapshot.revision)
+            goOn(request, presence, snapshot.counting(prefix: prefix), snapshot.revision)
+        }
+    }
+
+    private func goOn(
+        _ request: ServiceRequest,
+        _ presence: Presence,
+        _ count: SnapshotCount,
+        _ revision: Revision
+    ) {
+        watched.later(for: request.client) {
+            guard !presence.isOver else { return request.answerInVain() }
+            var count = count
+            guard count.read(unitsMax: Self.pieceUnits) else {
+                return goOn(request, presence, count, revision)
             }
+            var json = JSONWriter()
+            json.object { json in
+                json.member("count", count.count)
+                json.member("revision", revision)
+            }
+            request.respond(json: json, revision: revision)
         }
     }
 
@@ -85,7 +100,35 @@ struct ListRoutes: Sendable {
             byteCountMax: includesValues ? Self.byteCountMax : .max,
             delimiter: try query["delimiter"].map(Self.delimiter)
         )
-        answer(request, page, includesValues: includesValues)
+        guard page.delimiter != nil else {
+            return answer(request, page, includesValues: includesValues)
+        }
+        let presence = request.exchange.presence()
+        store.takeSnapshotToList { snapshot in
+            let reading = PageReading(page, snapshot)
+            goOn(request, presence, reading, includesValues: includesValues)
+        }
+    }
+
+    /// Reads a page with folders, each of which is passed in all stripes.
+    private func goOn(
+        _ request: ServiceRequest,
+        _ presence: Presence,
+        _ reading: PageReading,
+        includesValues: Bool
+    ) {
+        watched.later(for: request.client) {
+            guard !presence.isOver else { return request.answerInVain() }
+            var reading = reading
+            guard reading.read(unitsMax: Self.pieceUnits) else {
+                return goOn(request, presence, reading, includesValues: includesValues)
+            }
+            let page = reading.page
+            request.respond(
+                json: page.json(includesValues: includesValues),
+                revision: page.revision
+            )
+        }
     }
 
     /// Lists the properties that have these names.

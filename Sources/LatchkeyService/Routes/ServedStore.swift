@@ -112,6 +112,12 @@ struct ServedStore: Sendable {
         recorder?.recordList()
         listing(request, observer, completion)
     }
+
+    /// Takes all properties as of one revision, for a list that is made behind that.
+    func takeSnapshotToList(_ completion: @escaping @Sendable (StoreSnapshot) -> Void) {
+        recorder?.recordList()
+        snapshot(completion)
+    }
 }
 
 /// Answers a request that changes one property.

@@ -47,7 +47,9 @@ struct ChangePage: Sendable {
         else {
             return .gone
         }
-        for commit in commits where !isFull {
+        var effectCount = 0
+        for commit in commits where !isFull && effectCount < Journal.pieceEffectCount {
+            effectCount += commit.effects.count
             add(commit, filter)
             next = commit.revision
         }

@@ -74,7 +74,7 @@ struct HistoryRoutes: Sendable {
     ) {
         do throws(BacklogFull) {
             try store.look(search.name, .stored) { current in
-                store.whenCaughtUp { latest in
+                store.whenCaughtUp(for: request.client) { latest in
                     goOn(request, conditions, search.from(current, latest: latest))
                 }
             }
@@ -107,7 +107,7 @@ struct HistoryRoutes: Sendable {
         _ proceed: @escaping @Sendable (Presence) -> Void
     ) {
         let presence = presence ?? request.exchange.presence()
-        store.later {
+        store.later(for: request.client) {
             presence.isOver ? request.answerInVain() : proceed(presence)
         }
     }
@@ -121,7 +121,7 @@ struct HistoryRoutes: Sendable {
         let after = query["after"] == nil ? nil : try Self.revision(query["after"], "after")
         let limit = try ServiceRequest.limit(query["limit"], default: 100, max: Self.changesMax)
         let filter = WatchFilter.prefix(try request.prefix(query["prefix"], .read))
-        store.whenCaughtUp { latest in
+        store.whenCaughtUp(for: request.client) { latest in
             let journal = store.journal
             let place = after.map(journal.named) ?? journal.oldest
             let page = ChangePage(

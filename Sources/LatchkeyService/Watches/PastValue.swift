@@ -49,17 +49,19 @@ struct PastValue: Sendable {
         }
         let count = min(Int(latest - place), Journal.pieceCommitCount)
         guard case .commits(let commits) = journal.commits(after: place, countMax: count),
-            let last = commits.last
+            !commits.isEmpty
         else {
             return .gone
         }
-        for commit in commits {
+        var effectCount = 0
+        for commit in commits where effectCount < Journal.pieceEffectCount {
+            effectCount += commit.effects.count
+            place = commit.revision
             let effect = commit.effects.first { unsafe $0.nameBytes.elementsEqual(name.bytes) }
             if let effect {
                 return .found(effect.former)
             }
         }
-        place = last.revision
         return .more
     }
 }
@@ -69,4 +71,6 @@ extension Journal {
     ///
     /// It bounds how long a thread that serves is used, and how long a writer waits.
     static let pieceCommitCount = 64
+    /// A piece ends behind the commit that has so many effects together with those before it.
+    static let pieceEffectCount = 1000
 }

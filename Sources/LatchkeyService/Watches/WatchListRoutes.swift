@@ -29,7 +29,7 @@ struct WatchListRoutes: Sendable {
         }
         hub.list(after: UInt64(after), countMax: limit) { list in
             // The pump's thread has no time for the text.
-            store.later { request.respond(json: list.json) }
+            store.later(for: request.client) { request.respond(json: list.json) }
         }
     }
 }

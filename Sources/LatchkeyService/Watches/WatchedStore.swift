@@ -1,4 +1,5 @@
 internal import Dispatch
+internal import LatchkeyHTTP
 internal import LatchkeyStore
 internal import LatchkeyStrategies
 
@@ -7,7 +8,8 @@ internal import LatchkeyStrategies
 /// **Design.** The journal calls those who wait for it on the thread of a writer. What they read
 /// then can be long, so it is read on a serial queue, which takes one processor at most. Who need
 /// not wait reads on its own thread, one piece; what is longer continues on the queue, piece by
-/// piece and in turns with others, so that no thread that serves reads a long history.
+/// piece and in turns with others, so that no thread that serves reads a long history. Clients have
+/// their turns one after the other, however many reads each of them has.
 struct WatchedStore: Sendable {
     let journal: Journal
     let usage: @Sendable () -> StoreUsage
@@ -20,22 +22,31 @@ struct WatchedStore: Sendable {
         ) throws(BacklogFull) -> Void
 
     private let queue = DispatchQueue(label: "latchkey.histories")
+    private let turns = Synchronized<ClientTurns<@Sendable () -> Void>, AdaptiveStrategy>(
+        ClientTurns()
+    )
 
     /// Calls `read` with the latest revision that anybody may have been shown, once the journal has
     /// all commits up to it.
-    func whenCaughtUp(_ read: @escaping @Sendable (Revision) -> Void) {
+    func whenCaughtUp(
+        for client: ClientKey? = nil,
+        _ read: @escaping @Sendable (Revision) -> Void
+    ) {
         let latest = usage().revision
         guard latest > journal.last else {
             read(latest)
             return
         }
         journal.whenReached(latest) {
-            queue.async { read(latest) }
+            later(for: client) { read(latest) }
         }
     }
 
-    /// Calls `proceed` on the queue, after those who were there before.
-    func later(_ proceed: @escaping @Sendable () -> Void) {
-        queue.async { proceed() }
+    /// Calls `proceed` on the queue when it is the client's turn, after what the client has there.
+    func later(for client: ClientKey? = nil, _ proceed: @escaping @Sendable () -> Void) {
+        turns.write { $0.append(proceed, of: client) }
+        queue.async { [turns] in
+            turns.write { $0.popFirst() }?()
+        }
     }
 }

@@ -3,22 +3,51 @@
 /// The order of members, white space, escapes and the spelling of numbers do not matter. Of
 /// members with the same name, the last one counts.
 package enum JSONEquality {
+    /// How many values, of both together, are compared for one unit of work.
+    private static let nodesPerUnit = 8
+
     /// Whether two values are equal.
     ///
     /// It takes time in proportion to both texts, and does not recurse. Numbers are compared
     /// exactly.
     package static func areEqual(_ one: JSONView, _ other: JSONView) -> Bool {
+        var units = JSONWork.unbounded
+        return areEqual(one, other, within: &units) ?? false
+    }
+
+    /// Whether two values are equal; nil if that is more work than there are units, which become
+    /// fewer.
+    ///
+    /// Eight values are a unit. If the members of some object are not where those of the other
+    /// are, all members count one more, and the square of their number by 16,384: the index of
+    /// many members does not fit the processor's caches.
+    static func areEqual(_ one: JSONView, _ other: JSONView, within units: inout Int) -> Bool? {
         if unsafe one.bytes.equals(other.bytes) {
             return true
         }
-        guard let isEqual = areEqualScalars(one, other) else {
-            var comparison = Comparison(
-                one: JSONOutline(one, opensArrays: true),
-                other: JSONOutline(other, opensArrays: true)
-            )
-            return comparison.run()
+        if let isEqual = areEqualScalars(one, other) {
+            return isEqual
         }
-        return isEqual
+        guard let one = outline(one, within: &units), let other = outline(other, within: &units)
+        else {
+            return nil
+        }
+        var comparison = Comparison(one: one, other: other)
+        return comparison.areEqualInOrder() ? true : comparison.run(within: &units)
+    }
+
+    private static func outline(_ value: JSONView, within units: inout Int) -> JSONOutline? {
+        guard
+            let outline = JSONOutline(
+                value,
+                opensArrays: true,
+                nodeCountMax: units * nodesPerUnit
+            )
+        else {
+            return nil
+        }
+        units -= outline.nodes.count / nodesPerUnit
+        return outline
     }
 
     /// Whether two values are equal, or nil if both are objects or both are arrays.
@@ -26,6 +55,9 @@ package enum JSONEquality {
         let kind = one.kind
         guard kind == other.kind else {
             return false
+        }
+        if kind != .object, kind != .array, unsafe one.bytes.equals(other.bytes) {
+            return true
         }
         return switch kind {
         case .object, .array: nil
@@ -42,23 +74,54 @@ package enum JSONEquality {
         /// Containers that are still to be compared.
         var pairs: ContiguousArray<(Int32, Int32)> = []
         var index = MemberIndex()
+        /// Members, of both values together, that were found by their names.
+        var memberCount = 0
 
         init(one: JSONOutline, other: JSONOutline) {
             self.one = one
             self.other = other
         }
 
-        mutating func run() -> Bool {
+        /// Whether all values are equal that have the same place: then the texts are.
+        ///
+        /// Also where members with the same name follow each other.
+        func areEqualInOrder() -> Bool {
+            guard one.nodes.count == other.nodes.count else {
+                return false
+            }
+            return one.nodes.indices.allSatisfy { index in
+                let node = Int32(index)
+                return JSONEquality.areEqualScalars(one.view(node), other.view(node))
+                    ?? (one.after(node) == other.after(node))
+            }
+        }
+
+        /// Whether all values are equal, where members are found by their names.
+        ///
+        /// Nil if there are too few units.
+        mutating func run(within units: inout Int) -> Bool? {
             pairs.append((0, 0))
             while let (node, partner) = pairs.popLast() {
-                let areEqual =
-                    one.kind(node) == .object
-                    ? areEqualObjects(node, partner) : areEqualArrays(node, partner)
-                guard areEqual else {
+                let isObject = one.kind(node) == .object
+                guard !isObject || take(node, partner, &units) else {
+                    return nil
+                }
+                guard isObject ? areEqualObjects(node, partner) : areEqualArrays(node, partner)
+                else {
                     return false
                 }
             }
             return true
+        }
+
+        /// Takes the units of two objects, whose members are to be found.
+        private mutating func take(_ node: Int32, _ partner: Int32, _ units: inout Int) -> Bool {
+            let count = one.memberCount(node) + other.memberCount(partner)
+            let square = memberCount * memberCount / JSONWork.squareOfBothPerUnit
+            memberCount += count
+            units -= count / 2
+            units -= memberCount * memberCount / JSONWork.squareOfBothPerUnit - square
+            return units >= 0
         }
 
         /// Compares scalars now and containers later.
@@ -109,5 +172,26 @@ package enum JSONEquality {
             }
             return true
         }
+    }
+}
+
+/// What taking JSON texts apart costs, in the units of ``ChangeWork``.
+enum JSONWork {
+    /// More than any text needs.
+    static let unbounded = Int.max / 1024
+    /// The square of the members of two objects that is one unit: 128 members of each.
+    static let squareOfBothPerUnit = 256 * 256
+}
+
+extension JSONOutline {
+    /// How many members an object has.
+    fileprivate func memberCount(_ object: Int32) -> Int {
+        var count = 0
+        var name = object + 1
+        while name < after(object) {
+            count += 1
+            name = after(name + 1)
+        }
+        return count
     }
 }

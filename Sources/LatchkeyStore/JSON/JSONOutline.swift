@@ -27,13 +27,16 @@ struct JSONOutline {
     private(set) var nodes: ContiguousArray<Node> = []
 
     /// The outline of a value, whose arrays can be left closed, as if they were scalars.
-    init(_ value: JSONView, opensArrays: Bool) {
+    ///
+    /// Nil if it has more nodes: no more of them are made.
+    init?(_ value: JSONView, opensArrays: Bool, nodeCountMax: Int) {
         unsafe text = value.bytes
         // Memory that is reserved but not used costs nothing: large blocks come as fresh pages.
         unsafe nodes.reserveCapacity(8 + text.count / 16)
         var open = Self.none
         var index = 0
         while unsafe index < text.count {
+            guard nodes.count <= nodeCountMax else { return nil }
             switch unsafe text[index] {
             case UInt8(ascii: "}"), UInt8(ascii: "]"):
                 let closed = Int(open)

@@ -9,16 +9,51 @@ package enum MergePatch {
     /// It takes time in proportion to both texts, and does not recurse. A target that is missing
     /// or no object counts as an empty object.
     package static func apply(patch: JSONView, to target: JSONView?) -> [UInt8] {
+        var units = JSONWork.unbounded
+        return apply(patch: patch, to: target, within: &units) ?? []
+    }
+
+    /// How many names and values are merged for one unit of work.
+    private static let nodesPerUnit = 16
+
+    /// The same; nil if that is more work than there are units, which become fewer.
+    ///
+    /// Sixteen names and values, of patch and target together, are a unit.
+    static func apply(
+        patch: JSONView,
+        to target: JSONView?,
+        within units: inout Int
+    ) -> [UInt8]? {
         guard patch.kind == .object else {
             return unsafe Array(patch.bytes)
         }
-        let object = target.flatMap { $0.kind == .object ? $0 : nil }
-        var merge = Merge(
-            patch: JSONOutline(patch, opensArrays: false),
-            target: object.map { JSONOutline($0, opensArrays: false) }
-        )
+        guard let patch = outline(patch, within: &units) else {
+            return nil
+        }
+        var object: JSONOutline?
+        if let target, target.kind == .object {
+            guard let outline = outline(target, within: &units) else {
+                return nil
+            }
+            object = outline
+        }
+        var merge = Merge(patch: patch, target: object)
         merge.plan()
         return merge.text()
+    }
+
+    private static func outline(_ value: JSONView, within units: inout Int) -> JSONOutline? {
+        guard
+            let outline = JSONOutline(
+                value,
+                opensArrays: false,
+                nodeCountMax: units * nodesPerUnit
+            )
+        else {
+            return nil
+        }
+        units -= outline.nodes.count / nodesPerUnit
+        return outline
     }
 }
 

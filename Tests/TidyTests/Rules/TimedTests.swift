@@ -46,6 +46,7 @@ let timedTests: [String: Int] = [
     "Tests/hostile/log.py": 2,
     "Tests/hostile/newcomers.py": 2,
     "Tests/hostile/run.py": 2,
+    "Tests/hostile/work.py": 2,
     "Tests/install/empty.py": 6,
     "Tests/install/run.py": 2,
     "Tests/install/shells.py": 2,

@@ -1,0 +1,170 @@
+/// The work that deciding a change may still take while its stripes are held.
+///
+/// A short change can work on many names and on long values, each anew. The bound is what keeps it
+/// short: it is refused before the step that would exceed it, and nothing of it is applied.
+///
+/// The work is counted in units and not in time, so that all replicas refuse the same. A unit is
+/// about the time that a name takes: a name that is visited, or a KiB that is compared or merged.
+/// What is in a text counts, too: see ``JSONEquality`` and ``MergePatch``.
+///
+/// By the first rules, the bytes that a transaction reads and writes are counted in their place.
+struct ChangeWork {
+    /// A step that takes a prefix looks it up in each stripe, however many names begin with it.
+    ///
+    /// No number of stripes, which replicas choose each for itself.
+    private static let walkUnits = 64
+    /// How many drafts are looked at for one unit.
+    private static let draftsPerUnit = 16
+    /// By the first rules, what a property that is looked at costs besides its name.
+    private static let visitByteCount = 64
+
+    let rules: RuleLevel
+    private let max: Int
+    private var left: Int
+
+    /// - Parameters:
+    ///   - context: What has the rules and the bounds.
+    ///   - isSingle: Whether the change has one step and is no transaction: by the first rules, it
+    ///     has no bound.
+    init(_ context: CommitContext, isSingle: Bool = false) {
+        rules = context.rules
+        max =
+            if rules >= .second {
+                context.limits.changeUnitsMax
+            } else {
+                isSingle ? JSONWork.unbounded : context.limits.transactionByteCountMax
+            }
+        left = max
+    }
+
+    /// How many units it was so far, at most the bound.
+    var units: UInt64 { rules >= .second ? UInt64(max - Swift.max(0, left)) : 0 }
+
+    private mutating func take(_ count: Int) throws(Refusal) {
+        guard count <= left else {
+            throw .transactionTooLarge
+        }
+        left -= count
+    }
+
+    /// What a text of so many bytes costs.
+    private func cost(_ byteCount: Int) -> Int {
+        rules >= .second ? byteCount / 1024 : byteCount
+    }
+
+    /// Takes one name that a condition or a step gives.
+    mutating func takeName() throws(Refusal) {
+        if rules >= .second {
+            try take(1)
+        }
+    }
+
+    /// Whether a condition holds.
+    mutating func holds(
+        _ test: Transaction.Test,
+        _ property: Property?
+    ) throws(Refusal) -> Bool {
+        try takeName()
+        switch test {
+        case .revision(let revision):
+            return property?.revision ?? 0 == revision
+        case .exists(let exists):
+            return (property != nil) == exists
+        case .equals(let value):
+            guard let property else {
+                return false
+            }
+            return try unsafe areEqual(property, value)
+        case .compares(.notEqual, let value):
+            guard let property else {
+                return false
+            }
+            return try unsafe !areEqual(property, value)
+        case .compares(let relation, let value):
+            guard let property else {
+                return false
+            }
+            try unsafe take(cost(property.valueBytes.count + value.count))
+            return unsafe JSONOrder.holds(
+                JSONView(property.valueBytes),
+                relation,
+                JSONView(value)
+            )
+        }
+    }
+
+    private mutating func areEqual(
+        _ property: Property,
+        _ value: UnsafeRawBufferPointer
+    ) throws(Refusal) -> Bool {
+        try unsafe take(cost(property.valueBytes.count + value.count))
+        let (one, other) = unsafe (JSONView(property.valueBytes), JSONView(value))
+        guard rules >= .second else {
+            return JSONEquality.areEqual(one, other)
+        }
+        guard let areEqual = JSONEquality.areEqual(one, other, within: &left) else {
+            throw .transactionTooLarge
+        }
+        return areEqual
+    }
+
+    /// The target after a merge patch.
+    mutating func merge(
+        _ patch: UnsafeRawBufferPointer,
+        into target: Property?
+    ) throws(Refusal) -> [UInt8] {
+        try unsafe take(cost((target?.valueBytes.count ?? 0) + patch.count))
+        let view = target.map { unsafe JSONView($0.valueBytes) }
+        guard rules >= .second else {
+            return unsafe MergePatch.apply(patch: JSONView(patch), to: view)
+        }
+        guard
+            let value = unsafe MergePatch.apply(patch: JSONView(patch), to: view, within: &left)
+        else {
+            throw .transactionTooLarge
+        }
+        return value
+    }
+
+    /// Takes what an increment reads.
+    mutating func takeNumber(_ property: Property?) throws(Refusal) {
+        if rules < .second {
+            try unsafe take(property?.valueBytes.count ?? 0)
+        }
+    }
+
+    /// Takes the copying of a value.
+    ///
+    /// What a put writes was copied before the stripes are held.
+    mutating func takeCopy(_ property: Property?) throws(Refusal) {
+        try unsafe take(cost(property?.valueBytes.count ?? 0))
+    }
+
+    /// Takes the beginning of a walk through the names of a prefix.
+    ///
+    /// Each draft is looked at, and those that were changed are sorted.
+    mutating func beginWalk(drafts: Int, changed: Int) throws(Refusal) {
+        if rules >= .second {
+            try take(Self.walkUnits + drafts / Self.draftsPerUnit + changed)
+        } else {
+            try take(Self.visitByteCount * drafts)
+        }
+    }
+
+    /// Takes names that a walk passes, whether it yields them or not.
+    mutating func pass(_ count: Int) throws(Refusal) {
+        if rules >= .second {
+            try take(count)
+        }
+    }
+
+    /// Takes a name that a walk yields.
+    mutating func visit(_ name: PropertyName) throws(Refusal) {
+        if rules < .second {
+            try unsafe take(Self.visitByteCount + name.bytes.count)
+        }
+    }
+
+    /// How many names can still be passed.
+    var passableCount: Int { rules >= .second ? left : .max }
+}

@@ -1,0 +1,268 @@
+// Steps that take a prefix: all tables are there.
+
+extension TransactionDrafts {
+    mutating func takePrefix(
+        _ step: Change.Step,
+        _ tables: [PropertyTable]
+    ) throws(Refusal) -> Transaction.Result {
+        switch step.action {
+        case .pop(let claim?) where work.rules >= .second:
+            try popUnclaimed(step, claim, tables)
+        case .pop(let claim): try pop(step, claim, tables)
+        case .deletePrefix(let countMax, let isWhole):
+            try delete(step, countMax, isWhole: isWhole, tables)
+        default: try count(step, tables)
+        }
+    }
+
+    /// Takes the first property of the prefix.
+    ///
+    /// By the first rules, also claims the first one that is not claimed.
+    private mutating func pop(
+        _ step: Change.Step,
+        _ claim: Change.Claim?,
+        _ tables: [PropertyTable]
+    ) throws(Refusal) -> Transaction.Result {
+        var walk = try walk(step.name, tables)
+        while let name = try walk.next(&work) {
+            try work.visit(name)
+            guard let claim else {
+                try work.pass(1)
+                let index = place(of: name, tables)
+                let result = self[index].result
+                try take(Change.Step(name, .delete), nil, index)
+                return result
+            }
+            let claimName = try claim.name(for: name, under: step.name)
+            guard !exists(claimName, tables) else {
+                continue
+            }
+            return try make(claim, claimName, on: name, step, tables)
+        }
+        return .nothing
+    }
+
+    /// Claims the first property of the prefix that has no claim.
+    ///
+    /// A claim whose time is over counts until a commit removes it: so it follows from the state
+    /// alone where the names begin that have none, and ``ClaimQueues`` remembers it.
+    private mutating func popUnclaimed(
+        _ step: Change.Step,
+        _ claim: Change.Claim,
+        _ tables: [PropertyTable]
+    ) throws(Refusal) -> Transaction.Result {
+        let changed = changed { name in
+            unsafe name.bytes.begins(with: step.name.bytes)
+                || name.bytes.begins(with: claim.prefix.bytes)
+        }
+        try work.beginWalk(drafts: count, changed: changed.count)
+        let pair = ClaimPair(prefix: step.name, claim: claim.prefix)
+        // Where a step has removed a claim, its property can be the first.
+        let drafted = changed.map { pair.claimed(by: $0) ?? $0 }
+            .sorted { unsafe $0.bytes.precedes($1.bytes) }
+            .first { isFree($0, pair, tables) }
+        let stored = tables[0].context.claims.firstFree(pair, tables, at: time) { name in
+            isFree(name, pair, tables)
+        }
+        let candidates = [drafted, stored].compactMap { $0 }
+        guard let name = candidates.min(by: { unsafe $0.bytes.precedes($1.bytes) }) else {
+            return .nothing
+        }
+        let claimName = try claim.name(for: name, under: step.name)
+        return try make(claim, claimName, on: name, step, tables)
+    }
+
+    private mutating func make(
+        _ claim: Change.Claim,
+        _ claimName: PropertyName,
+        on name: PropertyName,
+        _ step: Change.Step,
+        _ tables: [PropertyTable]
+    ) throws(Refusal) -> Transaction.Result {
+        let index = place(of: claimName, tables)
+        let put = unsafe Change.Step(claimName, .put(claim.value.bytes), ttl: step.ttl)
+        try take(put, put.prepare(), index)
+        let claimed = place(of: name, tables)
+        return self[claimed].result
+    }
+
+    /// Whether there is such a property now, and none that claims it.
+    ///
+    /// One whose claim has no name counts, and refuses the step.
+    private func isFree(
+        _ name: PropertyName,
+        _ pair: ClaimPair,
+        _ tables: [PropertyTable]
+    ) -> Bool {
+        guard exists(name, tables) else {
+            return false
+        }
+        guard let claim = pair.claim(on: name) else {
+            return true
+        }
+        if let draft = self[claim], draft.isChanged {
+            return draft.property == nil
+        }
+        return tables[claim.stripe(of: tables.count)].find(claim, in: .stored) == nil
+    }
+
+    private mutating func delete(
+        _ step: Change.Step,
+        _ countMax: Int,
+        isWhole: Bool,
+        _ tables: [PropertyTable]
+    ) throws(Refusal) -> Transaction.Result {
+        var walk = try walk(step.name, tables)
+        var count = 0
+        while let name = try walk.next(&work) {
+            guard count < countMax else {
+                guard !isWhole else {
+                    throw .transactionTooLarge
+                }
+                return Transaction.Result(count: count, hasMore: true)
+            }
+            try work.visit(name)
+            try work.pass(1)
+            count += 1
+            let index = place(of: name, tables)
+            try take(Change.Step(name, .delete), nil, index)
+        }
+        return Transaction.Result(count: count)
+    }
+
+    private mutating func count(
+        _ step: Change.Step,
+        _ tables: [PropertyTable]
+    ) throws(Refusal) -> Transaction.Result {
+        guard work.rules >= .second else {
+            var walk = try walk(step.name, tables)
+            var count = 0
+            while let name = try walk.next(&work) {
+                try work.visit(name)
+                count += 1
+            }
+            return Transaction.Result(count: count)
+        }
+        let prefix = unsafe step.name.bytes
+        let changed = changed { unsafe $0.bytes.begins(with: prefix) }
+        try work.beginWalk(drafts: self.count, changed: changed.count)
+        // How many there are is known before they are visited.
+        var storedCount = 0
+        for table in tables where storedCount <= work.passableCount {
+            storedCount += unsafe table.order.count(prefix: prefix, max: work.passableCount)
+        }
+        try work.pass(storedCount)
+        var count = 0
+        for table in tables {
+            var walk = unsafe table.order.walk(from: prefix, including: true)
+            while let property = walk.next(), unsafe property.nameBytes.begins(with: prefix) {
+                count += property.isExpired(at: time) ? 0 : 1
+            }
+        }
+        for name in changed {
+            guard let draft = self[name] else { continue }
+            let former = draft.former.map { !$0.isExpired(at: time) } ?? false
+            count += (draft.property == nil ? 0 : 1) - (former ? 1 : 0)
+        }
+        return Transaction.Result(count: count)
+    }
+
+    /// Whether there is a property of the name now; to look is no use of it.
+    private func exists(_ name: PropertyName, _ tables: [PropertyTable]) -> Bool {
+        if let draft = self[name] {
+            return draft.property != nil
+        }
+        let property = tables[name.stripe(of: tables.count)].find(name, in: .stored)
+        return property.map { !$0.isExpired(at: time) } ?? false
+    }
+
+    /// The names whose properties the steps have changed.
+    private func changed(where isWanted: (PropertyName) -> Bool) -> [PropertyName] {
+        names.indices.filter { self[$0].isChanged && isWanted(names[$0]) }.map { names[$0] }
+    }
+
+    /// Each draft is looked at here, and passed over once where its property was.
+    private mutating func walk(
+        _ prefix: PropertyName,
+        _ tables: [PropertyTable]
+    ) throws(Refusal) -> PrefixWalk {
+        let changed = changed { unsafe $0.bytes.begins(with: prefix.bytes) }
+        try work.beginWalk(drafts: count, changed: changed.count)
+        return PrefixWalk(
+            stored: MergedWalk(
+                tables.lazy.map(\.order),
+                prefix: unsafe OwnedBytes(copying: prefix.bytes),
+                after: nil,
+                at: Timestamp(milliseconds: .min)
+            ),
+            time: time,
+            hidden: Set(changed),
+            added: changed.filter { self[$0]?.property != nil }
+        )
+    }
+}
+
+/// The names of a prefix as the steps so far have left them, in their order.
+private struct PrefixWalk {
+    /// Also those whose time is over: they are passed, too.
+    private var stored: MergedWalk
+    private let time: Timestamp
+    /// Names whose properties the steps have changed.
+    private let hidden: Set<PropertyName>
+    /// Those of them that have a property, in their order.
+    private var added: ArraySlice<PropertyName>
+    private var head: PropertyName?
+
+    init(
+        stored: MergedWalk,
+        time: Timestamp,
+        hidden: Set<PropertyName>,
+        added: [PropertyName]
+    ) {
+        self.stored = stored
+        self.time = time
+        self.hidden = hidden
+        self.added = added.sorted { unsafe $0.bytes.precedes($1.bytes) }[...]
+    }
+
+    mutating func next(_ work: inout ChangeWork) throws(Refusal) -> PropertyName? {
+        if head == nil {
+            try advance(&work)
+        }
+        guard let head else {
+            return added.popFirst()
+        }
+        if let first = added.first, unsafe first.bytes.precedes(head.bytes) {
+            return added.popFirst()
+        }
+        self.head = nil
+        return head
+    }
+
+    private mutating func advance(_ work: inout ChangeWork) throws(Refusal) {
+        while head == nil, let property = stored.next() {
+            try work.pass(1)
+            let name = PropertyName(of: property)
+            head = property.isExpired(at: time) || hidden.contains(name) ? nil : name
+        }
+    }
+}
+
+extension Transaction.Result {
+    /// That of a pop that finds nothing.
+    fileprivate static let nothing = Self(nil, revision: 0, created: 0, expiry: .never)
+}
+
+extension Change.Claim {
+    /// The name of the claim on a property whose name begins with the prefix.
+    fileprivate func name(
+        for name: PropertyName,
+        under prefix: PropertyName
+    ) throws(Refusal) -> PropertyName {
+        let pair = ClaimPair(prefix: prefix, claim: self.prefix)
+        guard let name = pair.claim(on: name) else {
+            throw .claimNameTooLong
+        }
+        return name
+    }
+}
