@@ -50,13 +50,13 @@ extension StrategyLaws {
         let values = Striped(count: 2, strategy: make, value: { _ in LawState() })
         let ended = Arrivals()
         let leave = ChosenStrategy.traits.appliesWritesAsynchronously ? hold(values[0]) : nil
-        for _ in 0..<rounds {
+        for round in 0..<rounds {
             let session = Session { signOff(from: values[0], ended) }
-            try? values.submitWrite(
-                several: [0, 1],
-                { _ in session.use() },
-                completion: { session.use() }
-            )
+            if round.isMultiple(of: 2) {
+                try? values.submitWrite(several: [0, 1], { _ in session.use() }, completion: {})
+            } else {
+                try? values.submitWrite(several: [0, 1], { _ in }, completion: { session.use() })
+            }
         }
         leave?.open()
         return ended.wait(for: rounds)
