@@ -178,7 +178,7 @@ extension Strategy {
 /// Every strategy is one, except `snapshot`, whose writers copy, and `actor`, which has no access
 /// that blocks. So the value need not be copyable, nor safe to use by several threads at once.
 public protocol InPlaceStrategy: BlockingStrategy {
-    /// That nobody uses a copy of the value.
+    /// That the value is used in its place, and no copy of it is.
     static var inPlacePromise: Promise<Self> { get }
 }
 

@@ -6,8 +6,9 @@ where Value: Sendable, ChosenStrategy: LockingStrategy, ChosenStrategy.Lock: Con
     /// Waits until `condition` holds, and runs `body` with shared access at that moment.
     ///
     /// ```swift
-    /// let port = Guarded<Int?>(nil)
-    /// let found = port.read(when: { $0 != nil }) { $0 }
+    /// func number(of port: Guarded<Int?>) -> Int? {
+    ///     port.read(when: { $0 != nil }) { $0 }
+    /// }
     /// ```
     ///
     /// As ``write(when:fileID:line:_:)``. Readers whose conditions a write fulfils are
@@ -53,8 +54,9 @@ where Value: Sendable, ChosenStrategy: LockingStrategy, ChosenStrategy.Lock: Con
     /// Waits until `condition` holds, and runs `body` with exclusive access at that moment.
     ///
     /// ```swift
-    /// let jobs = Guarded<[String]>([])
-    /// let job = jobs.write(when: { !$0.isEmpty }) { $0.removeFirst() }
+    /// func next(of jobs: Guarded<[String]>) -> String {
+    ///     jobs.write(when: { !$0.isEmpty }) { $0.removeFirst() }
+    /// }
     /// ```
     ///
     /// The thread that ends a write asks the conditions of the waiting threads, in the order in

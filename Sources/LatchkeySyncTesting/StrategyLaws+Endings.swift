@@ -36,8 +36,31 @@ extension StrategyLaws {
             }
         }
         leave?.open()
-        return ended.wait(for: rounds)
+        let single =
+            ended.wait(for: rounds)
             ? [] : ["\(ChosenStrategy.name): \(rounds - ended.value) sessions did not sign off"]
+        return single + endingsOfSeveralMayEnter(make, rounds: rounds)
+    }
+
+    /// The same of writes to several values.
+    private static func endingsOfSeveralMayEnter<ChosenStrategy: Strategy>(
+        _ make: () -> ChosenStrategy,
+        rounds: Int
+    ) -> [Violation] {
+        let values = Striped(count: 2, strategy: make, value: { _ in LawState() })
+        let ended = Arrivals()
+        let leave = ChosenStrategy.traits.appliesWritesAsynchronously ? hold(values[0]) : nil
+        for round in 0..<rounds {
+            let session = Session { signOff(from: values[0], ended) }
+            if round.isMultiple(of: 2) {
+                try? values.submitWrite(several: [0, 1], { _ in session.use() }, completion: {})
+            } else {
+                try? values.submitWrite(several: [0, 1], { _ in }, completion: { session.use() })
+            }
+        }
+        leave?.open()
+        return ended.wait(for: rounds)
+            ? [] : ["\(ChosenStrategy.name): \(rounds - ended.value) sessions of several hang"]
     }
 
     /// The same of tasks: what only a result holds.

@@ -134,7 +134,7 @@ import Testing
         let profile = ContentionProfile(oneIn: 1)
         let meter = ContentionMeter(AdaptiveStrategy.self, level: .counts, profile: profile)
         let value = Synchronized(0, strategy: meter.metered(AdaptiveStrategy()))
-        func never(_ value: Int) -> Bool { false }
+        @Sendable func never(_ value: Int) -> Bool { false }
         #expect(value.write(when: never, deadline: .now) { $0 } == nil)
         #expect(profile.sites.map(\.count) == [1])
         #expect(profile.lostCount == 0)

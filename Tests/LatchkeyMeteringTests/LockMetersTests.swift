@@ -91,7 +91,7 @@ private func knownLoad() -> LockMeters {
         let locks = LockMeters(level: .counts)
         let value = locks.metered("a", 0)
         #expect(value.write(deadline: .now) { $0 + 1 } == 1)
-        func never(_ value: Int) -> Bool { false }
+        @Sendable func never(_ value: Int) -> Bool { false }
         #expect(value.write(when: never, deadline: .now) { $0 } == nil)
         let row = try #require(locks.report.rows.first)
         #expect(row.writeCount == 2)
