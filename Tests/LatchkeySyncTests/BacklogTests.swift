@@ -18,4 +18,32 @@ struct BacklogTests {
         try value.submitWrite({ $0 += 1 }, completion: {})
         #expect(value.backlogCount == 0)
     }
+
+    /// A queue keeps the empty block of a cancelled access until it comes to it.
+    @Test func `cancelled accesses have a bound while a writer stays inside, issue 46`() async {
+        let value = Synchronized(0, strategy: SerialQueueAsyncStrategy(backlogMax: 2))
+        let (inside, leave) = (Gate(), Gate())
+        let stay = { @Sendable (_: inout Int) in
+            inside.open()
+            _ = leave.pass()
+        }
+        try? value.submitWrite(stay, completion: {})
+        let counts = await TestThread.result {
+            inside.pass()
+            return (0..<33).map { _ in
+                let ended = Gate()
+                let task = Task.immediate {
+                    try? await value.asyncWrite(whenFull: .refuse) { $0 += 1 }
+                    ended.open()
+                }
+                task.cancel()
+                ended.pass()
+                return value.backlogCount
+            }
+        }
+        #expect(counts == Array(repeating: 1, count: 32) + [2])
+        leave.open()
+        #expect(await TestThread.result { eventually { value.backlogCount == 0 } })
+        #expect(value.value == 0)
+    }
 }
