@@ -228,7 +228,8 @@ private let paths: [(text: String, isRight: Bool)] = [
 /// Values of the settings that have a spelling of their own, and whether they are right.
 private let spellings: [String: [(text: String, isRight: Bool)]] = [
     "allow-fetch": [
-        ("none", true), ("a.b", true), ("a.b:80,[::1]:8080", true), ("a:0", false), ("http://a", false),
+        ("none", true), ("a.b", true), ("a.b:80,[::1]:8080", true), ("a:0", false),
+        ("http://a", false),
         ("a,,b", false), ("", false),
     ],
     "allow-origin": [
@@ -288,7 +289,8 @@ private let spellings: [String: [(text: String, isRight: Bool)]] = [
         ("", false),
     ],
     "allowed-host": [
-        ("none", true), ("a.b", true), ("a.b,c", true), ("*", true), ("a,,b", false), ("a,a", false),
+        ("none", true), ("a.b", true), ("a.b,c", true), ("*", true), ("a,,b", false),
+        ("a,a", false),
         ("a:80", false), ("", false),
     ],
     "start-revision": [
