@@ -63,10 +63,9 @@ static void take_terminal(int terminal, pid_t group) {
     sigset_t output, before;
     sigemptyset(&output);
     sigaddset(&output, SIGTTOU);
-    // In a process of one thread, as after a fork, this is sigprocmask(2).
-    pthread_sigmask(SIG_BLOCK, &output, &before);
+    sigprocmask(SIG_BLOCK, &output, &before);
     tcsetpgrp(terminal, group);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    sigprocmask(SIG_SETMASK, &before, NULL);
 }
 
 static bool is_pipe(int descriptor) {

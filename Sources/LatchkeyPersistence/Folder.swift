@@ -147,8 +147,8 @@ extension PersistenceFailure {
         let place = readable.map { " Commits up to revision \($0) can be read." } ?? ""
         return Self(
             .damaged,
-            "Restore a backup, or see what is lost with 'latchkey check \(folder)' and go on without "
-                + "it with 'latchkey recover \(folder) --accept-loss'.",
+            "Restore a backup, or see what is lost with 'latchkey check \(folder)' and go on "
+                + "without it with 'latchkey recover \(folder) --accept-loss'.",
             finding: "'\(file)' is damaged: \(finding).\(place)"
         )
     }

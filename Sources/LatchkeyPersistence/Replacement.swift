@@ -98,8 +98,8 @@ extension Folder {
             .damaged,
             isRescued
                 ? "Finish the recovery with 'latchkey recover \(path) --accept-loss'."
-                : "Nothing in the folder can take its place: put the file back, or restore a backup "
-                    + "into another folder.",
+                : "Nothing in the folder can take its place: put the file back, or restore a "
+                    + "backup into another folder.",
             finding: "'\(database)' is missing or empty"
                 + (isRescued ? ": a recovery was interrupted." : ".")
         )

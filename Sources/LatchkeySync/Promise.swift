@@ -19,8 +19,8 @@
 /// }
 /// ```
 ///
-/// A type cannot pass on the promise of another one, because the type says whose promise it is. What
-/// is believed asks for the promise first, so that one that never returns is no way around it.
+/// A type cannot pass on the promise of another one, because the type says whose promise it is.
+/// What is believed asks for the promise first, so that one that never returns is no way around it.
 public struct Promise<Promising>: Sendable {
     /// The promise of a type.
     @unsafe @inlinable public init() {}

@@ -69,8 +69,8 @@ public protocol ConditionLock: TimedLock {
 
     /// The same for a task, which is suspended meanwhile and holds no thread.
     ///
-    /// - Returns: Whether the lock is held, and the condition holds; false if the task was cancelled
-    ///   while it waited.
+    /// - Returns: Whether the lock is held, and the condition holds; false if the task was
+    ///   cancelled while it waited.
     nonisolated(nonsending) func wait(
         to mode: AccessMode,
         until condition: @escaping @Sendable () -> Bool

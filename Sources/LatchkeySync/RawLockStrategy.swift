@@ -35,8 +35,8 @@ public protocol LockingStrategy<Lock>: BlockingStrategy {
         _ body: () throws(Failure) -> Result
     ) throws(Failure) -> Result?
 
-    /// Runs `body` inside once `wait` has taken the lock for the task, which is suspended meanwhile;
-    /// or returns nil if it has not.
+    /// Runs `body` inside once `wait` has taken the lock for the task, which is suspended
+    /// meanwhile; or returns nil if it has not.
     ///
     /// `@unsafe`: `wait` is believed. When it returns, the thread that goes on holds the lock, and
     /// the task is not suspended again before it is released.

@@ -88,7 +88,7 @@ extension StrategyLaws {
         }
     }
 
-    /// The earliest instant is over, and the latest one is never reached: neither stops the process.
+    /// The earliest instant is over, and the latest one is never reached: neither ends the process.
     private static func anyDeadlineIsOne<Timed: LockingStrategy>(
         _ strategy: Timed
     ) -> [Violation] where Timed.Lock: TimedLock {

@@ -5,6 +5,8 @@ import LatchkeySyncTesting
 import Synchronization
 
 // Locks that look right and are not, for the laws to catch. A semaphore lets any thread release.
+//
+// Length: each of them is short, and most differ by one line.
 
 /// Its readers wait for a writer and do not keep writers out.
 public final class PassingReadersLock: RawLock {

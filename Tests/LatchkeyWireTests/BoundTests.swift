@@ -12,13 +12,15 @@ struct BoundTests {
             let long = #""123456789""#
             for (method, target, body) in [
                 ("PUT", "/v1/properties/a", long),
-                ("PATCH", "/v1/properties/a", #"{"a":12345}"#),
                 ("POST", "/v1/transactions", #"{"then":[{"put":"a","value":\#(long)}]}"#),
             ] {
                 let refused = try site.ask(method, target, body)
-                #expect(refused.status == 413 && refused.problem == "value-too-large", "\(refused)")
+                #expect(refused.status == 413 && refused.problem == "body-too-large", "\(refused)")
             }
-            #expect(try site.ask("PUT", "/v1/properties/a", #""12345678""#).status == 201)
+            #expect(try site.ask("PUT", "/v1/properties/a", #"{"a":1}"#).status == 201)
+            let merged = try site.ask("PATCH", "/v1/properties/a", #"{"b":12}"#)
+            #expect(merged.status == 422 && merged.problem == "value-too-large", "\(merged)")
+            #expect(try site.ask("PUT", "/v1/properties/a", #""12345678""#).status == 204)
             #expect(try site.ask("GET", "/readyz").status == 200)
         }
     }

@@ -203,8 +203,11 @@ struct ShownTests {
                 service.reload()
                 let other = site.with(tokens, loser == "one" ? "boss" : "one")
                 #expect(try other.ask("DELETE", "/v1/operations/\(id)").status == 202)
-                let rest = try stream.events { _ in false }
-                #expect(rest.last?.type == "close", "\(loser)")
+                var rest: [EventStreamParser.Event] = []
+                try eventually("the stream of \(loser) is closed") {
+                    rest += try stream.events { $0.type == "close" }
+                    return rest.last?.type == "close"
+                }
                 #expect(!rest.contains { $0.data.contains("cancelled") }, "\(loser)")
             }
         }

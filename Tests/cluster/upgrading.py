@@ -1,4 +1,4 @@
-"""Replicas of the version before are replaced under load, and nobody decides by other rules.
+"""Replicas of the version before are replaced under load, and none decides by other rules.
 
 A level of rules says what a change means (docs/decisions). Replicas of the version before know the
 first one. They are the program that --earlier names, or the present one with a limit that lets it

@@ -256,7 +256,7 @@ class Terminal:
     def await_text(self, text):
         def look():
             if select.select([self.keys], [], [], 0)[0]:
-                with contextlib.suppress(OSError):  # EIO: nobody has the terminal any more.
+                with contextlib.suppress(OSError):  # EIO: no process has the terminal any more.
                     self.shown += os.read(self.keys, 1 << 10).decode()
             return text in self.shown
         await_true(f"the terminal shows {text!r}", look)

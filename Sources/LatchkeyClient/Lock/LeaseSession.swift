@@ -196,7 +196,7 @@ package final class LeaseSession {
         kill(0, key)
     }
 
-    /// A command that is stopped does not hold the lock: nobody may ever let it go on.
+    /// A command that is stopped does not hold the lock: it may never go on.
     private func stopped(
         by number: Int32,
         _ holding: inout Holding,

@@ -90,8 +90,8 @@ extension Replica {
         guard head.rules <= position.rules || head.raisesRules else {
             return enter(
                 .diverged(
-                    "The entry at place \(place.number) has format \(head.rules.rawValue), and none "
-                        + "before it has raised the rules: no version writes that."
+                    "The entry at place \(place.number) has format \(head.rules.rawValue), and "
+                        + "none before it has raised the rules: no version writes that."
                 )
             )
         }

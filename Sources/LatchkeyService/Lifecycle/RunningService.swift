@@ -54,7 +54,7 @@ package final class RunningService: Sendable {
         let log = Log(format: configuration.logFormat, level: configuration.logLevel)
         let access = try configuration.openAccess(log)
         let certificate = try configuration.openCertificate()
-        var configuration = configuration
+        var configuration = configuration.withStorableBodies
         configuration.http.identity = certificate?.identity
         let registry = MetricRegistry()
         let audit = try configuration.openAudit(registry, log)

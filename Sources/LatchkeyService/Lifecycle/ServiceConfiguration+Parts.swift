@@ -49,6 +49,15 @@ extension ServiceConfiguration {
         }
     }
 
+    /// The same with bodies that are no longer than a value on the disk can be.
+    var withStorableBodies: Self {
+        var configuration = self
+        if !persistence.path.isEmpty {
+            configuration.http.bodyBytesMax = min(http.bodyBytesMax, persistence.valueByteCountMax)
+        }
+        return configuration
+    }
+
     /// What follows another service; nil if this one leads.
     func follower(_ log: Log) -> Follower? {
         guard follow.isOn else { return nil }

@@ -54,10 +54,7 @@ struct StoreRouteMaker: StrategyVisitor {
         self.following = following
         self.cluster = cluster
         var configuration = configuration
-        let byteCountMax = configuration.http.bodyBytesMax
-        configuration.storeLimits.valueByteCountMax =
-            data == nil
-            ? byteCountMax : min(byteCountMax, configuration.persistence.valueByteCountMax)
+        configuration.storeLimits.valueByteCountMax = configuration.http.bodyBytesMax
         self.configuration = configuration
         self.meters = meters
         self.profile = profile

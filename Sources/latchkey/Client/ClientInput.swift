@@ -67,6 +67,9 @@ enum ClientOutput {
     static func write(_ text: String) throws(ClientFailure) { try write(text.utf8) }
 
     /// Ends the program as soon as its reader has gone, also while there is nothing to write.
+    ///
+    /// **Design.** A thread of its own waits for that. It shares nothing with the others, and ends
+    /// the process as a write to such a pipe does.
     static func endWithReader() {
         Thread.detachNewThread {
             // The errors of a descriptor, such as a pipe without a reader, are always told.

@@ -4,8 +4,8 @@ import Synchronization
 
 /// A lock of one's own: a word that waiters try again after longer and longer pauses.
 ///
-/// Six members make it a `RawLock`. It promises that it excludes, with `unsafe`, because the compiler
-/// cannot check that and memory is safe only if it is so.
+/// Six members make it a `RawLock`. It promises that it excludes, with `unsafe`, because the
+/// compiler cannot check that and memory is safe only if it is so.
 final class BackoffLock: RawLock {
     static var rawLockPromise: Promise<BackoffLock> { unsafe Promise() }
     static var traits: StrategyTraits { StrategyTraits(spins: true) }
