@@ -230,8 +230,8 @@ extension Synchronized where Value: ~Copyable, ChosenStrategy: InPlaceStrategy {
     ///
     /// As `Mutex.withLock`: the value need not be copyable or `Sendable`. What the body takes out
     /// of it, or puts into it, must not be used elsewhere (`sending`). The compiler checks that.
-    /// Only a body that returns a reference which is the value itself or a part of it is not found by
-    /// Swift 6.3, nor is it with `Mutex`: what leaves so is then used without the lock.
+    /// Only a body that returns a reference which is the value itself or a part of it is not found
+    /// by Swift 6.3, nor is it with `Mutex`: what leaves so is then used without the lock.
     /// Blocks and nests as ``write(fileID:line:_:)``.
     @inlinable public func withLock<Result: ~Copyable, Failure: Error>(
         fileID: StaticString = #fileID,

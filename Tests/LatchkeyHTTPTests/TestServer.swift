@@ -45,6 +45,11 @@ final class TestServer: Sendable {
         encrypt(mode)
     }
 
+    /// The next server that gets the port may be plain.
+    deinit {
+        EncryptedPorts.set(port, isEncrypted: false)
+    }
+
     private func encrypt(_ mode: Mode) {
         EncryptedPorts.set(port, isEncrypted: mode.isEncrypted)
     }

@@ -15,7 +15,7 @@ struct HostileLogTests {
     /// Changes of each kind, which own their memory.
     private static let changes: [Change] = {
         let texts = [
-            #"{"then":[{"put":"a","value":{"n":[1]}},{"merge":"a","patch":{"n":null,"m":{"x":1}}}]}"#,
+            #"{"then":[{"put":"a","value":{"n":[1]}},{"merge":"a","patch":{"n":null,"m":{}}}]}"#,
             #"{"if":[{"name":"a","exists":true},{"name":"c","<":9}],"then":[{"increment":"c"}]}"#,
             #"{"if":[{"name":"a","equals":[1]}],"then":[],"else":[{"pop":"q/"},{"count":"q/"}]}"#,
             #"{"then":[{"pop":"q/","claim":"r/","ttl":5},{"delete-prefix":"s/"},{"get":"a"}]}"#,

@@ -21,8 +21,8 @@ package import LatchkeyStore
 /// An upgrade goes replica by replica, so a later version of the program executes entries by the
 /// earlier rules, too. Each replica says in its record of ``ClusterDirectory`` the latest rules
 /// that it knows. Once all replicas of the last hour know later ones, an entry of their format
-/// raises the rules: it and all behind it are decided by them. A replica that was away for longer finds an
-/// entry that it does not read: it stops, and says so.
+/// raises the rules: it and all behind it are decided by them. A replica that was away for longer
+/// finds an entry that it does not read: it stops, and says so.
 ///
 /// Behind that entry, no replica executes one of an earlier format. Who has written it sends its
 /// changes again, if it knows the rules.

@@ -178,8 +178,8 @@ extension ServiceConfiguration: Configurable {
             ),
             \.allowedHosts,
             "Names of the service besides localhost, --host and literal addresses, or none. "
-                + "Requests for other hosts get status 421, on other addresses than loopback only if "
-                + "this flag is given. * allows all.",
+                + "Requests for other hosts get status 421, on other addresses than loopback only "
+                + "if this flag is given. * allows all.",
             text: { names in
                 names.map { $0.isEmpty ? "none" : $0.joined(separator: ",") } ?? "*"
             },
