@@ -6,8 +6,8 @@
 ///
 /// A lock of your own is a type with `init()`, `lock()`, `tryLock()`, `unlock()`, `traits` and
 /// `rawLockPromise`, which is `unsafe`; ``RawLockStrategy`` makes a strategy of it. Shared access
-/// is exclusive unless the lock implements the shared functions. Its holder must not be able to take
-/// it again. A lock that is one or two words conforms to ``InPlaceLock`` and then costs no
+/// is exclusive unless the lock implements the shared functions. Its holder must not be able to
+/// take it again. A lock that is one or two words conforms to ``InPlaceLock`` and then costs no
 /// allocation of its own.
 public protocol RawLock: Sendable {
     /// Makes a lock that is free.
