@@ -240,6 +240,14 @@ def command_line(case):
             raise Failure(f"{words} says nothing")
 
 
+def begin_in_terminal():
+    """Standard input becomes the terminal of this process, and no signal is ignored: a shell has
+    the programs in its background ignore those of the keys."""
+    fcntl.ioctl(0, termios.TIOCSCTTY, 0)
+    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP, signal.SIGHUP):
+        signal.signal(number, signal.SIG_DFL)
+
+
 class Terminal:
     """A command in the foreground of a terminal of its own."""
 
@@ -249,7 +257,7 @@ class Terminal:
         self.process = subprocess.Popen(
             " ".join(words) if shell else words, shell=shell, stdin=end, stdout=end, stderr=end,
             start_new_session=True, env={**os.environ, "LATCHKEY_URL": url},
-            preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0))
+            preexec_fn=begin_in_terminal)
         os.close(end)
         self.shown = ""
 
@@ -306,7 +314,8 @@ def terminals(case):
         held = hold("echo ready; read -r word", "lock")
         held.await_text("ready")
         os.close(held.keys)
-        held.ends(128 + signal.SIGHUP)
+        # The signal, or the error of the read.
+        held.ends(128 + signal.SIGHUP, 1)
         is_free()
         service.ends_well()
 
