@@ -152,7 +152,8 @@ struct DataCommandTests {
         }
     }
 
-    /// The file-size limit kills the process in the middle of the copy (setrlimit(2)).
+    /// The file-size limit ends the process in the middle of the copy (setrlimit(2)): by a signal,
+    /// or by an error where a parent has the signal ignored.
     @Test func `a backup that is killed leaves nothing under its name`() async throws {
         try await offPool {
             let folder = try DataFolder()
@@ -162,7 +163,7 @@ struct DataCommandTests {
             }
             let file = folder.folder.path + "backup"
             let killed = try Program(["backup", folder.data, file], after: "ulimit -f 200").finish()
-            #expect(killed.status != 0 && killed.status != 2)
+            #expect(killed.status != 0)
             #expect(!FileManager.default.fileExists(atPath: file))
             let made = try folder.run("backup", folder.data, file)
             #expect(made.status == 0 && made.output.contains("No service uses the folder"))

@@ -149,7 +149,8 @@ final class ReplicaSet: @unchecked Sendable {
         asksForMark: Bool = false,
         mark: (place: UInt64, hash: UInt8) = (0, 0)
     ) throws {
-        var entry: [UInt8] = [1, writer] + [UInt8](repeating: 0, count: 7)
+        // A cluster that this version begins has the second rules from its start.
+        var entry: [UInt8] = [2, writer] + [UInt8](repeating: 0, count: 7)
         entry += [sequence, 0, asksForMark ? 1 : 0]
         var rest = mark.place
         while rest > 127 {

@@ -73,8 +73,10 @@ struct BackupRoutes: Sendable {
         do throws(PersistenceFailure) {
             let file = file(of: persistence)
             let report = try persistence.backup(into: file)
-            defer { unsafe unlink(file) }
-            guard let source = FileSource(file) else { throw .call("open", file) }
+            let source = FileSource(file)
+            // Before the answer begins: its end must not be seen before that of the file.
+            unsafe unlink(file)
+            guard let source else { throw .call("open", file) }
             return exports.start(permit, source, for: request) { answer in
                 answer.add("Content-Type", "application/vnd.sqlite3")
                 answer.add("Latchkey-Revision", report.lastRevision)
