@@ -57,7 +57,7 @@ package struct ClientFailure: Error, Equatable {
         let detail = problem?["detail"]?.string
         status = ClientStatus(of: answer.status, problem: name)
         retryAfter = answer.field("retry-after").flatMap { Int($0) }
-        guard let title else {
+        guard let title, !title.isEmpty else {
             message = "\(origin) answers with status \(answer.status)."
             return
         }
