@@ -29,7 +29,11 @@ private struct BeginningLater: StrategyVisitor {
     func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) {
         let start = Self.start
         let passed = Synchronized<[Revision], LockStrategy>([])
-        let hook = CommitHook { commit, _ in passed.write { $0.append(commit.revision) } }
+        let received = Gate()
+        let hook = CommitHook { commit, _ in
+            passed.write { $0.append(commit.revision) }
+            received.open()
+        }
         let store = BlockingStore<HookedStore<ChosenStrategy>>(
             stripeCount: 4,
             after: start,
@@ -47,7 +51,7 @@ private struct BeginningLater: StrategyVisitor {
         } catch {
             Issue.record("\(error)")
         }
-        _ = isDone.staysClosed
+        #expect(received.pass())
         hook.release(through: start + 1)
         #expect(isDone.pass())
         #expect(passed.read { $0 } == [start + 1])
