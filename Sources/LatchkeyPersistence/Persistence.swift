@@ -256,7 +256,7 @@ package final class Persistence: Sendable {
     package var status: PersistenceStatus { started.load()?.status ?? PersistenceStatus() }
 
     /// Whether the files that are open are not those of the folder any more.
-    package var isLost: Bool { started.load()?.loss != nil }
+    package var isLost: Bool { started.load()?.isLost ?? false }
 
     /// Copies the database as of one revision into a file, and checks the copy; blocks meanwhile.
     ///

@@ -37,8 +37,6 @@ final class WriterLoop: Sendable {
         var round: CompactionRound?
         /// A position behind commits that are written, which no commit has.
         var position: [UInt8]?
-        /// Whether the folder is gone: what is written now is lost when the process ends.
-        var isLost = false
     }
 
     /// How far the writer is, for everybody else.
@@ -92,6 +90,10 @@ final class WriterLoop: Sendable {
     let lastSync = Atomic(latchkey_system_nanoseconds())
     private let looks = Guarded(FolderLooks())
     private let folderWatch: FolderWatch
+    /// Whether the looks end; not in the inbox, whose every change would ask for it.
+    private let endsLooks = Guarded(false)
+    /// Whether the folder is gone: what is written now is lost when the process ends.
+    private let lost = Atomic(false)
     private let threads = ThreadGroup()
     private let releaser = ThreadGroup()
 
@@ -148,20 +150,21 @@ final class WriterLoop: Sendable {
     // MARK: The folder
 
     private func watchFolder() {
-        func isStopping() -> Bool {
-            let end = ContinuousClock.now + tuning.lookInterval
-            return inbox.write(when: { $0.isStopping }, deadline: end, { _ in true }) ?? false
+        func ends() -> Bool {
+            let next = ContinuousClock.now + tuning.lookInterval
+            return endsLooks.write(when: { $0 }, deadline: next, { $0 }) ?? false
         }
-        while !isStopping() { lookAtFolder() }
+        while !ends() { lookAtFolder() }
     }
 
     /// Looks once whether the folder is still there.
     func lookAtFolder() {
         let finding = folderWatch.look()
-        let (line, isLost) = looks.write { looks in (looks.take(finding), looks.loss != nil) }
-        if isLost {
+        let line = looks.write { $0.take(finding) }
+        if loss != nil, !lost.exchange(true, ordering: .acquiringAndReleasing) {
             acceptsWrites.store(false, ordering: .relaxed)
-            inbox.write { $0.isLost = true }
+            // Its condition asks for the folder, too.
+            inbox.write { _ in }
         }
         if let line { log(line.isError, line.event, [("reason", line.2)]) }
     }
@@ -174,6 +177,9 @@ final class WriterLoop: Sendable {
         if case .gone(let reason) = folderWatch.look() { looks.write { _ = $0.lose(reason) } }
         return loss == nil
     }
+
+    /// Releasing and acquiring: who sees it finds that no write is accepted.
+    var isLost: Bool { lost.load(ordering: .acquiring) }
 
     /// Why the folder is gone; nil while it is not.
     var loss: String? { looks.read { $0.loss } }
@@ -249,6 +255,7 @@ final class WriterLoop: Sendable {
             return inbox.queue.next + inbox.queue.readyCount - 1
         }
         progress.write { $0.isStopping = true }
+        endsLooks.write { $0 = true }
         threads.join()
         releases.write { $0.isStopping = true }
         releaser.join()

@@ -68,7 +68,7 @@ final class WriterThread: @unchecked Sendable {
     func run() {
         while true {
             let isStopping = waitForWork()
-            if loop.durability == .always, loop.inbox.read({ $0.isLost }) { mode = .ended }
+            if loop.durability == .always, loop.isLost { mode = .ended }
             switch mode {
             case .normal:
                 makeTransaction(isProbe: false)
@@ -109,8 +109,8 @@ final class WriterThread: @unchecked Sendable {
         let interval = isWaiting && loop.durability != .always
         let mayWithdraw = !isWaiting && loop.durability == .always
         let noticesLoss = mode != .ended && loop.durability == .always
-        let isReady = { @Sendable (inbox: WriterLoop.Inbox) in
-            inbox.isStopping || noticesLoss && inbox.isLost
+        let isReady = { @Sendable [loop] (inbox: WriterLoop.Inbox) in
+            inbox.isStopping || noticesLoss && loop.isLost
                 || (interval ? inbox.queue.hasBatch : isWaiting && inbox.queue.isReady)
                 || compacts || inbox.round != nil
                 || mayWithdraw && inbox.queue.count > 0
@@ -283,7 +283,7 @@ final class WriterThread: @unchecked Sendable {
         uncompactedCount = writer.hasCompaction ? uncompactedCount + extra.rowCount : 0
         if mode != .normal {
             mode = .normal
-            loop.acceptsWrites.store(!loop.inbox.read { $0.isLost }, ordering: .relaxed)
+            loop.acceptsWrites.store(!loop.isLost, ordering: .relaxed)
             loop.log(false, "writes-go-on", [])
         }
         report(byteCount)
