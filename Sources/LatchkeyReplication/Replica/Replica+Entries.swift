@@ -38,8 +38,8 @@ extension Replica.State {
         if asksForMark { lastMark = now }
         let raised = raise.take()
         let entry = Replica.InFlight(
-            changes: writer,
-            head: LogEntry.Head(
+            writer,
+            LogEntry.Head(
                 rules: raised ?? position.rules,
                 raisesRules: raised != nil,
                 writer: settings.incarnation,
@@ -48,9 +48,8 @@ extension Replica.State {
                 asksForMark: asksForMark,
                 earlier: marks.next()
             ),
-            since: now,
-            sent: now,
-            completions: completions
+            at: now,
+            completions
         )
         inFlight = entry
         return entry
@@ -65,10 +64,9 @@ extension Replica.State {
         if let raise, raise <= rules { self.raise = nil }
         guard var entry = inFlight, entry.head.rules < rules else { return nil }
         sequence += 1
-        entry.head.rules = rules
-        entry.head.sequence = sequence
-        entry.sent = now
-        entry.attemptCount = 1
+        var head = entry.head
+        (head.rules, head.sequence) = (rules, sequence)
+        entry.begins(anew: head, at: now)
         inFlight = entry
         return entry
     }

@@ -130,12 +130,9 @@ extension Replica {
     ///
     /// Those who wait for it get answers that are made for what they have sent.
     private func hasSent(_ head: LogEntry.Head, _ bytes: [UInt8]) -> Bool {
-        state.read { state in
-            guard let own = state.inFlight, own.head.sequence == head.sequence else {
-                return head.sequence <= state.sequence
-            }
-            return own.bytes == bytes
-        }
+        let (own, sequence) = state.read { ($0.inFlight, $0.sequence) }
+        guard let own, own.sequence == head.sequence else { return head.sequence <= sequence }
+        return own.bytes == bytes
     }
 
     /// All changes from here on are decided by later rules.

@@ -132,9 +132,9 @@ package final class Replica: Sendable {
     }
 
     struct InFlight: Sendable {
-        let changes: LogEntryWriter
-        var head: LogEntry.Head
-        var bytes: [UInt8] { changes.bytes(head) }
+        private let changes: LogEntryWriter
+        private(set) var head: LogEntry.Head
+        private(set) var bytes: [UInt8]
         var sequence: UInt64 { head.sequence }
         /// When it was sent first, and last.
         let since: UInt64
@@ -144,6 +144,26 @@ package final class Replica: Sendable {
         var patience: UInt64 { 1 << UInt64(min((attemptCount - 1) / 5, 2)) }
         /// Those who wait; empty once they were told that the outcome is unknown.
         var completions: [Completion]
+
+        init(
+            _ changes: LogEntryWriter,
+            _ head: LogEntry.Head,
+            at now: UInt64,
+            _ completions: [Completion]
+        ) {
+            self.changes = changes
+            self.head = head
+            bytes = changes.bytes(head)
+            (since, sent) = (now, now)
+            self.completions = completions
+        }
+
+        /// The same changes as an entry of its own, which is sent now.
+        mutating func begins(anew head: LogEntry.Head, at now: UInt64) {
+            self.head = head
+            bytes = changes.bytes(head)
+            (sent, attemptCount) = (now, 1)
+        }
     }
 
     struct State: Sendable {
