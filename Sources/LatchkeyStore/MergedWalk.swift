@@ -32,9 +32,28 @@ package struct MergedWalk: IteratorProtocol, Sequence, Sendable {
         guard let first = heap.first?.property else {
             return nil
         }
+        advanceFirst { _ in }
+        return first
+    }
+
+    /// Passes the names before a place.
+    ///
+    /// - Returns: How many of the walks had such names.
+    mutating func skip(to bound: OwnedBytes) -> Int {
+        var count = 0
+        while let first = heap.first, unsafe first.property.nameBytes.precedes(bound.bytes) {
+            count += 1
+            advanceFirst { unsafe $0.skip(to: bound.bytes) }
+        }
+        return count
+    }
+
+    /// Goes on in the walk that has the first name, after it was moved.
+    private mutating func advanceFirst(_ move: (inout NameOrder.Walk) -> Void) {
         var isAtEnd = false
         let (prefix, time) = (prefix, time)
         heap.updateFirst { head in
+            move(&head.walk)
             if let next = Self.next(of: &head.walk, prefix, time) {
                 head.property = next
             } else {
@@ -44,31 +63,6 @@ package struct MergedWalk: IteratorProtocol, Sequence, Sendable {
         if isAtEnd {
             heap.removeFirst()
         }
-        return first
-    }
-
-    /// Passes the names before a place.
-    ///
-    /// - Returns: How many of the walks had such names.
-    mutating func skip(to bound: OwnedBytes) -> Int {
-        var count = 0
-        let (prefix, time) = (prefix, time)
-        while let first = heap.first, unsafe first.property.nameBytes.precedes(bound.bytes) {
-            count += 1
-            var isAtEnd = false
-            heap.updateFirst { head in
-                unsafe head.walk.skip(to: bound.bytes)
-                if let next = Self.next(of: &head.walk, prefix, time) {
-                    head.property = next
-                } else {
-                    isAtEnd = true
-                }
-            }
-            if isAtEnd {
-                heap.removeFirst()
-            }
-        }
-        return count
     }
 
     private static func next(

@@ -77,8 +77,8 @@ extension Page {
     }
 }
 
-/// A page on its way, some names at a time.
-package struct PageReading: Sendable {
+/// A page on its way.
+package struct PageReading: PiecewiseReading {
     private let request: PageRequest
     private let snapshot: StoreSnapshot
     private var walk: MergedWalk
@@ -95,9 +95,6 @@ package struct PageReading: Sendable {
         properties = request.names?.compactMap(snapshot.find) ?? []
     }
 
-    /// Reads until the page is whole, or so many names are visited.
-    ///
-    /// - Returns: Whether the page is whole.
     package mutating func read(unitsMax: Int) -> Bool {
         guard request.names == nil else {
             return true

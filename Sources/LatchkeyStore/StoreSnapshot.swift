@@ -64,8 +64,16 @@ package struct StoreSnapshot: Sendable {
     }
 }
 
-/// A count of properties on its way, some at a time.
-package struct SnapshotCount: Sendable {
+/// What is read of a snapshot, some names at a time.
+package protocol PiecewiseReading: Sendable {
+    /// Visits about so many names.
+    ///
+    /// - Returns: Whether all is read.
+    mutating func read(unitsMax: Int) -> Bool
+}
+
+/// A count of properties on its way.
+package struct SnapshotCount: PiecewiseReading {
     private var orders: ArraySlice<NameOrder>
     private var walk: NameOrder.Walk?
     private let prefix: OwnedBytes
@@ -78,9 +86,6 @@ package struct SnapshotCount: Sendable {
         self.time = time
     }
 
-    /// Visits so many properties.
-    ///
-    /// - Returns: Whether all are counted.
     package mutating func read(unitsMax: Int) -> Bool {
         for _ in 0..<unitsMax {
             if let property = walk?.next(), unsafe property.nameBytes.begins(with: prefix.bytes) {

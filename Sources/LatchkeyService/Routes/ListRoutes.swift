@@ -45,28 +45,32 @@ struct ListRoutes: Sendable {
         let prefix = OwnedBytes(try request.prefix(query["prefix"], .read))
         let presence = request.exchange.presence()
         store.snapshot { snapshot in
-            goOn(request, presence, snapshot.counting(prefix: prefix), snapshot.revision)
+            let revision = snapshot.revision
+            read(snapshot.counting(prefix: prefix), request, presence) { counted in
+                var json = JSONWriter()
+                json.object { json in
+                    json.member("count", counted.count)
+                    json.member("revision", revision)
+                }
+                request.respond(json: json, revision: revision)
+            }
         }
     }
 
-    private func goOn(
+    /// Reads piece by piece, in turns with other clients, and answers behind the last one.
+    private func read<Reading: PiecewiseReading>(
+        _ reading: Reading,
         _ request: ServiceRequest,
         _ presence: Presence,
-        _ count: SnapshotCount,
-        _ revision: Revision
+        then answer: @escaping @Sendable (Reading) -> Void
     ) {
         watched.later(for: request.client) {
             guard !presence.isOver else { return request.answerInVain() }
-            var count = count
-            guard count.read(unitsMax: Self.pieceUnits) else {
-                return goOn(request, presence, count, revision)
+            var reading = reading
+            guard reading.read(unitsMax: Self.pieceUnits) else {
+                return read(reading, request, presence, then: answer)
             }
-            var json = JSONWriter()
-            json.object { json in
-                json.member("count", count.count)
-                json.member("revision", revision)
-            }
-            request.respond(json: json, revision: revision)
+            answer(reading)
         }
     }
 
@@ -105,29 +109,14 @@ struct ListRoutes: Sendable {
         }
         let presence = request.exchange.presence()
         store.takeSnapshotToList { snapshot in
-            let reading = PageReading(page, snapshot)
-            goOn(request, presence, reading, includesValues: includesValues)
-        }
-    }
-
-    /// Reads a page with folders, each of which is passed in all stripes.
-    private func goOn(
-        _ request: ServiceRequest,
-        _ presence: Presence,
-        _ reading: PageReading,
-        includesValues: Bool
-    ) {
-        watched.later(for: request.client) {
-            guard !presence.isOver else { return request.answerInVain() }
-            var reading = reading
-            guard reading.read(unitsMax: Self.pieceUnits) else {
-                return goOn(request, presence, reading, includesValues: includesValues)
+            // Each folder is passed in all stripes.
+            read(PageReading(page, snapshot), request, presence) { reading in
+                let page = reading.page
+                request.respond(
+                    json: page.json(includesValues: includesValues),
+                    revision: page.revision
+                )
             }
-            let page = reading.page
-            request.respond(
-                json: page.json(includesValues: includesValues),
-                revision: page.revision
-            )
         }
     }
 

@@ -28,26 +28,14 @@ package enum JSONEquality {
         if let isEqual = areEqualScalars(one, other) {
             return isEqual
         }
-        guard let one = outline(one, within: &units), let other = outline(other, within: &units)
-        else {
+        func outline(_ value: JSONView) -> JSONOutline? {
+            JSONOutline(value, opensArrays: true, nodesPerUnit: nodesPerUnit, within: &units)
+        }
+        guard let one = outline(one), let other = outline(other) else {
             return nil
         }
         var comparison = Comparison(one: one, other: other)
         return comparison.areEqualInOrder() ? true : comparison.run(within: &units)
-    }
-
-    private static func outline(_ value: JSONView, within units: inout Int) -> JSONOutline? {
-        guard
-            let outline = JSONOutline(
-                value,
-                opensArrays: true,
-                nodeCountMax: units * nodesPerUnit
-            )
-        else {
-            return nil
-        }
-        units -= outline.nodes.count / nodesPerUnit
-        return outline
     }
 
     /// Whether two values are equal, or nil if both are objects or both are arrays.

@@ -28,8 +28,16 @@ struct JSONOutline {
 
     /// The outline of a value, whose arrays can be left closed, as if they were scalars.
     ///
-    /// Nil if it has more nodes: no more of them are made.
-    init?(_ value: JSONView, opensArrays: Bool, nodeCountMax: Int) {
+    /// It takes a unit of work for so many nodes; nil if there are too few units, and then no more
+    /// nodes are made.
+    init?(
+        _ value: JSONView,
+        opensArrays: Bool,
+        nodesPerUnit: Int,
+        within units: inout Int
+    ) {
+        let nodeCountMax = units * nodesPerUnit
+        defer { units -= nodes.count / nodesPerUnit }
         unsafe text = value.bytes
         // Memory that is reserved but not used costs nothing: large blocks come as fresh pages.
         unsafe nodes.reserveCapacity(8 + text.count / 16)

@@ -27,12 +27,15 @@ package enum MergePatch {
         guard patch.kind == .object else {
             return unsafe Array(patch.bytes)
         }
-        guard let patch = outline(patch, within: &units) else {
+        func outline(_ value: JSONView) -> JSONOutline? {
+            JSONOutline(value, opensArrays: false, nodesPerUnit: nodesPerUnit, within: &units)
+        }
+        guard let patch = outline(patch) else {
             return nil
         }
         var object: JSONOutline?
         if let target, target.kind == .object {
-            guard let outline = outline(target, within: &units) else {
+            guard let outline = outline(target) else {
                 return nil
             }
             object = outline
@@ -40,20 +43,6 @@ package enum MergePatch {
         var merge = Merge(patch: patch, target: object)
         merge.plan()
         return merge.text()
-    }
-
-    private static func outline(_ value: JSONView, within units: inout Int) -> JSONOutline? {
-        guard
-            let outline = JSONOutline(
-                value,
-                opensArrays: false,
-                nodeCountMax: units * nodesPerUnit
-            )
-        else {
-            return nil
-        }
-        units -= outline.nodes.count / nodesPerUnit
-        return outline
     }
 }
 
