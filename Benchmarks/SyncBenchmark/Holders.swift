@@ -24,7 +24,7 @@ private struct WaitForHolders: StrategyVisitor {
     let holders = 3
     let section: UInt64 = 1_000_000
     let pauseMicroseconds: UInt32 = 2_000
-    let asks = 100
+    let asks = 20
 
     func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> Contender {
         preconditionFailure("\(ChosenStrategy.name) has no blocking access functions.")

@@ -161,6 +161,9 @@ extension Change {
             if case .count = self { true } else { showsValue }
         }
 
+        /// Whether the step gives a property another time, and leaves its value.
+        package var touches: Bool { if case .touch = self { true } else { false } }
+
         /// Whether the result of the step has a value.
         var showsValue: Bool {
             switch self {

@@ -26,11 +26,8 @@ extension OperationStep {
     package var shown: [PropertyName] {
         switch self {
         case .change(let step, _):
-            switch step.action {
-            // The value is that of the property behind the step.
-            case .get, .increment, .merge, .touch, .pop, .count: [step.name]
-            case .put, .delete, .expire, .evict, .deletePrefix: []
-            }
+            // As an answer, and the value that a touch leaves.
+            step.action.reads || step.action.touches ? [step.name] : []
         case .transaction(let transaction): transaction.shown
         case .wait, .importing, .compare, .fetch: []
         }

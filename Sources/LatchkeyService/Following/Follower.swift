@@ -174,8 +174,10 @@ final class Follower: Sendable {
     }
 
     /// The longest page of a leader: the last commit can come whole behind the others.
+    ///
+    /// That has a KiB for each unit of its work, and what its request had; names come escaped.
     private var pageByteCountMax: Int {
-        4 * (Self.pageByteCount + limits.transactionByteCountMax) + 2 * limits.valueByteCountMax
+        2 * (Self.pageByteCount + limits.changeUnitsMax << 10 + limits.valueByteCountMax)
     }
 
     /// Takes the next changes.

@@ -14,9 +14,8 @@
 ///
 /// **After a fork.** `fork(2)` copies the calling thread alone. In the child a snapshot can always
 /// be read. Do not write it there: a write can wait for a lock that another thread held, and if one
-/// was inside a read, it never leaves in the child, so that no old value of any snapshot is
-/// freed.
-/// Of other strategies nothing can be used there. A child that is to live on calls `exec`.
+/// was inside a read, it never leaves in the child, so that no old value of any snapshot is freed.
+/// Other strategies cannot be used there. A child that is to live on calls `exec`.
 ///
 /// - *Guarantees:* a reader enters at once, always, keeps the value it has seen, and does a bounded
 ///   part of the writers' work when it leaves.

@@ -75,7 +75,9 @@ enum ClientOutput {
             // The errors of a descriptor, such as a pipe without a reader, are always told.
             var output = pollfd(fd: STDOUT_FILENO, events: 0, revents: 0)
             while unsafe poll(&output, 1, -1) < 0, errno == EINTR {}
-            if output.revents != 0 { exit(ClientStatus.done.rawValue) }
+            // One that is closed is said by the first write.
+            guard output.revents & Int16(POLLERR | POLLHUP) != 0 else { return }
+            exit(ClientStatus.done.rawValue)
         }
     }
 
