@@ -4,8 +4,9 @@ import LatchkeyStrategies
 import Synchronization
 
 // How long a thread waits for a value that others hold for long: three threads stay inside for a
-// millisecond and come back at once, and a fourth asks every two milliseconds. A lock that lets
-// running threads overtake sleeping ones, always, keeps the fourth out for most of the time.
+// millisecond and come back after 50 microseconds, and a fourth asks every two milliseconds. A lock
+// that lets running threads overtake sleeping ones, always, keeps the fourth out for most of the
+// time. Those that come back at once keep it out of `lock` for seconds: then there is no reference.
 
 /// The mean and the longest wait under `adaptive`, against `lock`.
 func waitsForHolders() -> [Comparison] {
@@ -23,11 +24,17 @@ private struct WaitForHolders: StrategyVisitor {
     let isLongest: Bool
     let holders = 3
     let section: UInt64 = 1_000_000
+    let outside: UInt64 = 50_000
     let pauseMicroseconds: UInt32 = 2_000
-    let asks = 20
+    let asks = 100
 
     func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> Contender {
         preconditionFailure("\(ChosenStrategy.name) has no blocking access functions.")
+    }
+
+    private static func work(_ nanoseconds: UInt64) {
+        let start = DispatchTime.now().uptimeNanoseconds
+        while DispatchTime.now().uptimeNanoseconds - start < nanoseconds {}
     }
 
     func visitBlocking<ChosenStrategy: MakeableStrategy & BlockingStrategy>(
@@ -42,11 +49,10 @@ private struct WaitForHolders: StrategyVisitor {
                 Thread.detachNewThread {
                     while !isOver.flag.load(ordering: .relaxed) {
                         value.write { count in
-                            let start = DispatchTime.now().uptimeNanoseconds
-                            while DispatchTime.now().uptimeNanoseconds - start < section {
-                                count &+= 1
-                            }
+                            count &+= 1
+                            Self.work(section)
                         }
+                        Self.work(outside)
                     }
                     ended.leave()
                 }
