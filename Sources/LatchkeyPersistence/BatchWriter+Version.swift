@@ -15,6 +15,7 @@ extension BatchWriter {
         let isSame = try current == dataVersion || isVersionInDoubt && isAsWritten()
         (dataVersion, isVersionInDoubt) = isSame ? (current, false) : (dataVersion, false)
         guard isSame else {
+            try? noteForeignLog()
             throw BatchFailure(
                 consequence: .fatal,
                 message: "Another program has written to '\(path)'. Restart the service, which "

@@ -40,11 +40,17 @@ final class BatchWriter {
     /// The round of compaction that is being made.
     var round: CompactionRound?
     let path: String
+    let folder: Folder
+    /// What is noted of the log.
+    var notes: LogNotes { folder.notes }
     /// As the last transaction saw it.
     var dataVersion: Int64
     /// Whether a call of SQLite has failed since the version was seen: SQLite then drops what it
     /// has read, and counts that as a change, too.
     var isVersionInDoubt = false
+    let noteInterval: Duration
+    /// When the frames of the log may be noted again.
+    var nextNote = ContinuousClock.now
 
     private let begin: Statement
     let version: Statement
@@ -65,7 +71,9 @@ final class BatchWriter {
         meta = database.meta
         lastRow = database.lastRow
         lastRevision = database.lastRevision
-        path = database.folder.database
+        folder = database.folder
+        path = folder.database
+        noteInterval = tuning.noteInterval
         removalNanoseconds = tuning.removalNanoseconds
         firstRow = try connection.integer("select min(row) from changes") ?? database.lastRow + 1
         begin = try Statement(connection, "begin immediate")
@@ -352,18 +360,5 @@ final class BatchWriter {
         try removeNotes.bind(1, meta[.storedRevision])
         try removeNotes.bind(2, extra.noteTime.milliseconds)
         try removeNotes.run()
-    }
-
-    // MARK: The log
-
-    /// Copies the log into the database and begins a new one.
-    func beginNewLog(_ mode: Int32) throws(DatabaseError) {
-        do throws(DatabaseError) {
-            try connection.checkpoint(mode)
-        } catch {
-            doubtVersion(after: error)
-            throw error
-        }
-        frames.count = 0
     }
 }

@@ -28,6 +28,8 @@ struct DatabaseError: Error {
 @safe
 final class Connection: @unchecked Sendable {
     let handle: OpaquePointer
+    /// What follows the log, if something does: it lives longer than the handle.
+    private var watch: LogWatch?
 
     /// What is done with a database.
     enum Access {
@@ -38,6 +40,8 @@ final class Connection: @unchecked Sendable {
         /// It is read where nothing can be written, also not the index of its log, and no process
         /// uses it.
         case readFrozen
+        /// It is read as it is without its log.
+        case readWithoutLog
     }
 
     /// Opens or makes a database.
@@ -59,7 +63,7 @@ final class Connection: @unchecked Sendable {
             // Without locks of its own, the index of the log can be in memory: see below.
             flags |= SQLITE_OPEN_READONLY
             vfs = "unix-none"
-        case .readFrozen:
+        case .readFrozen, .readWithoutLog:
             flags |= SQLITE_OPEN_READONLY | SQLITE_OPEN_URI
             name = "file://\(Self.escaped(name))?immutable=1"
         }
@@ -89,9 +93,18 @@ final class Connection: @unchecked Sendable {
         return (unsafe folder.map { unsafe String(cString: $0) } ?? ".") + "/" + path
     }
 
-    /// A path in a URI.
+    /// A path as a part of a URI.
     private static func escaped(_ path: String) -> String {
-        path.replacing("%", with: "%25").replacing("?", with: "%3f").replacing("#", with: "%23")
+        let digits = Array("0123456789ABCDEF")
+        return path.utf8.reduce(into: "") { escaped, byte in
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "/"):
+                escaped.unicodeScalars.append(Unicode.Scalar(byte))
+            default:
+                escaped += "%\(digits[Int(byte >> 4)])\(digits[Int(byte & 15)])"
+            }
+        }
     }
 
     /// Whether SQLite has opened the database for reading only.
@@ -138,6 +151,13 @@ final class Connection: @unchecked Sendable {
     /// Whether closing the last connection keeps the log, and does not copy and delete it.
     func keepLog(_ keeps: Bool) {
         unsafe latchkey_sqlite_keep_log(handle, keeps ? 1 : 0)
+    }
+
+    /// Notes from now on what becomes of the log.
+    func watchLog(_ notes: LogNotes) throws(DatabaseError) {
+        // SQLite opens the log when it first reads.
+        _ = try integer("select count(*) from sqlite_schema")
+        watch = try LogWatch(self, notes)
     }
 
     /// Whether no transaction is open.

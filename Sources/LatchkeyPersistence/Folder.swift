@@ -4,11 +4,14 @@ internal import LatchkeyMachine
 /// A data folder: the paths in it, and the lock that one process has.
 ///
 /// The lock is on a file of its own. It is of the open file (flock(2)), so closing other files
-/// does not drop it, and it ends with the process. The file has a line once the database has been
-/// made: then a database that is empty or missing is damage, and not a new folder.
+/// does not drop it, and it ends with the process. The file has notes once the database has been
+/// made: then a database that is empty or missing is damage, and not a new folder. They say which
+/// log counts, too.
 final class Folder: Sendable {
     let path: String
     private let descriptor: Int32
+    /// What is known of the log, written to the same file.
+    let notes: LogNotes
 
     static let databaseName = "latchkey.db"
     static let lockName = "latchkey.lock"
@@ -32,7 +35,6 @@ final class Folder: Sendable {
             // What only reads needs no more: flock(2) asks for no right to write.
             descriptor = unsafe open(lock, O_RDONLY | O_CLOEXEC)
         }
-        self.descriptor = descriptor
         guard descriptor >= 0 else {
             guard mayCreate || errno != ENOENT else {
                 throw PersistenceFailure(
@@ -52,6 +54,13 @@ final class Folder: Sendable {
                 "Another process uses the data folder '\(path)'. Stop it, or choose another folder."
             )
         }
+        do throws(PersistenceFailure) {
+            notes = try LogNotes(descriptor, lock)
+        } catch {
+            close(descriptor)
+            throw error
+        }
+        self.descriptor = descriptor
     }
 
     deinit {
@@ -121,13 +130,14 @@ final class Folder: Sendable {
 
     /// Says that the folder has a database, which is on the disk.
     func noteDatabase() throws(PersistenceFailure) {
-        let line = "This folder has a database of latchkey.\n"
-        guard unsafe pwrite(descriptor, line, line.utf8.count, 0) == line.utf8.count else {
-            throw .call("write", lock)
-        }
-        guard fsync(descriptor) == 0 else {
-            throw .call("fsync", lock)
-        }
+        try notes.mark()
+        try Self.sync(path)
+    }
+
+    /// Puts the log on the disk as it is, which a killed process may not have done.
+    func syncLog() throws(PersistenceFailure) {
+        guard Self.byteCount(log) != nil else { return }
+        try Self.sync(log)
         try Self.sync(path)
     }
 }

@@ -33,7 +33,8 @@ struct LogScan {
     static let frameByteCount = frameHeaderByteCount + Schema.pageByteCount
 
     private let descriptor: Int32
-    private var salts: UInt64 = 0
+    /// Two numbers of the header, which no other log of the database has; 0 without a header.
+    private(set) var salts: UInt64 = 0
     private var isBigEndian = false
     /// The size of the database behind the last whole transaction.
     private var pageCount: UInt32 = 0
@@ -171,8 +172,9 @@ struct LogScan {
             return nil
         }
         let sums = add(bytes, 0..<24, to: Sums())
+        guard sums == Sums(one: word(bytes, 24), two: word(bytes, 28)) else { return nil }
         salts = UInt64(word(bytes, 16)) << 32 | UInt64(word(bytes, 20))
-        return sums == Sums(one: word(bytes, 24), two: word(bytes, 28)) ? sums : nil
+        return sums
     }
 
     private func frame(_ bytes: [UInt8]) -> Frame {

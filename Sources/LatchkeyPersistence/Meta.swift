@@ -22,6 +22,13 @@ enum MetaKey: String, CaseIterable {
     case roundRevision
     /// The last row of `changes` of the round.
     case roundRow
+    /// The last row of `changes` in front of the revisions that were skipped last.
+    case skipRow
+    /// The last of these revisions: no commit has it; 0 if none were skipped.
+    case skipRevision
+
+    /// Those that came with the third format.
+    static let skips = [skipRow, skipRevision]
 }
 
 /// The table `meta`.
@@ -34,7 +41,7 @@ struct Meta {
         values = [
             .identity: identity, .probe: 0, .startRevision: start, .storedRevision: start,
             .storedRow: 0, .storedTime: time.milliseconds, .storedCount: 0, .storedSum: 0,
-            .roundRevision: start, .roundRow: 0,
+            .roundRevision: start, .roundRow: 0, .skipRow: 0, .skipRevision: 0,
         ]
     }
 
@@ -46,6 +53,10 @@ struct Meta {
     var startRevision: Revision { Revision(bitPattern: self[.startRevision]) }
     var storedRevision: Revision { Revision(bitPattern: self[.storedRevision]) }
     var roundRevision: Revision { Revision(bitPattern: self[.roundRevision]) }
+    var skipRevision: Revision { Revision(bitPattern: self[.skipRevision]) }
+    /// Commits up to here cannot be part of a history: what they replaced is not known any more, or
+    /// commits behind them are lost.
+    var historyRevision: Revision { max(storedRevision, roundRevision, skipRevision) }
 
     /// Reads all of them; a sentence if one is damaged.
     init(_ connection: Connection) throws(DatabaseError) {
@@ -61,7 +72,9 @@ struct Meta {
             }
             values[key] = statement.integer(1)
         }
-        if let key = MetaKey.allCases.first(where: { values[$0] == nil }) {
+        let format = try connection.integer("pragma user_version") ?? 0
+        let needed = MetaKey.allCases.filter { format >= 3 || !MetaKey.skips.contains($0) }
+        if let key = needed.first(where: { values[$0] == nil }) {
             throw DatabaseError(
                 code: DatabaseError.damage,
                 text: "the row '\(key.rawValue)' of the table meta is missing"
@@ -77,11 +90,12 @@ struct Meta {
 
     /// Whether a service can have written the numbers: sums of them do not overflow.
     private var isPossible: Bool {
-        let counts: [MetaKey] = [.probe, .storedRow, .storedCount, .storedSum, .roundRow]
-        return counts.allSatisfy { self[$0] >= 0 } && self[.storedRow] <= Self.rowMax
-            && self[.roundRow] <= Self.rowMax && self[.storedCount] <= Self.rowMax
+        let rows: [MetaKey] = [.storedRow, .storedCount, .roundRow, .skipRow]
+        return rows.allSatisfy { (0...Self.rowMax).contains(self[$0]) }
+            && self[.probe] >= 0 && self[.storedSum] >= 0
             && InputCheck.time(self[.storedTime]) != nil && startRevision <= storedRevision
             && storedRevision <= roundRevision && roundRevision <= InputCheck.revisionMax
+            && skipRevision <= InputCheck.revisionMax
     }
 
     private static let rowMax: Int64 = 1 << 62

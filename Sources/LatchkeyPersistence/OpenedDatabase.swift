@@ -11,6 +11,8 @@ final class OpenedDatabase: Sendable {
     let folder: Folder
     /// Whether a torn transaction is in the log.
     let hasTornLog: Bool
+    /// Whether nothing said which log counts, as in a copy of the database alone.
+    let lacksNotes: Bool
     /// `pragma data_version` before anything was read: another value is of another program.
     let dataVersion: Int64
     let meta: Meta
@@ -35,11 +37,13 @@ final class OpenedDatabase: Sendable {
     ) throws(PersistenceFailure) {
         self.folder = folder
         self.vfs = vfs
-        let mayCreate = startRevision != nil
+        let isService = startRevision != nil
         let unwritable = Folder.unwritable(folder.path)
-        if mayCreate, let unwritable { throw unwritable }
-        let isMade: Bool
-        (isMade, hasTornLog) = try Self.checkFiles(folder, mayCreate: mayCreate)
+        if isService, let unwritable { throw unwritable }
+        let (isMade, scan, format) = try Self.checkFiles(folder, mayCreate: isService)
+        hasTornLog = scan?.hasRemains ?? false
+        lacksNotes = isMade && format >= Schema.format && folder.notes.isEmpty
+        if isService { try folder.syncLog() }
         do {
             let access: Connection.Access =
                 unwritable != nil ? .readFrozen : isMade ? .write : .make
@@ -51,28 +55,37 @@ final class OpenedDatabase: Sendable {
             }
             try Self.configure(connection)
             // A file system can refuse what the permissions allow.
-            guard !mayCreate || !connection.isReadOnly else {
+            guard !isService || !connection.isReadOnly else {
                 throw PersistenceFailure(
                     .inputOutput,
                     "'\(folder.database)' can be read only. A service writes to it."
                 )
             }
-            if startRevision != nil { try Self.bringForward(connection, folder) }
+            // Who only looks changes nothing, and may not be able to.
+            if isService {
+                if format < Schema.format || folder.notes.isEmpty {
+                    try folder.notes.restart(scan)
+                    try Folder.sync(folder.path)
+                }
+                try connection.watchLog(folder.notes)
+                if isMade {
+                    try Self.bringForward(connection, folder, from: format, isTorn: hasTornLog)
+                }
+            }
             dataVersion = try connection.integer("pragma data_version") ?? 0
             try Self.checkDatabase(connection, folder)
+            if isService {
+                let bound = folder.notes.revisionBound
+                try Self.skip(through: bound, connection, isTorn: hasTornLog)
+            }
             meta = try Meta(connection)
-            let last = try Self.last(connection, meta)
-            lastRow = last.row
-            lastRevision = last.revision
+            (lastRow, lastRevision) = try Self.last(connection, meta)
         } catch let error as DatabaseError {
             throw PersistenceFailure(error, folder.database)
         } catch let failure as PersistenceFailure {
             throw failure
         } catch {
             preconditionFailure("\(error) is of no known type.")
-        }
-        if !folder.hasDatabase, unwritable == nil {
-            try folder.noteDatabase()
         }
     }
 
@@ -85,13 +98,13 @@ final class OpenedDatabase: Sendable {
 
     // MARK: Before SQLite opens it
 
-    /// Whether the database is there, and can be opened by SQLite without losing anything; and
-    /// whether a torn transaction is in the log.
+    /// Whether the database is there, and can be opened by SQLite without losing anything; and its
+    /// log and its format.
     @discardableResult
     static func checkFiles(
         _ folder: Folder,
         mayCreate: Bool
-    ) throws(PersistenceFailure) -> (isMade: Bool, hasTornLog: Bool) {
+    ) throws(PersistenceFailure) -> (isMade: Bool, log: LogScan?, format: Int64) {
         guard (Folder.byteCount(folder.database) ?? 0) > 0 else {
             guard !folder.hasDatabase, (Folder.byteCount(folder.log) ?? 0) == 0 else {
                 throw folder.missing
@@ -100,13 +113,13 @@ final class OpenedDatabase: Sendable {
             guard mayCreate else {
                 throw PersistenceFailure(.inputOutput, "'\(folder.path)' has no database.")
             }
-            return (false, false)
+            return (false, nil, 0)
         }
         if !folder.hasDatabase, (Folder.byteCount(folder.database + "-journal") ?? 0) > 0 {
             // A process was killed while it made the database: SQLite empties it.
-            return (false, false)
+            return (false, nil, 0)
         }
-        try checkHeader(folder.database)
+        let format = try checkHeader(folder.database)
         let scan = try LogScan(folder.log)
         if let damage = scan.damage {
             let place =
@@ -116,12 +129,17 @@ final class OpenedDatabase: Sendable {
                     + "there are transactions behind it"
             throw .damaged(folder.log, place, readable: nil)
         }
-        return (true, scan.hasRemains)
+        // Before, a log had no notes; or they are older than what an earlier version wrote.
+        if format >= Schema.format, let finding = folder.notes.finding(scan, folder.log) {
+            throw .damaged(finding.file, finding.text, readable: nil)
+        }
+        return (true, scan, format)
     }
 
     /// Reads the numbers at fixed places of the file, the same as the pragmas `user_version` and
-    /// `application_id`.
-    static func checkHeader(_ path: String) throws(PersistenceFailure) {
+    /// `application_id`; returns the format.
+    @discardableResult
+    static func checkHeader(_ path: String) throws(PersistenceFailure) -> Int64 {
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else {
             throw .call("open", path)
@@ -136,7 +154,9 @@ final class OpenedDatabase: Sendable {
         guard count == header.count, header.starts(with: Array("SQLite format 3\0".utf8)) else {
             throw .damaged(path, "it does not begin as a database does", readable: nil)
         }
-        try check(application: number(header, 68), format: number(header, 60), path)
+        let format = number(header, 60)
+        try check(application: number(header, 68), format: format, path)
+        return format
     }
 
     private static func number(_ bytes: [UInt8], _ offset: Int) -> Int64 {
@@ -228,11 +248,55 @@ final class OpenedDatabase: Sendable {
         )
     }
 
-    /// Gives a whole database of the first format this one, in one transaction.
-    private static func bringForward(_ connection: Connection, _ folder: Folder) throws {
-        guard try connection.integer("pragma user_version") == Schema.firstFormat else { return }
-        try checkDatabase(connection, folder)
-        try connection.execute(Schema.migration)
+    /// Gives a whole database of an earlier format this one, in one transaction; `header` is the
+    /// format that the header has without the log.
+    private static func bringForward(
+        _ connection: Connection,
+        _ folder: Folder,
+        from header: Int64,
+        isTorn: Bool
+    ) throws {
+        let format = try connection.integer("pragma user_version") ?? 0
+        if format < Schema.format {
+            try checkDatabase(connection, folder)
+            let meta = try Meta(connection)
+            try beginNewLog(connection, isTorn)
+            try connection.execute("begin immediate")
+            if format == Schema.firstFormat { try connection.execute(Schema.migration) }
+            try meta.write(MetaKey.skips, Statement(connection, Meta.writing))
+            try connection.execute("pragma user_version = \(Schema.format); commit")
+        }
+        if header < Schema.format {
+            // Now the header says it, too. Where that fails, because a program reads, the next
+            // start takes the log once more as it is.
+            _ = try? connection.checkpoint(SQLITE_CHECKPOINT_TRUNCATE)
+        }
+    }
+
+    /// Behind a torn transaction, a later scan would take what is left of it for damage.
+    private static func beginNewLog(
+        _ connection: Connection,
+        _ isTorn: Bool
+    ) throws(DatabaseError) {
+        if isTorn { try connection.checkpoint(SQLITE_CHECKPOINT_TRUNCATE) }
+    }
+
+    /// Has no commit get a revision again that a client may have been shown, of a commit that was
+    /// lost with `--durability interval`.
+    private static func skip(
+        through bound: Revision,
+        _ connection: Connection,
+        isTorn: Bool
+    ) throws(DatabaseError) {
+        var meta = try Meta(connection)
+        let last = try last(connection, meta)
+        guard bound > last.revision else { return }
+        try beginNewLog(connection, isTorn)
+        meta[.skipRow] = last.row
+        meta[.skipRevision] = Int64(bitPattern: bound)
+        try connection.execute("begin immediate")
+        try meta.write(MetaKey.skips, Statement(connection, Meta.writing))
+        try connection.execute("commit")
     }
 
     private static func checkDatabase(
@@ -300,8 +364,8 @@ final class OpenedDatabase: Sendable {
             "select row, revision from changes order by row desc limit 1"
         )
         guard try last.step(), last.integer(0) > meta[.storedRow] else {
-            return (meta[.storedRow], meta.storedRevision)
+            return (meta[.storedRow], max(meta.storedRevision, meta.skipRevision))
         }
-        return (last.integer(0), Revision(bitPattern: last.integer(1)))
+        return (last.integer(0), max(Revision(bitPattern: last.integer(1)), meta.skipRevision))
     }
 }

@@ -24,7 +24,8 @@ package final class Persistence: Sendable {
     /// Commits up to here cannot be part of a history: the properties that they replaced are not
     /// known any more.
     ///
-    /// At least ``storedRevision``; larger if a round of compaction was not at its end.
+    /// At least ``storedRevision``; larger if a round of compaction was not at its end, or if
+    /// revisions were skipped, since commits may be lost.
     package let historyRevision: Revision
     /// The revision of the last commit, or the one before the first.
     package let lastRevision: Revision
@@ -88,6 +89,9 @@ package final class Persistence: Sendable {
             startRevision: startRevision,
             vfs: tuning.vfs
         )
+        if database.lacksNotes {
+            log(false, "log-is-not-noted", [("folder", path)])
+        }
         self.database = Guarded(database)
         self.tuning = tuning
         self.settings = settings
@@ -95,7 +99,7 @@ package final class Persistence: Sendable {
         isNew = database.isNew
         self.startRevision = database.meta.startRevision
         storedRevision = database.meta.storedRevision
-        historyRevision = max(database.meta.storedRevision, database.meta.roundRevision)
+        historyRevision = database.meta.historyRevision
         lastRevision = database.lastRevision
         identity = Identity(number: database.meta[.identity]).text
         storedTime = Timestamp(milliseconds: database.meta[.storedTime])

@@ -1,6 +1,6 @@
 internal import Glibc
 internal import LatchkeyMachine
-internal import LatchkeyStore
+package import LatchkeyStore
 
 /// What a recovery did.
 package struct RecoveryReport: Sendable {
@@ -21,11 +21,12 @@ extension Persistence {
     ///
     /// Without `acceptLoss` it only says what would be lost. The damaged files are kept in a folder
     /// of their own. Commits stay up to the first damaged row, and stored properties whose rows
-    /// are whole. Revisions go on 2³² behind the last one that is known, and history and notes are
-    /// dropped, as after a restore: a client may have seen commits that are lost.
+    /// are whole. Revisions go on as after a restore, and history and notes are dropped: a client
+    /// may have seen commits that are lost.
     package static func recover(
         _ path: String,
-        acceptLoss: Bool
+        acceptLoss: Bool,
+        at now: Timestamp = StoreClock.system.now()
     ) throws(PersistenceFailure) -> RecoveryReport {
         let folder = try Folder(path, mayCreate: false)
         var report = RecoveryReport()
@@ -41,7 +42,7 @@ extension Persistence {
         let part = folder.rescued + ".part"
         Copy.remove(part)
         defer { Copy.remove(part) }
-        let rescue = try Rescue(folder, into: part)
+        let rescue = try Rescue(folder, into: part, at: now)
         report.losses = rescue.losses
         guard acceptLoss else { return report }
         report.keptPath = try folder.replaceDatabase(by: part)
@@ -147,28 +148,31 @@ extension Persistence {
 
     /// Makes a new data folder from a backup.
     ///
-    /// Revisions go on 2³² behind the last one, and history and notes are dropped, so that nothing
-    /// that a client remembers matches.
+    /// Revisions go on at least 2³² behind the last one, and later if it is restored later.
+    /// History and notes are dropped. So nothing that a client remembers matches, also of what was
+    /// restored from the same backup before.
     package static func restore(
         _ file: String,
-        into path: String
+        into path: String,
+        at now: Timestamp = StoreClock.system.now()
     ) throws(PersistenceFailure) -> CheckReport {
         let advice = "Restore another backup."
         try Copy.expectWhole(file, advice)
         let folder = try Folder(path, mayCreate: true)
-        guard !folder.hasDatabase, (Folder.byteCount(folder.database) ?? 0) == 0 else {
+        guard (Folder.byteCount(folder.database) ?? 0) == 0 else {
             throw PersistenceFailure(
                 .inputOutput,
                 "'\(path)' has a database. Choose a folder that is new or empty."
             )
         }
+        guard !folder.hasDatabase else { throw folder.missing }
         do {
             let source = try Connection(file, .read)
             let reader = RowReader(source, try Meta(source), file)
             let part = folder.rescued + ".part"
             Copy.remove(part)
             defer { Copy.remove(part) }
-            let rescue = try Rescue(reader, into: part)
+            let rescue = try Rescue(reader, into: part, at: now)
             guard rescue.losses.isEmpty else {
                 throw PersistenceFailure(.damaged, rescue.losses.joined(separator: " "))
             }

@@ -14,11 +14,15 @@ struct Replacement {
         // The database first: without its log, it would be taken for whole.
         case putAwayDatabase
         case putAwayLog
-        case putAwayIndex
+        /// The index of the log, and a journal, which would be rolled back into the new database.
+        case putAwayRest
+        /// Says that no log counts: the former one does until it is put away, and the new database
+        /// has none.
+        case noteNoLog
         case take
     }
 
-    private static let suffixes = ["", "-wal", "-shm"]
+    private static let suffixes = ["", "-wal", "-shm", "-journal"]
 
     private let folder: Folder
     private let file: String
@@ -49,10 +53,11 @@ struct Replacement {
             }
         case .putAwayDatabase: try putAway("")
         case .putAwayLog: try putAway("-wal")
-        case .putAwayIndex: try putAway("-shm")
-        case .take:
-            try rename(folder.rescued, folder.database)
-            try folder.noteDatabase()
+        case .putAwayRest:
+            try putAway("-shm")
+            try putAway("-journal")
+        case .noteNoLog: try folder.notes.restart(nil)
+        case .take: try rename(folder.rescued, folder.database)
         }
     }
 

@@ -2,45 +2,61 @@ internal import CSQLite
 internal import Glibc
 internal import LatchkeyStore
 
-/// Copies all that can be read of a database into a new one, whose revisions begin 2³² behind.
+/// Copies all that can be read of a database into a new one, whose revisions begin later.
 struct Rescue {
-    /// How far revisions go on behind those of another life of the store.
-    static let skippedRevisionCount: Revision = 1 << 32
+    /// How far revisions go on behind those of another life of the store, at least.
+    private static let skippedRevisionCount: Revision = 1 << 32
 
+    /// When it is made: the later, the later do revisions begin, so that no two lives that begin
+    /// with the same properties have the same ones.
+    private let now: Timestamp
     /// Sentences about what could not be read.
     private(set) var losses: [String] = []
 
     /// Of a folder that may be damaged.
     ///
     /// SQLite reads of a damaged log what comes before the damage.
-    init(_ folder: Folder, into file: String) throws(PersistenceFailure) {
+    init(_ folder: Folder, into file: String, at now: Timestamp) throws(PersistenceFailure) {
+        self.now = now
         let scan = try LogScan(folder.log)
+        // As at a start: those of an earlier format, if there are any, do not count.
+        let format = (try? OpenedDatabase.checkHeader(folder.database)) ?? Schema.format
+        let finding = format >= Schema.format ? folder.notes.finding(scan, folder.log) : nil
+        // SQLite would put the pages of another time or database between those of this one.
+        let isOther =
+            finding?.file == folder.log && scan.frameCount > 0 && !folder.notes.knows(scan.salts)
         if let damage = scan.damage {
             losses.append(
                 "All commits in the log from frame \(damage.frame) on are lost: at least "
                     + "\(scan.byteCount - damage.byte) bytes of '\(folder.log)'."
             )
         }
+        if let finding, isOther || scan.damage == nil {
+            losses.append(
+                "Commits of the log may be lost: '\(finding.file)' is damaged: \(finding.text)."
+            )
+        }
+        // With a log that has become shorter, it would put older pages over newer ones. Which of
+        // them the database has is not known.
+        let isShorter = finding?.file == folder.log && scan.frameCount > 0 && scan.damage == nil
+        let ways: [Connection.Access] =
+            isOther ? [.readWithoutLog] : isShorter ? [.readWithoutLog, .write] : [.write]
         do {
-            let source = try Connection(folder.database)
-            try OpenedDatabase.checkTables(source)
-            let meta: Meta
-            do {
-                meta = try Meta(source)
-            } catch  where error.isDamage {
-                losses.append("Properties in the table stored may be older than they were.")
-                meta = try Self.guessedMeta(source)
-            }
-            try copy(RowReader(source, meta, folder.database), file)
+            let best = try Self.best(ways, folder.database)
+            losses += best.losses
+            try write(best, file)
         } catch {
             throw PersistenceFailure(error, folder.database)
         }
     }
 
     /// Of a whole database.
-    init(_ reader: RowReader, into file: String) throws(PersistenceFailure) {
+    init(_ reader: RowReader, into file: String, at now: Timestamp) throws(PersistenceFailure) {
+        self.now = now
         do {
-            try copy(reader, file)
+            let readable = Self.read(reader)
+            losses = readable.losses
+            try write(readable, file)
         } catch {
             throw PersistenceFailure(error, reader.path)
         }
@@ -54,64 +70,105 @@ struct Rescue {
         let revision = max(1, number ?? 1) - 1
         var meta = Meta(startRevision: revision, identity: 1, time: Timestamp(milliseconds: 0))
         meta[.storedRow] = hasRows ? max(1, first.integer(0)) - 1 : 0
+        // Revisions can have been skipped anywhere.
+        let last = try? source.integer("select revision from changes order by row desc limit 1")
+        let skipped = last.flatMap { InputCheck.revision($0) } ?? InputCheck.revisionMax
+        meta[.skipRevision] = hasRows ? Int64(bitPattern: skipped) : 0
+        meta[.skipRow] = .max
         return meta
     }
 
-    private mutating func copy(_ reader: RowReader, _ file: String) throws(DatabaseError) {
-        var state = reader.readWholeStored()
-        if let loss = state.loss {
-            losses.append(loss)
+    /// What most can be read of, in one of these ways.
+    private static func best(
+        _ ways: [Connection.Access],
+        _ path: String
+    ) throws(DatabaseError) -> Readable {
+        var found: [Readable] = []
+        for (index, way) in ways.enumerated() {
+            do throws(DatabaseError) {
+                found.append(try read(path, way))
+            } catch {
+                guard index + 1 < ways.count || !found.isEmpty else { throw error }
+            }
         }
+        let best = found.min { one, other in
+            (one.losses.count, other.newest) < (other.losses.count, one.newest)
+        }
+        guard let best else { preconditionFailure("There is no way to read \(path).") }
+        return best
+    }
+
+    private static func read(
+        _ path: String,
+        _ access: Connection.Access
+    ) throws(DatabaseError) -> Readable {
+        let source = try Connection(path, access)
+        try OpenedDatabase.checkTables(source)
+        do {
+            return read(RowReader(source, try Meta(source), path))
+        } catch  where error.isDamage {
+            var readable = read(RowReader(source, try guessedMeta(source), path))
+            readable.losses.insert(
+                "Properties in the table stored may be older than they were.",
+                at: 0
+            )
+            return readable
+        }
+    }
+
+    private static func read(_ reader: RowReader) -> Readable {
+        var readable = reader.readWholeStored()
         var read = RowReader.ChangesRead(revision: reader.meta.storedRevision)
-        var time = reader.meta[.storedTime]
         do {
             try reader.readChanges(&read) { commits in
                 for commit in commits {
-                    time = max(time, commit.time.milliseconds)
+                    readable.time = max(readable.time, commit.time.milliseconds)
                     for effect in commit.effects {
-                        state.properties[effect.name] = effect.property
-                        state.authors[effect.name] = commit.author
+                        readable.properties[effect.name] = effect.property
+                        readable.authors[effect.name] = commit.author
                     }
                 }
             }
         } catch {
-            losses.append(
+            readable.losses.append(
                 "All commits behind revision \(read.revision) are lost: \(error.message)"
             )
         }
         // A property can be newer than the last commit that can be read.
-        let newest = state.properties.values.reduce(read.revision) { max($0, $1.revision) }
-        let start = newest + Self.skippedRevisionCount
+        readable.newest = readable.properties.values.reduce(read.revision) {
+            max($0, $1.revision)
+        }
+        return readable
+    }
+
+    /// The revision to go on behind, for a store whose last commit has this revision and time.
+    ///
+    /// Above all of the store's own life so far, and those of an empty store that begins now. Where
+    /// its revisions are above both, those of one that was made of the same earlier.
+    private func start(behind revision: Revision, of time: Timestamp) -> Revision {
+        let clock = Revision.start(at: now)
+        let since = clock - min(clock, .start(at: time))
+        return max(revision + Self.skippedRevisionCount + since, clock)
+    }
+
+    private func write(_ readable: Readable, _ file: String) throws(DatabaseError) {
+        let start = start(
+            behind: readable.newest,
+            of: Timestamp(milliseconds: readable.time)
+        )
         guard InputCheck.revision(start) != nil else {
             throw DatabaseError(code: DatabaseError.damage, text: "its revisions are used up")
         }
-        try write(
-            state.properties.values.sorted { one, other in
-                unsafe one.nameBytes.order(other.nameBytes) == true
-            },
-            state.authors,
-            from: reader.meta.startRevision,
-            after: start,
-            time,
-            file
-        )
-    }
-
-    private func write(
-        _ properties: [Property],
-        _ authors: [PropertyName: [UInt8]],
-        from first: Revision,
-        after start: Revision,
-        _ time: Int64,
-        _ file: String
-    ) throws(DatabaseError) {
+        let properties = readable.properties.values.sorted { one, other in
+            unsafe one.nameBytes.order(other.nameBytes) == true
+        }
         let target = try Connection(file, .make)
         var meta = try OpenedDatabase.createTables(target, start)
         try target.execute("begin")
         let writing = try Statement(target, BatchWriter.storedWriting)
         for property in properties {
             let numbers = RowNumbers(property)
-            let author = RowReader.name(of: property).flatMap { authors[$0] }
+            let author = RowReader.name(of: property).flatMap { readable.authors[$0] }
             let checksum = try unsafe author.withOptionalBytes { (author) throws(DatabaseError) in
                 let checksum = unsafe numbers.storedChecksum(
                     property.nameBytes,
@@ -126,9 +183,9 @@ struct Rescue {
             meta[.storedSum] = RowReader.add(meta[.storedSum], checksum)
         }
         // Nothing was stored at that revision; at `start`, properties are.
-        meta[.startRevision] = Int64(bitPattern: first)
+        meta[.startRevision] = Int64(bitPattern: readable.startRevision)
         meta[.storedCount] = Int64(properties.count)
-        meta[.storedTime] = time
+        meta[.storedTime] = readable.time
         try meta.write(MetaKey.allCases, Statement(target, Meta.writing))
         try target.execute("commit")
     }
@@ -151,18 +208,22 @@ extension Statement {
 }
 
 /// What is read of a database that may be damaged.
-private struct Rescued {
-    var properties: [PropertyName: Property]
-    var authors: [PropertyName: [UInt8]]
-    /// A sentence about what cannot be read.
-    let loss: String?
+private struct Readable {
+    var properties: [PropertyName: Property] = [:]
+    var authors: [PropertyName: [UInt8]] = [:]
+    /// Sentences about what cannot be read.
+    var losses: [String] = []
+    let startRevision: Revision
+    /// Of the last commit or property.
+    var newest: Revision = 0
+    /// Of the last commit, in milliseconds.
+    var time: Int64
 }
 
 extension RowReader {
     /// All rows of `stored` that are whole, and a sentence about the others.
-    fileprivate func readWholeStored() -> Rescued {
-        var properties: [PropertyName: Property] = [:]
-        var authors: [PropertyName: [UInt8]] = [:]
+    fileprivate func readWholeStored() -> Readable {
+        var readable = Readable(startRevision: meta.startRevision, time: meta[.storedTime])
         var (lostCount, ending): (Int64, String?) = (0, nil)
         // Damaged pages can lead to others again and again. Each row takes some bytes.
         var leftCount = (Folder.byteCount(path) ?? 0) + (Folder.byteCount(path + "-wal") ?? 0)
@@ -178,22 +239,19 @@ extension RowReader {
                     lostCount += 1
                     continue
                 }
-                properties[name] = property
-                authors[name] = unsafe rows.optionalBytes(6).map { unsafe Array($0) }
+                readable.properties[name] = property
+                readable.authors[name] = unsafe rows.optionalBytes(6).map { unsafe Array($0) }
             }
         } catch {
             ending = error.text
         }
-        let missing = max(lostCount, meta[.storedCount] - Int64(properties.count))
-        guard missing > 0 || ending != nil else {
-            return Rescued(properties: properties, authors: authors, loss: nil)
-        }
-        return Rescued(
-            properties: properties,
-            authors: authors,
-            loss:
+        let missing = max(lostCount, meta[.storedCount] - Int64(readable.properties.count))
+        if missing > 0 || ending != nil {
+            readable.losses.append(
                 "Lost of the \(max(meta[.storedCount], missing)) stored properties: \(missing)"
-                + (ending.map { ": \($0)." } ?? ".")
-        )
+                    + (ending.map { ": \($0)." } ?? ".")
+            )
+        }
+        return readable
     }
 }

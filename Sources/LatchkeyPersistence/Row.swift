@@ -14,6 +14,8 @@ enum RowChecksum {
         case changes
         case stored
         case notes
+        /// No table: the notes about the log.
+        case logNote
     }
 
     static func of(

@@ -177,7 +177,7 @@ struct RowReader {
         try run(readable: nil) {
             let added = try Self.isFirstFormat(connection) ? "null, null" : ChangeRow.added
             let rows = try Statement(connection, ChangeRow.readingAll(added: added))
-            var expected: (row: Int64, more: Int64?)?
+            var expected: Expected?
             var effects: [StoredEffect] = []
             var chunk: [StoredCommit] = []
             // What is whole in front of the damage is read, too: a recovery keeps it.
@@ -187,7 +187,7 @@ struct RowReader {
                     let row = ChangeRow(rows)
                     let isBehind = row.row > meta[.storedRow]
                     let effect = try check(row, rows, expected, isBehind, read.revision)
-                    expected = (row.row + 1, row.more > 0 ? row.more - 1 : nil)
+                    expected = Expected(behind: row)
                     guard isBehind else { continue }
                     read.rowCount += 1
                     read.byteCount += unsafe rows.bytes(8).count + rows.bytes(9).count
@@ -217,6 +217,7 @@ struct RowReader {
                         readable: read.revision
                     )
                 }
+                read.revision = max(read.revision, meta.skipRevision)
             } catch let finding as Finding {
                 damage = finding
             }
@@ -229,11 +230,25 @@ struct RowReader {
         }
     }
 
+    /// What the next row has, at least.
+    private struct Expected {
+        let row: Int64
+        /// Those of the rest of a commit; nil where another one begins.
+        var more: Int64?
+        var revision: Revision?
+
+        init(behind former: ChangeRow) {
+            row = former.row &+ 1
+            guard former.more > 0 else { return }
+            (more, revision) = (former.more - 1, former.revision)
+        }
+    }
+
     /// The effect of a row that is the next one and whole.
     private func check(
         _ row: ChangeRow,
         _ rows: Statement,
-        _ expected: (row: Int64, more: Int64?)?,
+        _ expected: Expected?,
         _ isBehind: Bool,
         _ revision: Revision
     ) throws -> StoredEffect {
@@ -246,7 +261,8 @@ struct RowReader {
         }
         guard row.checksum == row.computedChecksum(rows), let effect = row.effect(rows),
             row.more == expected?.more ?? max(0, row.more),
-            !isBehind || row.revision == revision + 1
+            row.revision == expected?.revision ?? row.revision,
+            !isBehind || follows(row, revision)
         else {
             throw Finding(
                 text: "row \(row.row) of the table changes is not what was written",
@@ -254,6 +270,14 @@ struct RowReader {
             )
         }
         return effect
+    }
+
+    /// Whether a row can be of the commit behind a revision.
+    private func follows(_ row: ChangeRow, _ revision: Revision) -> Bool {
+        row.row > meta[.skipRow]
+            ? row.revision == max(revision, meta.skipRevision) + 1
+                // Revisions can have been skipped before, too.
+            : row.revision > revision && row.revision <= meta.skipRevision
     }
 
     private static func step(_ rows: Statement, readable: Revision) throws -> Bool {

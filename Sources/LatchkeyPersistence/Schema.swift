@@ -6,10 +6,11 @@ enum Schema {
     /// "LKEY": `pragma application_id`.
     static let application: Int64 = 0x4C4B_4559
     /// `pragma user_version`.
-    static let format: Int64 = 2
+    static let format: Int64 = 3
     /// The first format, without authors and kept revisions.
     ///
-    /// It is brought forward when a service opens it.
+    /// It is brought forward when a service opens it, as is the second one, without notes about
+    /// the log (``LogNotes``) and without revisions that are skipped (``MetaKey/skipRevision``).
     static let firstFormat: Int64 = 1
     static let pageByteCount = 4096
 
@@ -86,15 +87,14 @@ enum Schema {
         format == firstFormat ? firstStatements : statements
     }
 
-    /// What makes a database of the first format one of this format.
+    /// What makes a database of the first format one of the second.
     ///
     /// The columns are added to the text that SQLite keeps (its manual, ALTER TABLE), and no row is
     /// written: what a row lacks is null.
     static let migration =
-        "begin immediate; drop view properties; alter table changes add column author text; "
+        "drop view properties; alter table changes add column author text; "
         + "alter table changes add column kept integer; "
-        + "alter table stored add column author text; \(view); "
-        + "pragma user_version = \(format); commit"
+        + "alter table stored add column author text; \(view)"
 
     static let reading = "select sql from sqlite_schema where sql is not null order by name"
 }

@@ -1,3 +1,5 @@
+internal import LatchkeyStore
+
 /// Numbers that tests change.
 struct Tuning: Sendable {
     /// The file system of SQLite; nil for the standard one.
@@ -24,6 +26,11 @@ struct Tuning: Sendable {
     var earlyByteCountMax = 8 << 20
     /// Behind the last batch, the next one waits at most so long for many commits.
     var gatherInterval = Duration.microseconds(500)
+    /// The frames of the log are noted at most so often, but for the first ones.
+    var noteInterval = Duration.seconds(60)
+    /// In `interval`, so many revisions may be shown before they are on the disk; then what is
+    /// noted of them is brought forward.
+    var unwrittenCountMax: Revision = 1 << 20
     /// How often the paths of the open files are looked at.
     var lookInterval = Duration.seconds(1)
     /// How often a probe is made after a failure.

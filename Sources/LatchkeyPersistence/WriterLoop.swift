@@ -28,6 +28,8 @@ final class WriterLoop: Sendable {
         var queue: CommitQueue
         /// In `interval`: up to here, commits were released before they were written.
         var released: Revision
+        /// No later commit is released before it is written: see ``WriterThread/raiseBound()``.
+        var releaseBound: Revision
         var isStopping = false
         /// Whether ``WriterLoop/seal(through:_:)`` waits while too much is to be written.
         var isBounded = true
@@ -121,7 +123,9 @@ final class WriterLoop: Sendable {
         self.log = log
         let revision = database.lastRevision
         let queue = CommitQueue(after: revision, isGrouped: isGrouped)
-        inbox = Guarded(Inbox(queue: queue, released: revision))
+        inbox = Guarded(
+            Inbox(queue: queue, released: revision, releaseBound: isGrouped ? .max : revision)
+        )
         releases = Guarded(Releases(revision: revision))
         self.tuning = tuning
         progress = Guarded(
@@ -139,6 +143,7 @@ final class WriterLoop: Sendable {
     /// Starts the threads, which keep the database until they end.
     func start(_ database: OpenedDatabase) throws(DatabaseError) {
         let writer = try WriterThread(self, database)
+        writer.raiseBound()
         let maintenance = Maintenance(self, try database.secondConnection(), database.meta)
         let revision = database.lastRevision
         threads.start { writer.run() }
@@ -194,7 +199,7 @@ final class WriterLoop: Sendable {
             guard durability != .always else {
                 return nil
             }
-            let end = inbox.queue.end - 1
+            let end = min(inbox.queue.end - 1, inbox.releaseBound)
             // A group is written when it is whole: its commits must not wait for that.
             guard end > inbox.released, isGrouped || hasRoom(inbox) else {
                 return nil

@@ -15,7 +15,8 @@ internal import Synchronization
 /// probe is made each second.
 ///
 /// With `interval`, commits are released before they are written, so nothing can be withdrawn: they
-/// are kept and tried again, and meanwhile no new ones are accepted.
+/// are kept and tried again, and meanwhile no new ones are accepted. If the process is killed, they
+/// are lost, but no later commit gets their revisions: a bound ahead of them is on the disk first.
 ///
 /// SAFETY: `@unchecked Sendable` because only the thread that calls ``run()`` uses it.
 final class WriterThread: @unchecked Sendable {
@@ -41,6 +42,7 @@ final class WriterThread: @unchecked Sendable {
     var needsNewLog: Bool
     private var newLogFailure: (BatchFailure, until: ContinuousClock.Instant)?
     var loggedFailure = ""
+    private var loggedNoteFailure = ""
     var batch: [QueuedCommit] = []
     /// A position behind the commits of the batch.
     private var position: [UInt8]?
@@ -63,6 +65,7 @@ final class WriterThread: @unchecked Sendable {
         writer = try BatchWriter(database, loop.tuning)
         restartFrameCount = Self.restartFrameCount(loop)
         needsNewLog = database.hasTornLog
+        syncLater()
     }
 
     func run() {
@@ -183,7 +186,23 @@ final class WriterThread: @unchecked Sendable {
 
     // MARK: Writing
 
+    /// With `interval`: lets further revisions be shown before they are on the disk.
+    ///
+    /// Called before the threads start, and then by this one.
+    func raiseBound() {
+        guard loop.durability != .always, !loop.isGrouped else { return }
+        let (last, bound) = loop.inbox.read { ($0.queue.end - 1, $0.releaseBound) }
+        let count = loop.tuning.unwrittenCountMax
+        guard bound < last + (count + 1) / 2 else { return }
+        // Where that fails, commits are released when they are on the disk.
+        guard InputCheck.revision(last + count) != nil,
+            (try? writer.notes.bound(last + count)) == true
+        else { return }
+        loop.inbox.write { $0.releaseBound = last + count }
+    }
+
     func makeTransaction(isProbe: Bool) {
+        raiseBound()
         var extra = BatchWriter.Extra(isProbe: isProbe)
         // More rows than come, so that a round ends before the next one is due.
         extra.rowCount = batch.reduce(0) { $0 + $1.rowCount }
@@ -265,6 +284,10 @@ final class WriterThread: @unchecked Sendable {
     }
 
     private func succeed(_ extra: BatchWriter.Extra, since start: UInt64) {
+        if let failure = writer.noteFrames(), failure.message != loggedNoteFailure {
+            loop.log(true, "log-note-fails", [("reason", failure.message)])
+            loggedNoteFailure = failure.message
+        }
         let now = latchkey_system_nanoseconds()
         loop.lastSync.store(now, ordering: .relaxed)
         let byteCount = batch.reduce(0) { $0 + $1.byteCount }
@@ -331,6 +354,12 @@ final class WriterThread: @unchecked Sendable {
 
     private func end() {
         guard mode == .normal, loop.lookAtEnd() else { return }
+        do {
+            // Everything that was shown is on the disk.
+            try writer.notes.bound(0)
+        } catch {
+            loop.log(false, "log-note-fails", [("reason", error.message)])
+        }
         do {
             try writer.beginNewLog(SQLITE_CHECKPOINT_TRUNCATE)
             writer.connection.keepLog(false)

@@ -28,7 +28,9 @@ extension HookedStore {
     }
 
     /// Makes the changes of commits that an earlier process stored, in the order of their
-    /// revisions and without a gap.
+    /// revisions.
+    ///
+    /// The store goes on behind the last one, which may have no effects.
     ///
     /// Called any number of times, one after the other, before the store is used. The commits are
     /// released at once, and the hook does not receive them.

@@ -156,8 +156,8 @@ extension [PropertyTable] {
         replayed.reserveCapacity(commits.count)
         for stored in commits {
             precondition(
-                stored.revision == last + 1,
-                "Commits are replayed in the order of their revisions, without a gap."
+                stored.revision > last,
+                "Commits are replayed in the order of their revisions."
             )
             last = stored.revision
             var first: Commit.Effect?

@@ -26,6 +26,10 @@ struct latchkey_faults {
     int last_error;
     bool holds;
     int waiting;
+    // Is told of each change, and the mutex is held until that is made.
+    void (*observer)(void *context, int call);
+    void *context;
+    pthread_mutex_t step;
 };
 
 // The file of the standard file system follows it.
@@ -54,6 +58,19 @@ static int fault(struct file *file, int call) {
     }
     pthread_mutex_unlock(&faults->lock);
     return code;
+}
+
+static void begin_step(struct latchkey_faults *faults, int call, bool is_log) {
+    if (faults->observer != NULL) {
+        pthread_mutex_lock(&faults->step);
+        faults->observer(faults->context, call | (is_log ? LATCHKEY_FAULTS_LOG : 0));
+    }
+}
+
+static void end_step(struct latchkey_faults *faults) {
+    if (faults->observer != NULL) {
+        pthread_mutex_unlock(&faults->step);
+    }
 }
 
 // What the file of the standard file system does.
@@ -100,12 +117,23 @@ static int file_write(sqlite3_file *file, const void *bytes, int count, sqlite3_
         }
         return code;
     }
-    return inner(file)->pMethods->xWrite(inner(file), bytes, count, offset);
+    struct file *own = (struct file *)file;
+    begin_step(own->faults, LATCHKEY_FAULTS_WRITE, own->is_log);
+    code = inner(file)->pMethods->xWrite(inner(file), bytes, count, offset);
+    end_step(own->faults);
+    return code;
 }
 
 static int file_truncate(sqlite3_file *file, sqlite3_int64 size) {
-    int code = fault((struct file *)file, LATCHKEY_FAULTS_TRUNCATE);
-    return code != SQLITE_OK ? code : inner(file)->pMethods->xTruncate(inner(file), size);
+    struct file *own = (struct file *)file;
+    int code = fault(own, LATCHKEY_FAULTS_TRUNCATE);
+    if (code != SQLITE_OK) {
+        return code;
+    }
+    begin_step(own->faults, LATCHKEY_FAULTS_TRUNCATE, own->is_log);
+    code = inner(file)->pMethods->xTruncate(inner(file), size);
+    end_step(own->faults);
+    return code;
 }
 
 static int file_sync(sqlite3_file *file, int flags) {
@@ -122,7 +150,13 @@ static int file_sync(sqlite3_file *file, int flags) {
         pthread_mutex_unlock(&faults->lock);
     }
     int code = fault(own, LATCHKEY_FAULTS_SYNC);
-    return code != SQLITE_OK ? code : inner(file)->pMethods->xSync(inner(file), flags);
+    if (code != SQLITE_OK) {
+        return code;
+    }
+    begin_step(faults, LATCHKEY_FAULTS_SYNC, own->is_log);
+    code = inner(file)->pMethods->xSync(inner(file), flags);
+    end_step(faults);
+    return code;
 }
 
 static int file_control(sqlite3_file *file, int operation, void *argument) {
@@ -171,7 +205,11 @@ static int vfs_open(sqlite3_vfs *vfs, const char *name, sqlite3_file *file, int 
 
 static int vfs_delete(sqlite3_vfs *vfs, const char *name, int sync) {
     struct latchkey_faults *faults = vfs->pAppData;
-    return faults->base->xDelete(faults->base, name, sync);
+    size_t length = strlen(name);
+    begin_step(faults, LATCHKEY_FAULTS_DELETE, length > 4 && !strcmp(name + length - 4, "-wal"));
+    int code = faults->base->xDelete(faults->base, name, sync);
+    end_step(faults);
+    return code;
 }
 
 static int vfs_access(sqlite3_vfs *vfs, const char *name, int flags, int *result) {
@@ -203,6 +241,7 @@ struct latchkey_faults *latchkey_faults_make(const char *name) {
     snprintf(faults->name, sizeof(faults->name), "%s", name);
     pthread_mutex_init(&faults->lock, NULL);
     pthread_cond_init(&faults->changed, NULL);
+    pthread_mutex_init(&faults->step, NULL);
     faults->vfs = *faults->base;
     faults->vfs.iVersion = 2;
     faults->vfs.pNext = NULL;
@@ -224,6 +263,7 @@ void latchkey_faults_free(struct latchkey_faults *faults) {
     sqlite3_vfs_unregister(&faults->vfs);
     pthread_mutex_destroy(&faults->lock);
     pthread_cond_destroy(&faults->changed);
+    pthread_mutex_destroy(&faults->step);
     free(faults);
 }
 
@@ -250,6 +290,12 @@ long latchkey_faults_count(struct latchkey_faults *faults) {
     long made = faults->made;
     pthread_mutex_unlock(&faults->lock);
     return made;
+}
+
+void latchkey_faults_observe(struct latchkey_faults *faults, void (*observer)(void *, int),
+                             void *context) {
+    faults->context = context;
+    faults->observer = observer;
 }
 
 void latchkey_faults_hold(struct latchkey_faults *faults, bool holds) {

@@ -11,6 +11,8 @@ private struct Sample {
     let path: String
     let database: [UInt8]
     let log: [UInt8]
+    /// The notes about the log.
+    let lock: [UInt8]
     /// The state after each commit of the log.
     var states: [Revision: Model] = [:]
     /// The state after each commit of the database, which may have been compacted in part.
@@ -44,6 +46,7 @@ private struct Sample {
         _ = second.persistence.finish()
         database = try Array(Data(contentsOf: URL(filePath: path + "/latchkey.db")))
         log = try Array(Data(contentsOf: URL(filePath: path + "/latchkey.db-wal")))
+        lock = try Array(Data(contentsOf: URL(filePath: path + "/latchkey.lock")))
     }
 
     /// Opens the folder with other bytes in one file.
@@ -55,6 +58,7 @@ private struct Sample {
     func open(database: [UInt8]? = nil, log: [UInt8]? = nil) throws -> Model {
         try Data(database ?? self.database).write(to: URL(filePath: path + "/latchkey.db"))
         try Data(log ?? self.log).write(to: URL(filePath: path + "/latchkey.db-wal"))
+        try Data(lock).write(to: URL(filePath: path + "/latchkey.lock"))
         try? FileManager.default.removeItem(atPath: path + "/latchkey.db-shm")
         let persistence = try Persistence(opening: path, startRevision: 0)
         defer { _ = persistence.finish() }

@@ -1,3 +1,4 @@
+import CSQLite
 import Foundation
 import LatchkeyStore
 import LatchkeyTestSupport
@@ -125,6 +126,7 @@ struct HostileDatabaseTests {
             (.storedRow, .min), (.storedRow, .max), (.storedRevision, .max),
             (.startRevision, -1), (.startRevision, .max), (.roundRow, .max),
             (.roundRevision, 0), (.roundRevision, -1), (.probe, -1), (.storedSum, -1),
+            (.skipRow, -1), (.skipRow, .max), (.skipRevision, -1), (.skipRevision, .max),
         ] as [(MetaKey, Int64)]
     )
     func `numbers of the table meta that no service writes are damage`(
@@ -136,6 +138,8 @@ struct HostileDatabaseTests {
         var meta = try Meta(connection)
         meta[key] = value
         try meta.write([key], Statement(connection, Meta.writing))
+        // Else its log is the damage: no service has noted it.
+        try connection.checkpoint(SQLITE_CHECKPOINT_TRUNCATE)
         try expectRefused("\(key) \(value)")
     }
 

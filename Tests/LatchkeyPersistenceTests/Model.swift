@@ -65,6 +65,22 @@ struct CommitSource {
         self.touches = touches
     }
 
+    /// Goes on from a state at a later revision.
+    mutating func restart(_ model: Model, after revision: Revision) throws {
+        self.model = model
+        self.model.revision = revision
+        properties = try model.entries.reduce(into: [:]) { properties, entry in
+            let (name, value) = (entry.key, entry.value)
+            properties[name] = try makeProperty(
+                name,
+                value.value,
+                value.revision,
+                value.created,
+                Timestamp(milliseconds: value.expiry)
+            )
+        }
+    }
+
     mutating func next(effectCountMax: Int = 4) throws -> Commit {
         let revision = model.revision + 1
         model.revision = revision

@@ -32,7 +32,7 @@ struct OpeningTests {
     }
 
     @Test(arguments: [
-        ("pragma user_version = 3", PersistenceFailure.Code.newerFormat),
+        ("pragma user_version = 4", PersistenceFailure.Code.newerFormat),
         ("pragma application_id = 1", .foreign), ("create table mine(a)", .damaged),
         ("drop view properties", .damaged), ("update meta set value = value + 1", .damaged),
         ("delete from meta where key = 'storedSum'", .damaged),

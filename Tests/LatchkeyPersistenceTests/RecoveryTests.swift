@@ -61,7 +61,7 @@ struct RecoveryTests {
             do {
                 let folder = try Folder(path, mayCreate: false)
                 let part = folder.rescued + ".part"
-                _ = try Rescue(folder, into: part)
+                _ = try Rescue(folder, into: part, at: StoreClock.system.now())
                 let replacement = Replacement(of: folder, by: part)
                 for step in steps[..<ended] { try replacement.make(step) }
             }
@@ -81,6 +81,51 @@ struct RecoveryTests {
                 .filter { $0.hasPrefix("rescued") }
             #expect(left.isEmpty)
         }
+    }
+
+    @Test
+    func `a new folder whose making ends after any step is finished by a recovery`() throws {
+        var source = CommitSource(seed: 4, after: Opened.startRevision)
+        let opened = try Opened(folder.data)
+        try opened.commit(20, of: &source)
+        #expect(opened.persistence.finish())
+        let steps = Replacement.Step.allCases
+        for ended in 1...steps.count {
+            let (path, file) = (folder.path + "/new\(ended)", folder.path + "/file\(ended)")
+            _ = try Persistence.backup(of: folder.data, into: file)
+            do {
+                let replacement = Replacement(of: try Folder(path, mayCreate: true), by: file)
+                for step in steps[..<ended] { try replacement.make(step) }
+            }
+            if ended < steps.count {
+                let refusal = message { _ = try Opened.read(path) }
+                let isAdvised = refusal.contains("'latchkey recover \(path) --accept-loss'")
+                #expect(isAdvised, "after \(ended) steps: \(refusal)")
+                #expect(try Persistence.recover(path, acceptLoss: true).isDone)
+            }
+            #expect(try Opened.read(path).entries == source.model.entries)
+        }
+    }
+
+    /// As a process leaves it that is killed while it makes the database.
+    @Test
+    func `a journal that is left is not rolled back into what is restored`() throws {
+        var source = CommitSource(seed: 3, after: Opened.startRevision)
+        let opened = try Opened(folder.data)
+        try opened.commit(5, of: &source)
+        #expect(opened.persistence.finish())
+        let file = folder.path + "/backup.db"
+        _ = try Persistence.backup(of: folder.data, into: file)
+        let path = folder.path + "/restored"
+        try files.createDirectory(atPath: path, withIntermediateDirectories: true)
+        try Data().write(to: URL(filePath: path + "/latchkey.db"))
+        // The magic bytes, no page, a number, no page before, the lengths of a sector and a page.
+        var journal: [UInt8] = [0xD9, 0xD5, 0x05, 0xF9, 0x20, 0xA1, 0x63, 0xD7]
+        journal += [0, 0, 0, 0, 1, 2, 3, 4, 0, 0, 0, 0, 0, 0, 2, 0, 0, 0, 16, 0]
+        journal += [UInt8](repeating: 0, count: 512 - journal.count)
+        try Data(journal).write(to: URL(filePath: path + "/latchkey.db-journal"))
+        #expect(try Persistence.restore(file, into: path).damages.isEmpty)
+        #expect(try Opened.read(path).entries == source.model.entries)
     }
 
     @Test

@@ -35,13 +35,13 @@ struct LoadingTests {
         #expect(store.base.usage == StoreUsage(revision: 4, propertyCount: 0, byteCount: 0))
     }
 
-    @Test func `a gap in what is replayed stops the process`() async {
+    @Test func `a commit out of order in what is replayed stops the process`() async {
         await #expect(processExitsWith: .failure) {
             let store = BlockingStore<HookedStore<LockStrategy>>(
                 stripeCount: 2,
                 hook: CommitHook { _, _ in }
             )
-            _ = store.replay([StoredCommit(revision: 2, [])])
+            _ = store.replay([StoredCommit(revision: 2, []), StoredCommit(revision: 2, [])])
         }
     }
 

@@ -14,7 +14,7 @@ from service import Service
 
 # What is in the database, and what is in the log behind that.
 WRITES = (2000, 300)
-KINDS = ("flip", "flip", "flip", "truncate", "zero", "cut-start", "garbage")
+KINDS = ("flip", "flip", "flip", "truncate", "zero", "cut-start", "garbage", "gone")
 
 
 def run(arguments, scratch):
@@ -126,14 +126,18 @@ class Subject:
         lines = [line for line in refused.log.splitlines() if line]
         if refused.status <= 0:
             raise Failure(f"{what}: ended by a signal: {refused}")
-        if not lines or "latchkey.db" not in lines[-1]:
+        if not lines or "latchkey." not in lines[-1]:
             raise Failure(f"{what}: refused without a sentence that names the file: {refused}")
         return "refused"
 
     def may_be_torn(self, kind, place, end):
-        """Whether nothing whole is behind the damage: then it looks like a torn end."""
+        """Whether nothing whole is behind the damage: then it looks like a torn end.
+
+        The first transaction is noted at once, the others a minute later.
+        """
         start, last = self.transactions[-1]
-        return kind == "truncate" or place >= start or end > last - self.frame_bytes
+        return place >= self.transactions[0][1] and (
+            kind == "truncate" or place >= start or end > last - self.frame_bytes)
 
 
 def spoil(data, choose):
@@ -142,6 +146,8 @@ def spoil(data, choose):
     place = choose.randrange(len(data)) if data else 0
     if not data:
         return b"x", "garbage", 0, 1
+    if kind == "gone":
+        return choose.choice((b"", bytes(len(data)))), kind, 0, len(data)
     if kind == "flip":
         return data[:place] + bytes([data[place] ^ 1 << choose.randrange(8)]) + \
             data[place + 1:], kind, place, place + 1

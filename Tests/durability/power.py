@@ -131,7 +131,7 @@ class Recording:
             f"{len(self.entries)} entries, {kinds[images.SYNC_ENDED, 'latchkey.db-wal']} syncs of "
             f"the log, {kinds[images.WRITTEN, 'latchkey.db']} writes and "
             f"{kinds[images.SYNC_ENDED, 'latchkey.db']} syncs of the database, "
-            f"{self.history.revision} commits, {len(self.keyed)} keys, "
+            f"{self.history.revision - self.history.first} commits, {len(self.keyed)} keys, "
             f"{sum(each.fate == load.UNKNOWN for each in self.outcomes)} unknown outcomes")
 
     def check_images(self, count, counts):

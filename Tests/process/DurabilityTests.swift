@@ -14,7 +14,10 @@ struct DurabilityTests {
         _ flags: [String] = []
     ) throws -> (program: Program, site: Site) {
         let program = try Program(
-            ["serve", "--port", "0", "--log-level", "warning", "--data", folder.path + "/data"]
+            [
+                "serve", "--port", "0", "--log-level", "warning", "--start-revision", "0",
+                "--data", folder.path + "/data",
+            ]
                 + flags
         )
         return (program, Site(port: try program.awaitPort()))

@@ -67,9 +67,11 @@ struct DurableData: Sendable {
             readiness.add(properties.count)
         }
         var last = persistence.storedTime.milliseconds
+        var replayed = persistence.storedRevision
         try persistence.readChanges { commits throws(PersistenceFailure) in
             try Self.endIfAsked()
             last = commits.reduce(last) { max($0, $1.time.milliseconds) }
+            replayed = commits.last?.revision ?? replayed
             Self.wait { done in
                 store.replay(commits) { made in
                     for commit in made where commit.revision > historyRevision {
@@ -80,14 +82,19 @@ struct DurableData: Sendable {
             }
             readiness.add(commits.reduce(0) { $0 + $1.effects.count })
         }
-        let (end, now) = (Timestamp(milliseconds: last), StoreClock.system.now())
-        StoreClock.advance(to: end)
+        let (time, now) = (Timestamp(milliseconds: last), StoreClock.system.now())
+        // Behind the last commit, revisions can have been skipped.
+        let end = StoredCommit(revision: persistence.lastRevision, time: time, effects: [])
+        if end.revision > replayed {
+            Self.wait { done in store.replay([end]) { _ in done() } }
+        }
+        StoreClock.advance(to: time)
         if last - now.milliseconds > Self.aheadMillisecondsMax {
             log.write(
                 .warning,
                 "the clock is behind the last change of the data",
                 [
-                    "clock": now.calendarText, "lastChange": end.calendarText,
+                    "clock": now.calendarText, "lastChange": time.calendarText,
                     "consequence": "the service's time goes on from the last change",
                 ]
             )

@@ -37,11 +37,9 @@ extension ServiceConfiguration {
         return try AdminServer(http, port: adminPort, router, log)
     }
 
-    /// Opens the data.
-    ///
-    /// A store that keeps its data begins at 1, unless it is told otherwise.
+    /// Opens the data, or begins with none.
     func openData(_ log: Log, _ cluster: Cluster?) throws(StartFailure) -> DurableData {
-        let start = try cluster?.prepare(self) ?? startRevision ?? 0
+        let start = try cluster?.prepare(self) ?? chosenStart
         do {
             return try DurableData(persistence, startingAt: start, log: log)
         } catch {

@@ -136,8 +136,8 @@ extension ServiceConfiguration: Configurable {
         \.startRevision,
         "The revision before the first change. clock is 1048576 for each second since 1970, so "
             + "that no revision comes twice. If the clock can be late at the start, give a "
-            + "number above all earlier revisions. With --data, a new folder begins at 0 unless "
-            + "a number is given, and one that is there goes on.",
+            + "number above all earlier revisions. With --data, it is for a new folder: one that "
+            + "is there goes on.",
         text: { $0.map { "\($0)" } ?? "clock" },
         value: { .some(Revision($0)) }
     )

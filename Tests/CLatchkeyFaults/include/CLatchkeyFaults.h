@@ -21,6 +21,8 @@ enum {
     LATCHKEY_FAULTS_LOG = 16,
     // Of the database and of the index of the log; not their release.
     LATCHKEY_FAULTS_LOCK = 32,
+    // It does not fail.
+    LATCHKEY_FAULTS_DELETE = 64,
 };
 
 // Makes the calling thread one of another user, and no other thread (setresuid(2), not that of the
@@ -43,6 +45,11 @@ void latchkey_faults_stop(struct latchkey_faults *faults);
 
 // How many of these calls were made, since the last latchkey_faults_fail().
 long latchkey_faults_count(struct latchkey_faults *faults);
+
+// Calls the observer before each write, sync, truncation and deletion, with the bit of the call and
+// that of the log. Until the call is made, no other one is. Set while no database is open.
+void latchkey_faults_observe(struct latchkey_faults *faults, void (*observer)(void *, int),
+                             void *context);
 
 // Lets syncs of the log wait, or go on.
 void latchkey_faults_hold(struct latchkey_faults *faults, bool holds);
