@@ -97,6 +97,33 @@ extension Revision {
     package static func start(at time: Timestamp) -> Revision {
         (Revision(Swift.max(0, time.milliseconds)) << 20) / 1000
     }
+
+    /// The revision behind which a store goes on that begins at this time with what another one
+    /// had at a revision, such as a promoted follower, or a restored backup.
+    ///
+    /// It is at least 2³² behind that revision, since the other store can have made commits that
+    /// did not come here, and at least ``start(at:)`` of the time. Two stores that begin with the
+    /// same must not give one revision to different commits. So for two times that are between 1
+    /// and 4095 seconds apart, the results are at least 2²⁰ apart, the revisions of a second:
+    ///
+    /// - While the clock is not behind the revision, a later time gives a later one. This holds for
+    ///   any two times.
+    /// - Otherwise the clock's place in a span of 2³² (4096 seconds) is added. Times that are a
+    ///   multiple of 4096 seconds apart give the same then. A longer span would take a store that
+    ///   is restored again and again far ahead of the clock, since each restore adds a part of it.
+    ///
+    /// The result is at most 2³³ and 2²⁰ beyond the later one of the revision and the clock.
+    ///
+    /// - Returns: nil if the revisions are used up (``InputCheck/revisionMax``).
+    package static func laterLife(of revision: Revision, at now: Timestamp) -> Revision? {
+        guard revision <= InputCheck.revisionMax else { return nil }
+        let (span, second) = (1 << 32 as Revision, 1 << 20 as Revision)
+        let clock = start(at: now)
+        // The first case is a second behind all that the other one can give.
+        let later =
+            revision <= clock ? clock + 2 * span + second : revision + span + clock % span
+        return InputCheck.revision(later)
+    }
 }
 
 /// Ends the publication of a commit when its write leaves the guarded section.

@@ -24,7 +24,11 @@ final class FakeLeader: Sendable {
     private let arrivals: Guarded<[String: [UInt64]]>
 
     /// Begins with a replica that has these bounds, and answers to `/v1/changes`.
-    init(_ limits: StoreLimits = StoreLimits(), _ changes: @escaping Changes) throws {
+    init(
+        _ limits: StoreLimits = StoreLimits(),
+        clock: StoreClock = .system,
+        _ changes: @escaping Changes
+    ) throws {
         let arrivals = Guarded<[String: [UInt64]]>([:])
         self.arrivals = arrivals
         var configuration = HTTPServerConfiguration()
@@ -45,7 +49,8 @@ final class FakeLeader: Sendable {
         var settings = FollowSettings()
         settings.leader = "http://127.0.0.1:\(server.port)"
         state = FollowState(leader: settings.leader)
-        follower = Follower(settings, state, limits, Log(format: .text, level: .error))
+        let log = Log(format: .text, level: .error)
+        follower = Follower(settings, state, limits, log, clock: clock)
         let store = PropertyStore<LockStrategy>(
             limits: limits,
             stripeCount: 1,

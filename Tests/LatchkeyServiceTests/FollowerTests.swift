@@ -79,4 +79,29 @@ struct FollowerTests {
         #expect(leader.journal.last == FakeLeader.revision)
         #expect(leader.state.reading.word == "following")
     }
+
+    @Test func `followers that are promoted one after the other begin at other revisions`()
+        async throws
+    {
+        var revisions: [Revision] = []
+        // Before the leader's revision is reached by the clock, and long behind it.
+        for milliseconds in [0, 1000, 1_700_000_000_000, 1_700_000_001_000] as [Int64] {
+            let clock = StoreClock { Timestamp(milliseconds: milliseconds) }
+            let leader = try FakeLeader(clock: clock) { _ in nil }
+            let promoted = Guarded<Revision?>(nil)
+            let isDone = Gate()
+            leader.follower.promote { revision in
+                promoted.write { $0 = revision }
+                isDone.open()
+            }
+            #expect(isDone.pass())
+            let revision = try #require(promoted.read { $0 })
+            #expect(revision >= FakeLeader.revision + 1 << 32)
+            #expect(leader.journal.last == revision)
+            for other in revisions {
+                #expect(max(other, revision) - min(other, revision) >= 1 << 20)
+            }
+            revisions.append(revision)
+        }
+    }
 }

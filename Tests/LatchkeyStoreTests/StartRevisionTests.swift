@@ -17,6 +17,68 @@ struct StartRevisionTests {
         #expect(Revision.start(at: Timestamp(milliseconds: -5)) == 0)
     }
 
+    /// The revision of a later life, at so many milliseconds since 1970.
+    private func life(_ revision: Revision, _ milliseconds: Int64) throws -> Revision {
+        let now = Timestamp(milliseconds: milliseconds)
+        return try #require(Revision.laterLife(of: revision, at: now))
+    }
+
+    @Test func `a later life begins as this table says`() throws {
+        // 256 seconds behind a multiple of 4096.
+        let now = 1_700_000_000_000 as Int64
+        let clock: Revision = 1_700_000_000 << 20
+        let span: Revision = 1 << 32
+        let behindClock: Revision = clock + 2 * span + 1 << 20
+        for revision in [0, 1000, clock - 1, clock] as [Revision] {
+            #expect(try life(revision, now) == behindClock, "\(revision)")
+        }
+        for revision in [clock + 1, 1 << 52, 1 << 61] as [Revision] {
+            let expected: Revision = revision + span + 256 << 20
+            #expect(try life(revision, now) == expected, "\(revision)")
+        }
+        let last = InputCheck.revisionMax
+        for revision in [last - span, last, last + 1, .max] as [Revision] {
+            let later = Revision.laterLife(of: revision, at: Timestamp(milliseconds: now))
+            #expect(later == nil, "\(revision)")
+        }
+    }
+
+    @Test func `later lives of one revision are apart, whatever the clock is`() throws {
+        let first = 1_700_000_000_000 as Int64
+        let clock = Revision.start(at: Timestamp(milliseconds: first))
+        let seconds = [0, 1, 2, 10, 1000, 2047, 2048, 4000, 4094, 4095] as [Int64]
+        // The clock passes some of these revisions in between.
+        var revisions: [Revision] = [0, clock + 1, clock + 1 << 33, clock + 1 << 40]
+        for second in seconds {
+            let distance = Revision(second) << 20
+            revisions += [clock + distance, clock - distance]
+        }
+        for revision in revisions {
+            for (index, one) in seconds.enumerated() {
+                let start = first + 1000 * one
+                let begun = try life(revision, start)
+                #expect(begun >= revision + 1 << 32)
+                #expect(begun >= Revision.start(at: Timestamp(milliseconds: start)))
+                for other in seconds[(index + 1)...] {
+                    let later = try life(revision, first + 1000 * other)
+                    let apart = max(begun, later) - min(begun, later)
+                    #expect(apart >= 1 << 20, "\(revision), \(one), \(other)")
+                }
+            }
+        }
+    }
+
+    @Test func `many lives within a short time do not run away from the clock`() throws {
+        let now = 1_700_000_123_456 as Int64
+        let clock = Revision.start(at: Timestamp(milliseconds: now))
+        for start in [0, clock] as [Revision] {
+            var revision = start
+            for _ in 0..<1000 { revision = try life(revision, now) }
+            let bound: Revision = clock + 1001 << 33
+            #expect(revision <= bound)
+        }
+    }
+
     @Test(arguments: Depth.kinds)
     func `a store, its journal and its hook begin behind a revision`(kind: StrategyKind) {
         kind.accept(BeginningLater())

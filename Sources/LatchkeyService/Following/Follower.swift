@@ -17,14 +17,13 @@ final class Follower: Sendable {
     private static let commitCountMax = 1000
     /// A leader ends a page behind so many bytes of names and values, and so many commits.
     private static let pageByteCount = 4 << 20
-    /// How far a promotion jumps: more commits than the old leader can have made unseen.
-    private static let jump: Revision = 1 << 32
 
     let state: FollowState
     private let settings: FollowSettings
     /// Of the store that follows.
     private let limits: StoreLimits
     private let log: Log
+    private let clock: StoreClock
     private let queue = DispatchQueue(label: "latchkey.follow", qos: .userInitiated)
     private let isStopping = Atomic<Bool>(false)
     private let isAsked = Atomic<Bool>(false)
@@ -33,11 +32,18 @@ final class Follower: Sendable {
     /// Nil until the service follows.
     private let store = Guarded<FollowedStore?>(nil)
 
-    init(_ settings: FollowSettings, _ state: FollowState, _ limits: StoreLimits, _ log: Log) {
+    init(
+        _ settings: FollowSettings,
+        _ state: FollowState,
+        _ limits: StoreLimits,
+        _ log: Log,
+        clock: StoreClock = .system
+    ) {
         self.settings = settings
         self.limits = limits
         self.state = state
         self.log = log
+        self.clock = clock
     }
 
     /// What keeps a step from being made.
@@ -117,7 +123,9 @@ final class Follower: Sendable {
         stop()
         // Behind the loop, which is one block of the queue.
         queue.async { [self] in
-            let revision = store.revision + Self.jump
+            let last = store.revision
+            // Where the leader has used up the revisions, nothing can be skipped.
+            let revision = Revision.laterLife(of: last, at: clock.now()) ?? last
             store.jump(to: revision)
             state.promote()
             log.write(.warning, "promoted", ["revision": "\(revision)"])

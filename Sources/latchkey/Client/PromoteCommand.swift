@@ -12,9 +12,10 @@ enum PromoteCommand: ClientCommand {
 
         Usage: latchkey promote [--url URL]
 
-        The replica stops following, and its revisions jump by 4294967296. What the old
-        leader acknowledged last may be missing: nothing promises it. End the old leader
-        before, or two services take changes. Needs the right admin.
+        The replica stops following, and its revisions jump by at least 4294967296: how
+        far depends on the time. What the old leader acknowledged last may be missing:
+        nothing promises it. End the old leader before, or two services take changes.
+        Needs the right admin.
 
         \(ClientStatus.manual)
         """
