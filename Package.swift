@@ -245,8 +245,9 @@ let package = Package(
             name: "LatchkeyServiceTests",
             dependencies: [
                 "CLatchkeyPages", "LatchkeyComparison", "LatchkeyContention", "LatchkeyHTTP",
-                "LatchkeyMachine", "LatchkeyMetrics", "LatchkeyService", "LatchkeySettings",
-                "LatchkeyStore", "LatchkeyStrategies", "LatchkeyTestSupport",
+                "LatchkeyMachine", "LatchkeyMetrics", "LatchkeyPersistence",
+                "LatchkeyReplication", "LatchkeyService", "LatchkeySettings", "LatchkeyStore",
+                "LatchkeyStrategies", "LatchkeyTestSupport",
             ]
         ),
         .testTarget(

@@ -164,7 +164,7 @@ extension PersistenceFailure {
     }
 
     /// The same failure with advice for one who has only that file; others stay as they are.
-    func advising(_ advice: String) -> Self {
+    package func advising(_ advice: String) -> Self {
         code == .damaged ? Self(.damaged, advice, finding: finding) : self
     }
 

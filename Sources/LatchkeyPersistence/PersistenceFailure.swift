@@ -40,4 +40,11 @@ package struct PersistenceFailure: Error, Sendable, Hashable, CustomStringConver
     }
 
     package var description: String { message }
+
+    /// What to do with a damaged folder of a replica of a cluster.
+    ///
+    /// Nothing of it is needed: the others have all of it. What a recovery rescues is older than
+    /// the state of the cluster, and has no place in its log.
+    package static let replicaAdvice =
+        "Move the folder away: a replica with an empty folder takes the state of another one."
 }

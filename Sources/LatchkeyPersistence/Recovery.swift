@@ -44,10 +44,34 @@ extension Persistence {
         defer { Copy.remove(part) }
         let rescue = try Rescue(folder, into: part, at: now)
         report.losses = rescue.losses
+        if isOfReplica(folder) {
+            report.losses.append(
+                "The folder is of a replica of a cluster, and loses its place in the log. "
+                    + "\(PersistenceFailure.replicaAdvice)"
+            )
+        }
         guard acceptLoss else { return report }
         report.keptPath = try folder.replaceDatabase(by: part)
         report.isDone = true
         return report
+    }
+
+    /// Whether a position in a log can be found in a database that may be damaged.
+    ///
+    /// It can be in the database or in its own log. With a log of another time, SQLite may find
+    /// anything: at worst the answer is wrong.
+    private static func isOfReplica(_ folder: Folder) -> Bool {
+        [Connection.Access.readWithoutLog, .write].contains { access in
+            do throws(DatabaseError) {
+                let connection = try Connection(folder.database, access)
+                try OpenedDatabase.checkTables(connection)
+                let position = "revision = \(BatchWriter.positionRevision)"
+                let count = try connection.integer("select count(*) from notes where \(position)")
+                return count ?? 0 > 0
+            } catch {
+                return false
+            }
+        }
     }
 
     /// Goes on with a recovery that was interrupted when the damaged database was out of the way.

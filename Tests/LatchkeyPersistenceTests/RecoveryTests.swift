@@ -128,6 +128,27 @@ struct RecoveryTests {
         #expect(try Opened.read(path).entries == source.model.entries)
     }
 
+    @Test(arguments: [false, true])
+    func `a recovery of a replica's folder says to take the state of another one`(
+        isOfReplica: Bool
+    ) throws {
+        var source = CommitSource(seed: 5, after: Opened.startRevision)
+        let opened = try Opened(folder.data, isGrouped: isOfReplica)
+        for _ in 0..<5 { opened.persistence.append(try source.next(), note: nil) }
+        if isOfReplica { opened.persistence.seal(through: source.model.revision, [1]) }
+        #expect(opened.persistence.finish())
+        let lock = folder.data + "/latchkey.lock"
+        var bytes = try Data(contentsOf: URL(filePath: lock))
+        for place in [50, 4096 + 50] { bytes[place] ^= 1 }
+        try bytes.write(to: URL(filePath: lock))
+        for accepts in [false, true] {
+            let losses = try Persistence.recover(folder.data, acceptLoss: accepts).losses
+            let isSaid = losses.contains { $0.contains("takes the state of another one") }
+            #expect(isSaid == isOfReplica, "\(losses)")
+        }
+        #expect(try Opened.read(folder.data).entries == source.model.entries)
+    }
+
     @Test
     func `where the database is missing, the advice is what works`() throws {
         let opened = try Opened(folder.data)

@@ -270,13 +270,14 @@ final class Cluster: Sendable {
         do throws(PersistenceFailure) {
             stored = try persistence.readPosition()
         } catch {
-            throw StartFailure(reason: error.message)
+            throw StartFailure(reason: error.reason(isReplica: true))
         }
         guard let stored else {
             guard persistence.lastRevision == persistence.startRevision else {
                 throw StartFailure(
-                    reason: "--data has the properties of a service without a cluster. Start with "
-                        + "an empty folder, and import them."
+                    reason: "--data has properties, and no place in the log of a cluster. Start "
+                        + "with an empty folder. Import only what was never in this cluster: "
+                        + "what a recovery has rescued of a replica is older than its state."
                 )
             }
             return LogPosition(

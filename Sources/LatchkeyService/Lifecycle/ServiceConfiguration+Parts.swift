@@ -43,7 +43,7 @@ extension ServiceConfiguration {
         do {
             return try DurableData(persistence, startingAt: start, log: log)
         } catch {
-            throw StartFailure(reason: error.message)
+            throw StartFailure(reason: error.reason(isReplica: self.cluster.isOn))
         }
     }
 

@@ -33,7 +33,7 @@ package struct StartCheck: Sendable {
         add { () throws(PersistenceFailure) in
             if !data.isEmpty { try Persistence.checkStart(data, mayBeInUse: isRunning) }
         } saying: {
-            $0.message
+            $0.reason(isReplica: configuration.cluster.isOn)
         }
         add { () throws(RecordingFailure) in
             if !recording.isEmpty { try TraceRecorder.checkNew(recording) }

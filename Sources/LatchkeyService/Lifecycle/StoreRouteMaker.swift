@@ -185,7 +185,8 @@ struct StoreRouteMaker: StrategyVisitor {
                 isGrouped: cluster != nil
             )
         } catch {
-            return .failure(StartFailure(reason: error.message, isAsked: error.code == .stopped))
+            let reason = error.reason(isReplica: cluster != nil)
+            return .failure(StartFailure(reason: reason, isAsked: error.code == .stopped))
         }
         readiness.recovered(data.persistence)
         if let cluster { return serve(box, data, cluster, keys) }
