@@ -115,4 +115,31 @@ struct AccessFileTests {
         }
         #expect(missing.contains("is no file of tokens"))
     }
+
+    @Test func `a line that the disk has no room for leaves the file as it was`() async {
+        // The limit is of a process. A write across it is short, as on a full disk.
+        await #expect(processExitsWith: .success) {
+            let folder = try TemporaryFolder()
+            let path = folder.path + "/tokens"
+            try TokenLine.add(try TokenLine.make("ci", ["read"]).line, to: path)
+            let former = try String(contentsOfFile: path, encoding: .utf8)
+            let line = try TokenLine.make("new", ["read"]).line
+            let resource = __rlimit_resource_t(RLIMIT_FSIZE.rawValue)
+            var limit = rlimit()
+            try #require(unsafe getrlimit(resource, &limit) == 0)
+            for (name, length) in [("tokens", former.utf8.count), ("others", 0)] {
+                limit.rlim_cur = rlim_t(length + 9)
+                try #require(unsafe setrlimit(resource, &limit) == 0)
+                var reason = ""
+                do throws(AccessFileError) {
+                    try TokenLine.add(line, to: "\(folder.path)/\(name)")
+                } catch {
+                    reason = error.message
+                }
+                try #require(reason.contains("No space left on device"), "\(reason)")
+            }
+            try #require(try String(contentsOfFile: path, encoding: .utf8) == former)
+            try #require(FilePath.kind(folder.path + "/others") == nil)
+        }
+    }
 }

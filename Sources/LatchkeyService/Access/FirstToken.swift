@@ -76,7 +76,9 @@ extension TokenLine {
         }
     }
 
+    /// Adds bytes at the end of a file, or leaves it as it was.
     private static func append(_ bytes: [UInt8], to path: String) throws(FileFailure) {
+        let isNew = FilePath.kind(path) == nil
         let flags = O_WRONLY | O_APPEND | O_CREAT | O_NONBLOCK | O_CLOEXEC | O_NOCTTY
         let descriptor = unsafe open(path, flags, 0o600)
         guard descriptor >= 0 else { throw FileFailure(path, errno) }
@@ -86,9 +88,26 @@ extension TokenLine {
             throw FileFailure(path, reason: "it is no regular file")
         }
         // In one piece: a service that reads the file now must not see a part of a line.
-        guard unsafe write(descriptor, bytes, bytes.count) == bytes.count, fsync(descriptor) == 0
-        else { throw FileFailure(path, errno) }
+        let count = unsafe write(descriptor, bytes, bytes.count)
+        var code = count < 0 ? errno : 0
+        // Where a part is written, the disk is full; errno is of another call.
+        if code == 0, count < bytes.count { code = ENOSPC }
+        if code == 0, fsync(descriptor) != 0 { code = errno }
+        guard code == 0 else {
+            takeBack(max(0, count), behind: status.st_size, descriptor)
+            if isNew { unsafe unlink(path) }
+            throw FileFailure(path, code)
+        }
         try FilePath.syncFolder(of: path)
+    }
+
+    /// Cuts off the last bytes of a file, unless another process has added more behind them.
+    private static func takeBack(_ count: Int, behind length: off_t, _ descriptor: Int32) {
+        var status = stat()
+        guard unsafe fstat(descriptor, &status) == 0, Int(status.st_size - length) == count,
+            ftruncate(descriptor, length) == 0
+        else { return }
+        fsync(descriptor)
     }
 
     /// Replaces a file of tokens by one without tokens, which a service takes as it is.
