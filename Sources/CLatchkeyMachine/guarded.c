@@ -75,19 +75,31 @@ static bool is_pipe(int descriptor) {
 
 // The terminal that the command can have; -1 if none. It is this process' to give if its group is
 // in the foreground. Behind a pipe it is not: another program of the group, such as a pager, may
-// read it.
-static int own_terminal(void) {
+// read it. `is_kept` says that the command must not read standard input then, since it is the
+// terminal: the system would stop it.
+static int own_terminal(bool *is_kept) {
+    *is_kept = false;
     int terminal = open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC);
-    if (terminal >= 0 && (tcgetpgrp(terminal) != getpgrp() || is_pipe(0) || is_pipe(1))) {
-        close(terminal);
+    if (terminal < 0) {
         return -1;
     }
-    return terminal;
+    bool is_foreground = tcgetpgrp(terminal) == getpgrp();
+    if (is_foreground && !is_pipe(0) && !is_pipe(1)) {
+        return terminal;
+    }
+    *is_kept = is_foreground && isatty(0);
+    close(terminal);
+    return -1;
+}
+
+static bool read_nothing(void) {
+    int nowhere = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    return nowhere >= 0 && dup2(nowhere, 0) == 0;
 }
 
 // The command's part. Returns if it cannot be executed.
 static void become(char *const *arguments, char *const *environment, pid_t parent, int go,
-                   int terminal) {
+                   int terminal, bool is_kept) {
     char byte;
     // The guard kills the whole group; this is for the case that the guard is killed as well.
     if (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent || setpgid(0, 0) != 0 ||
@@ -97,6 +109,9 @@ static void become(char *const *arguments, char *const *environment, pid_t paren
     // Before the command can read it.
     if (terminal >= 0) {
         take_terminal(terminal, getpid());
+    }
+    if (is_kept && !read_nothing()) {
+        return;
     }
     signal(SIGPIPE, SIG_DFL);
     signal(SIGXFSZ, SIG_DFL);
@@ -127,12 +142,13 @@ int latchkey_machine_guarded_start(char *const *arguments, char *const *environm
         }
     }
     pid_t parent = getpid();
-    int shown = own_terminal();
+    bool is_kept;
+    int shown = own_terminal(&is_kept);
     pid_t child = fork();
     if (child == 0) {
         close(ends[1]);
         close(ends[3]);
-        become(arguments, environment, parent, ends[2], shown);
+        become(arguments, environment, parent, ends[2], shown, is_kept);
         int error = errno;
         _exit(write(ends[5], &error, sizeof error) == sizeof error ? 127 : 126);
     }

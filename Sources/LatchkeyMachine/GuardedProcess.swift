@@ -8,7 +8,8 @@ internal import Glibc
 /// the time is over, and as soon as this process ends: even if it is killed, or stopped.
 ///
 /// The command gets the terminal, as from a shell, if this process has it and is not part of a
-/// pipe. Then the keys that send signals, such as Ctrl-C, reach the command only.
+/// pipe. Then the keys that send signals, such as Ctrl-C, reach the command only. As part of a pipe
+/// the command reads nothing from the terminal: its standard input is `/dev/null` then.
 ///
 /// **Design.** The thread that starts it must live as long, because the command is killed with it.
 /// The command stays a zombie until ``end()``, so its identifier, which is that of the group, is

@@ -310,6 +310,12 @@ def terminals(case):
         held.await_text("without a pipe")
         held.ends(0)
         is_free()
+        # Nor can it be read as standard input, which is empty then.
+        held = Terminal(case, service.url, case.binary,
+                        "lock l -- sh -c 'read -r word || echo nothing'", "| cat", shell=True)
+        held.await_text("nothing")
+        held.ends(0)
+        is_free()
         # The terminal is closed.
         held = hold("echo ready; read -r word", "lock")
         held.await_text("ready")

@@ -39,7 +39,8 @@ int latchkey_machine_child_start(const char *path, char *const *arguments, char 
 // killed or stopped. Eight bytes that are written to `control` are a new deadline. Gives both
 // identifiers. The command is also killed when the *thread* that called this ends. If this process
 // has the terminal, and its standard input and output are no pipes, the command gets it, as from a
-// shell; `terminal` is then open on it, otherwise -1. Returns 0 or an errno. Swift cannot call
+// shell; `terminal` is then open on it, otherwise -1. Where a pipe is why it does not get it, its
+// standard input is /dev/null in place of the terminal. Returns 0 or an errno. Swift cannot call
 // fork().
 int latchkey_machine_guarded_start(char *const *arguments, char *const *environment,
                                    uint64_t deadline, int32_t *identifier, int32_t *guard,

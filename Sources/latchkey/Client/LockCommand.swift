@@ -137,7 +137,8 @@ enum LeaseFlags {
         after two thirds of the time to live, and SIGKILL before the last twelfth; if
         latchkey itself is killed, SIGKILL at once. Signals to latchkey are passed on.
         A command in the foreground has the terminal, unless latchkey is part of a
-        pipe. A command that is stopped (Ctrl-Z) is ended, and the lock with it.
+        pipe: then its standard input is the pipe, or /dev/null in place of the
+        terminal. A command that is stopped (Ctrl-Z) is ended, and the lock with it.
         """
 
     static func session(
