@@ -44,9 +44,8 @@ package final class WholeFile {
             // A pipe without a reader is an error. Writing then waits, as with other files.
             let flags = O_WRONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY
             descriptor = unsafe open(path, flags)
-            guard descriptor >= 0, fcntl(descriptor, F_SETFL, O_WRONLY) == 0 else {
-                throw FileFailure(path, errno)
-            }
+            guard descriptor >= 0 else { throw Self.unopened(path, errno) }
+            guard fcntl(descriptor, F_SETFL, O_WRONLY) == 0 else { throw FileFailure(path, errno) }
         case .replaced(let target, let former):
             let part = Self.part(of: target)
             places = (target, part)
@@ -177,6 +176,11 @@ package final class WholeFile {
         case S_IFDIR: throw FileFailure(path, EISDIR)
         case _: throw FileFailure(path, reason: "it is no regular file and no pipe")
         }
+    }
+
+    private static func unopened(_ path: String, _ code: Int32) -> FileFailure {
+        code == ENXIO && FilePath.kind(path) == S_IFIFO
+            ? FileFailure(path, reason: "no program reads the pipe") : FileFailure(path, code)
     }
 
     /// In the same folder, and short enough whatever the file's name.
