@@ -5,6 +5,8 @@ package enum Withdrawal: Hashable, Sendable {
     case full
     /// They could not be written down. They never show up later.
     case unavailable
+    /// The same, and no later ones will be: the data folder is gone.
+    case gone
     /// They could not be written down for certain: they can be there after a restart.
     case unknown
 }

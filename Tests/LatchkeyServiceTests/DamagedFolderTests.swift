@@ -1,11 +1,14 @@
+import LatchkeyHTTP
 import LatchkeyPersistence
 import LatchkeyReplication
+import LatchkeyStore
+import LatchkeyStrategies
 import LatchkeyTestSupport
 import Testing
 
 @testable import LatchkeyService
 
-/// What a start says about a damaged data folder.
+/// What a service says about a data folder that is damaged or gone.
 @Suite(.timeLimit(.minutes(15)))
 struct DamagedFolderTests {
     @Test(arguments: [false, true])
@@ -28,5 +31,33 @@ struct DamagedFolderTests {
         } catch {
             #expect(error.reason == fault)
         }
+    }
+
+    @Test(arguments: [false, true])
+    func `a change is refused for now, or for good where the folder is gone`(
+        isLost: Bool
+    ) throws {
+        let hooked = HookedStore(
+            limits: StoreLimits(),
+            stripeCount: 1,
+            strategy: { LockStrategy() },
+            hook: CommitHook { _, _ in }
+        )
+        let store = DurableStore(
+            box: ErasedStore(hooked),
+            acceptsWrites: { false },
+            isLost: { isLost }
+        )
+        let decided = Guarded<Decision?>(nil)
+        try store.commit(.increment(.named("a"), by: 1)) { decision in
+            decided.write { $0 = decision }
+        }
+        guard case .failure(let refusal)? = decided.read({ $0 }) else {
+            Issue.record("the change is taken")
+            return
+        }
+        #expect(refusal.failure.problem == .journalFailed)
+        let detail = refusal.failure.detail
+        #expect((detail?.contains("refused until the server ends") == true) == isLost)
     }
 }

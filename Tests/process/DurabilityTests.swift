@@ -159,9 +159,10 @@ struct DurabilityTests {
             #expect(shell.terminationStatus == 0)
             var written = 0
             try eventually("no change is taken") {
-                let status = try site.ask("PUT", "/v1/properties/b\(written)", "1").status
-                written += status == 201 ? 1 : 0
-                return status == 503
+                let answer = try site.ask("PUT", "/v1/properties/b\(written)", "1")
+                written += answer.status == 201 ? 1 : 0
+                return answer.status == 503
+                    && answer.text.contains("refused until the server ends")
             }
             #expect(try site.ask("GET", "/readyz").status == 503)
             #expect(try site.ask("GET", "/readyz?verbose").text.contains("the last copy"))

@@ -15,7 +15,7 @@ struct ClusteredStore: BoxedStore {
         receiver: some DecisionReceiver
     ) throws(BacklogFull) {
         guard !isLost() else {
-            receiver.receive(.failure(.withdrawn(.unavailable)))
+            receiver.receive(.failure(.withdrawn(.gone)))
             return
         }
         try replica.propose(

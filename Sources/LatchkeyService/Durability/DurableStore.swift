@@ -10,6 +10,8 @@ struct DurableStore: BoxedStore {
     let box: ErasedStore
     /// Refuses changes before they are decided, while none can be written.
     let acceptsWrites: @Sendable () -> Bool
+    /// Whether the data folder is gone, so that none will be.
+    let isLost: @Sendable () -> Bool
 
     func commit(
         _ change: Change,
@@ -17,7 +19,7 @@ struct DurableStore: BoxedStore {
         receiver: some DecisionReceiver
     ) throws(BacklogFull) {
         guard acceptsWrites() else {
-            receiver.receive(.failure(.withdrawn(.unavailable)))
+            receiver.receive(.failure(.withdrawn(isLost() ? .gone : .unavailable)))
             return
         }
         try box.execute(change, nil, erased(observer), AnyReceiver(base: receiver))

@@ -191,7 +191,11 @@ struct StoreRouteMaker: StrategyVisitor {
         readiness.recovered(data.persistence)
         if let cluster { return serve(box, data, cluster, keys) }
         let persistence = data.persistence
-        let store = DurableStore(box: box, acceptsWrites: { persistence.acceptsWrites })
+        let store = DurableStore(
+            box: box,
+            acceptsWrites: { persistence.acceptsWrites },
+            isLost: { persistence.isLost }
+        )
         let made = serve(store, box.usage, quotaUsage: box.quotaUsage)
         // They came by no commit.
         expiries.rebuild()

@@ -70,6 +70,12 @@ extension Refusal {
             return RequestFailure(.diskFull)
         case .withdrawn(.unavailable):
             return RequestFailure(.journalFailed)
+        case .withdrawn(.gone):
+            return RequestFailure(
+                .journalFailed,
+                "Nothing was changed. The data folder of the server was removed or replaced. "
+                    + "Changes are refused until the server ends. Reads still work."
+            )
         case .withdrawn(.unknown):
             return RequestFailure(
                 .outcomeUnknown,
