@@ -13,13 +13,21 @@ extension BatchWriter {
         try notes.restart(LogScan(folder.log))
     }
 
+    /// When the frames of the log are to be noted again; nil if all of them are.
+    var noteIsDue: ContinuousClock.Instant? { notes.lacks(frames.count) ? nextNote : nil }
+
     /// Notes how many frames of the log are on the disk: behind the first transaction of a log, and
-    /// then at times.
+    /// then at times, or behind many.
     ///
     /// - Returns: Why that failed. It is tried again: the log that counts is noted in any case.
     func noteFrames() -> PersistenceFailure? {
-        guard ContinuousClock.now >= nextNote || notes.isUncounted else { return nil }
-        nextNote = .now + noteInterval
+        guard notes.lacks(frames.count) else { return nil }
+        let isFirst = notes.isUncounted
+        guard
+            isFirst || ContinuousClock.now >= nextNote
+                || frames.count - notes.frameCount >= noteFrameCount
+        else { return nil }
+        if !isFirst { nextNote = .now + noteInterval }
         do throws(PersistenceFailure) {
             try notes.count(frames.count)
             return nil

@@ -49,8 +49,9 @@ final class BatchWriter {
     /// has read, and counts that as a change, too.
     var isVersionInDoubt = false
     let noteInterval: Duration
+    let noteFrameCount: Int
     /// When the frames of the log may be noted again.
-    var nextNote = ContinuousClock.now
+    var nextNote: ContinuousClock.Instant
 
     private let begin: Statement
     let version: Statement
@@ -74,6 +75,8 @@ final class BatchWriter {
         folder = database.folder
         path = folder.database
         noteInterval = tuning.noteInterval
+        nextNote = .now + noteInterval
+        noteFrameCount = tuning.checkpointFrameCount
         removalNanoseconds = tuning.removalNanoseconds
         firstRow = try connection.integer("select min(row) from changes") ?? database.lastRow + 1
         begin = try Statement(connection, "begin immediate")

@@ -35,11 +35,19 @@ final class Folder: Sendable {
             // What only reads needs no more: flock(2) asks for no right to write.
             descriptor = unsafe open(lock, O_RDONLY | O_CLOEXEC)
         }
+        if descriptor < 0, errno == ENOENT, Self.byteCount(path + "/" + Self.databaseName) != nil {
+            // A copy without the file: an empty one says nothing of the log, either.
+            descriptor = unsafe open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+            if descriptor < 0, errno == EROFS {
+                // It has no notes, and no service can run there.
+                descriptor = unsafe open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+            }
+        }
         guard descriptor >= 0 else {
             guard mayCreate || errno != ENOENT else {
                 throw PersistenceFailure(
                     .inputOutput,
-                    "'\(path)' is no data folder of latchkey: it has no file \(Self.lockName)."
+                    "'\(path)' is no data folder of latchkey: it has no file \(Self.databaseName)."
                 )
             }
             throw .call("open", lock)
@@ -157,7 +165,7 @@ extension PersistenceFailure {
         let place = readable.map { " Commits up to revision \($0) can be read." } ?? ""
         return Self(
             .damaged,
-            "Restore a backup, or see what is lost with 'latchkey check \(folder)' and go on "
+            "Restore a backup, or see what is lost with 'latchkey recover \(folder)' and go on "
                 + "without it with 'latchkey recover \(folder) --accept-loss'.",
             finding: "'\(file)' is damaged: \(finding).\(place)"
         )

@@ -80,7 +80,9 @@ final class LogNotes: Sendable {
         for index in 0...1 {
             var bytes = [UInt8](repeating: 0, count: Self.slotByteCount)
             let place = off_t(index * Self.slotByteCount)
-            guard unsafe pread(descriptor, &bytes, bytes.count, place) >= 0 else {
+            // The folder itself stands in for the file where there is none, and none can be made.
+            guard unsafe pread(descriptor, &bytes, bytes.count, place) >= 0 || errno == EISDIR
+            else {
                 throw .call("pread", path)
             }
             let numbers = bytes.dropFirst(Self.line.count).prefix(8 * Self.wordCount)
@@ -95,6 +97,9 @@ final class LogNotes: Sendable {
 
     /// Whether there has never been a note.
     var isEmpty: Bool { state.read { $0.latest.isEmpty && !$0.isDamaged } }
+
+    /// Whether a slot has something that is no note.
+    var isDamaged: Bool { state.read { $0.isDamaged } }
 
     /// How many notes were written, those of earlier processes included.
     var number: Int64 { state.read { $0.number } }
@@ -120,7 +125,11 @@ final class LogNotes: Sendable {
             // A log that was only beginning may not be on the disk.
             let slots = last.frameCount == 0 ? state.latest : [latest]
             let found = slots.first { state.slots[$0]?.note.agrees(with: scan) == true }
-            guard let found else { return (log, Self.difference(last, scan)) }
+            guard let found else {
+                return state.isDamaged
+                    ? (path, "one of its two notes, and the other one is about another log")
+                    : (log, Self.difference(last, scan))
+            }
             state.inForce = found
             return nil
         }
@@ -161,6 +170,13 @@ final class LogNotes: Sendable {
         }
     }
 
+    /// Writes the note that is in force into the other slot, too: damage of one loses nothing.
+    func settle() throws(PersistenceFailure) {
+        guard !state.read({ $0.isBeginning }) else { return }
+        try change { $0 }
+        state.write { $0.inForce = $0.other }
+    }
+
     /// Before a log with these salts is written, or with 0, before the log is emptied.
     func begins(_ salts: UInt64) throws(PersistenceFailure) {
         try change { LogNote(salts: salts, revisionBound: $0.revisionBound) }
@@ -172,6 +188,13 @@ final class LogNotes: Sendable {
         state.write { state in
             guard state.isBeginning else { return }
             (state.inForce, state.isBeginning) = (state.other, false)
+        }
+    }
+
+    /// Whether it can be noted that so many frames are on the disk, and is not.
+    func lacks(_ frameCount: Int) -> Bool {
+        state.read {
+            !$0.isBeginning && $0.note.salts != 0 && $0.note.frameCount < frameCount
         }
     }
 
@@ -218,7 +241,10 @@ final class LogNotes: Sendable {
 
     /// In place: the file is the lock of the folder, too.
     private func write(_ bytes: [UInt8], at place: Int) throws(PersistenceFailure) {
-        guard unsafe pwrite(descriptor, bytes, bytes.count, off_t(place)) == bytes.count else {
+        let count = unsafe pwrite(descriptor, bytes, bytes.count, off_t(place))
+        guard count == bytes.count else {
+            // Less is written where the disk is full, and without a code.
+            if count >= 0 { errno = ENOSPC }
             throw .call("pwrite", path)
         }
         guard fsync(descriptor) == 0 else {

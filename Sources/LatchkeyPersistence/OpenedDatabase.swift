@@ -28,11 +28,13 @@ final class OpenedDatabase: Sendable {
     ///   - folder: The folder.
     ///   - startRevision: The revision before the first commit of a new database; nil if none is
     ///     to be made.
+    ///   - isShownEarly: Whether commits are shown before they are on the disk.
     ///   - vfs: The file system of SQLite; nil for the standard one.
     /// - Throws: If the database is not ours, or not whole.
     init(
         _ folder: Folder,
         startRevision: Revision?,
+        isShownEarly: Bool = false,
         vfs: String? = nil
     ) throws(PersistenceFailure) {
         self.folder = folder
@@ -43,6 +45,12 @@ final class OpenedDatabase: Sendable {
         let (isMade, scan, format) = try Self.checkFiles(folder, mayCreate: isService)
         hasTornLog = scan?.hasRemains ?? false
         lacksNotes = isMade && format >= Schema.format && folder.notes.isEmpty
+        // A copy is another life. An earlier format noted no bound.
+        let isBoundKnown =
+            !lacksNotes
+            && !(isShownEarly
+                && (folder.notes.isDamaged
+                    || format < Schema.format && (scan?.frameCount ?? 0) > 0))
         if isService { try folder.syncLog() }
         do {
             let access: Connection.Access =
@@ -75,7 +83,7 @@ final class OpenedDatabase: Sendable {
             dataVersion = try connection.integer("pragma data_version") ?? 0
             try Self.checkDatabase(connection, folder)
             if isService {
-                let bound = folder.notes.revisionBound
+                let bound = isBoundKnown ? folder.notes.revisionBound : nil
                 try Self.skip(through: bound, connection, isTorn: hasTornLog)
             }
             meta = try Meta(connection)
@@ -129,8 +137,11 @@ final class OpenedDatabase: Sendable {
                     + "there are transactions behind it"
             throw .damaged(folder.log, place, readable: nil)
         }
-        // Before, a log had no notes; or they are older than what an earlier version wrote.
-        if format >= Schema.format, let finding = folder.notes.finding(scan, folder.log) {
+        // Before the third format, a log had no notes. The header has the format of the last
+        // checkpoint: where there are notes, the log began behind them.
+        if format >= Schema.format || !folder.notes.isEmpty,
+            let finding = folder.notes.finding(scan, folder.log)
+        {
             throw .damaged(finding.file, finding.text, readable: nil)
         }
         return (true, scan, format)
@@ -267,8 +278,8 @@ final class OpenedDatabase: Sendable {
             try connection.execute("pragma user_version = \(Schema.format); commit")
         }
         if header < Schema.format {
-            // Now the header says it, too. Where that fails, because a program reads, the next
-            // start takes the log once more as it is.
+            // Now the header says it, too. Where that fails, because a program reads, the notes
+            // count all the same.
             _ = try? connection.checkpoint(SQLITE_CHECKPOINT_TRUNCATE)
         }
     }
@@ -282,15 +293,19 @@ final class OpenedDatabase: Sendable {
     }
 
     /// Has no commit get a revision again that a client may have been shown, of a commit that was
-    /// lost with `--durability interval`.
+    /// lost with `--durability interval`, or of another life; `bound` is nil if it is not known.
     private static func skip(
-        through bound: Revision,
+        through bound: Revision?,
         _ connection: Connection,
         isTorn: Bool
     ) throws(DatabaseError) {
         var meta = try Meta(connection)
         let last = try last(connection, meta)
-        guard bound > last.revision else { return }
+        let later = Revision.laterLife(of: last.revision, at: StoreClock.system.now())
+        guard let bound = bound ?? later, bound > last.revision else { return }
+        // A replica has its revisions from the log of the cluster.
+        let position = "select count(*) from notes where revision = \(BatchWriter.positionRevision)"
+        guard try connection.integer(position) == 0 else { return }
         try beginNewLog(connection, isTorn)
         meta[.skipRow] = last.row
         meta[.skipRevision] = Int64(bitPattern: bound)

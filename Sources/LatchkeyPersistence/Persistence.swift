@@ -87,6 +87,7 @@ package final class Persistence: Sendable {
         let database = try OpenedDatabase(
             folder,
             startRevision: startRevision,
+            isShownEarly: settings.durabilityChoice == .interval,
             vfs: tuning.vfs
         )
         if database.lacksNotes {

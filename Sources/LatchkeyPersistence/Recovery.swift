@@ -40,10 +40,9 @@ extension Persistence {
         }
         // Not the name that says that an earlier recovery is to be finished.
         let part = folder.rescued + ".part"
-        Copy.remove(part)
-        defer { Copy.remove(part) }
-        let rescue = try Rescue(folder, into: part, at: now)
-        report.losses = rescue.losses
+        if acceptLoss { Copy.remove(part) }
+        defer { if acceptLoss { Copy.remove(part) } }
+        report.losses = try Rescue(folder, into: acceptLoss ? part : nil, at: now).losses
         if isOfReplica(folder) {
             report.losses.append(
                 "The folder is of a replica of a cluster, and loses its place in the log. "
@@ -61,7 +60,10 @@ extension Persistence {
     /// It can be in the database or in its own log. With a log of another time, SQLite may find
     /// anything: at worst the answer is wrong.
     private static func isOfReplica(_ folder: Folder) -> Bool {
-        [Connection.Access.readWithoutLog, .write].contains { access in
+        // SQLite would make a log where there is none.
+        let hasLog = (Folder.byteCount(folder.log) ?? 0) > 0
+        let ways: [Connection.Access] = hasLog ? [.readWithoutLog, .write] : [.readWithoutLog]
+        return ways.contains { access in
             do throws(DatabaseError) {
                 let connection = try Connection(folder.database, access)
                 try OpenedDatabase.checkTables(connection)

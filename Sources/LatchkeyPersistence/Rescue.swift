@@ -4,9 +4,6 @@ internal import LatchkeyStore
 
 /// Copies all that can be read of a database into a new one, whose revisions begin later.
 struct Rescue {
-    /// How far revisions go on behind those of another life of the store, at least.
-    private static let skippedRevisionCount: Revision = 1 << 32
-
     /// When it is made: the later, the later do revisions begin, so that no two lives that begin
     /// with the same properties have the same ones.
     private let now: Timestamp
@@ -16,18 +13,20 @@ struct Rescue {
     /// Of a folder that may be damaged.
     ///
     /// SQLite reads of a damaged log what comes before the damage.
-    init(_ folder: Folder, into file: String, at now: Timestamp) throws(PersistenceFailure) {
+    /// With nil for `file`, it only says what is lost, and nothing is written.
+    init(_ folder: Folder, into file: String?, at now: Timestamp) throws(PersistenceFailure) {
         self.now = now
         let scan = try LogScan(folder.log)
         // As at a start: those of an earlier format, if there are any, do not count.
         let format = (try? OpenedDatabase.checkHeader(folder.database)) ?? Schema.format
-        let finding = format >= Schema.format ? folder.notes.finding(scan, folder.log) : nil
+        let hasNotes = format >= Schema.format || !folder.notes.isEmpty
+        let finding = hasNotes ? folder.notes.finding(scan, folder.log) : nil
         // SQLite would put the pages of another time or database between those of this one.
         let isOther =
             finding?.file == folder.log && scan.frameCount > 0 && !folder.notes.knows(scan.salts)
         if let damage = scan.damage {
             losses.append(
-                "All commits in the log from frame \(damage.frame) on are lost: at least "
+                "All commits in the log from frame \(damage.frame) on may be lost: at least "
                     + "\(scan.byteCount - damage.byte) bytes of '\(folder.log)'."
             )
         }
@@ -36,30 +35,30 @@ struct Rescue {
                 "Commits of the log may be lost: '\(finding.file)' is damaged: \(finding.text)."
             )
         }
-        // With a log that has become shorter, it would put older pages over newer ones. Which of
-        // them the database has is not known.
-        let isShorter = finding?.file == folder.log && scan.frameCount > 0 && scan.damage == nil
+        // With the log that is left, SQLite would put older pages over newer ones if the database
+        // already had what is lost of the log. Whether it had is not known.
+        let isPart = scan.frameCount > 0 && (finding?.file == folder.log || scan.damage != nil)
+        let whole: Connection.Access = Folder.unwritable(folder.path) == nil ? .write : .readFrozen
+        // SQLite would make a log where there is none.
         let ways: [Connection.Access] =
-            isOther ? [.readWithoutLog] : isShorter ? [.readWithoutLog, .write] : [.write]
+            isOther || scan.frameCount == 0
+            ? [.readWithoutLog] : isPart ? [.readWithoutLog, whole] : [whole]
+        let best: Readable
         do {
-            let best = try Self.best(ways, folder.database)
-            losses += best.losses
-            try write(best, file)
+            best = try Self.best(ways, folder.database)
         } catch {
             throw PersistenceFailure(error, folder.database)
         }
+        losses += best.losses
+        if let file { try write(best, file) }
     }
 
     /// Of a whole database.
     init(_ reader: RowReader, into file: String, at now: Timestamp) throws(PersistenceFailure) {
         self.now = now
-        do {
-            let readable = Self.read(reader)
-            losses = readable.losses
-            try write(readable, file)
-        } catch {
-            throw PersistenceFailure(error, reader.path)
-        }
+        let readable = Self.read(reader)
+        losses = readable.losses
+        try write(readable, file)
     }
 
     /// Without its numbers, all changes that are there are read.
@@ -141,22 +140,16 @@ struct Rescue {
         return readable
     }
 
-    /// The revision to go on behind, for a store whose last commit has this revision and time.
-    ///
-    /// Above all of the store's own life so far, and those of an empty store that begins now. Where
-    /// its revisions are above both, those of one that was made of the same earlier.
-    private func start(behind revision: Revision, of time: Timestamp) -> Revision {
-        let clock = Revision.start(at: now)
-        let since = clock - min(clock, .start(at: time))
-        return max(revision + Self.skippedRevisionCount + since, clock)
+    private func write(_ readable: Readable, _ file: String) throws(PersistenceFailure) {
+        do throws(DatabaseError) {
+            try copy(readable, file)
+        } catch {
+            throw PersistenceFailure(error, file)
+        }
     }
 
-    private func write(_ readable: Readable, _ file: String) throws(DatabaseError) {
-        let start = start(
-            behind: readable.newest,
-            of: Timestamp(milliseconds: readable.time)
-        )
-        guard InputCheck.revision(start) != nil else {
+    private func copy(_ readable: Readable, _ file: String) throws(DatabaseError) {
+        guard let start = Revision.laterLife(of: readable.newest, at: now) else {
             throw DatabaseError(code: DatabaseError.damage, text: "its revisions are used up")
         }
         let properties = readable.properties.values.sorted { one, other in

@@ -26,7 +26,8 @@ struct Tuning: Sendable {
     var earlyByteCountMax = 8 << 20
     /// Behind the last batch, the next one waits at most so long for many commits.
     var gatherInterval = Duration.microseconds(500)
-    /// The frames of the log are noted at most so often, but for the first ones.
+    /// The frames of the log are noted at most so often, but for the first ones, and when as many
+    /// were added as make a checkpoint.
     var noteInterval = Duration.seconds(60)
     /// In `interval`, so many revisions may be shown before they are on the disk; then what is
     /// noted of them is brought forward.

@@ -172,7 +172,8 @@ final class WriterThread: @unchecked Sendable {
     private var deadline: ContinuousClock.Instant? {
         switch mode {
         // Compaction may wait for the end of its pause.
-        case .normal where loop.durability == .always: writer.hasCompaction ? compactsAfter : nil
+        case .normal where loop.durability == .always:
+            [writer.hasCompaction ? compactsAfter : nil, writer.noteIsDue].compactMap(\.self).min()
         case .normal: nextSync
         case .failing, .refusing: nextProbe
         case .ended: nil
@@ -194,11 +195,15 @@ final class WriterThread: @unchecked Sendable {
         let (last, bound) = loop.inbox.read { ($0.queue.end - 1, $0.releaseBound) }
         let count = loop.tuning.unwrittenCountMax
         guard bound < last + (count + 1) / 2 else { return }
-        // Where that fails, commits are released when they are on the disk.
-        guard InputCheck.revision(last + count) != nil,
-            (try? writer.notes.bound(last + count)) == true
-        else { return }
-        loop.inbox.write { $0.releaseBound = last + count }
+        guard InputCheck.revision(last + count) != nil else { return }
+        do throws(PersistenceFailure) {
+            guard try writer.notes.bound(last + count) else { return }
+            // The next start goes on at the bound: a client that has seen it could not tell.
+            loop.inbox.write { $0.releaseBound = last + count - 1 }
+        } catch {
+            // Commits are released when they are on the disk.
+            log(error)
+        }
     }
 
     func makeTransaction(isProbe: Bool) {
@@ -214,8 +219,10 @@ final class WriterThread: @unchecked Sendable {
         )
         extra.compacts = compacts && isDue
         extra.position = position
-        guard !batch.isEmpty || isProbe || extra.compacts || position != nil
-        else { return syncLater() }
+        guard !batch.isEmpty || isProbe || extra.compacts || position != nil else {
+            noteFrames()
+            return syncLater()
+        }
         if extra.compacts {
             let lifetime = Int64(loop.noteLifetime.wholeMilliseconds)
             // In groups, notes are in force as of the time of commits: clocks of others can lag.
@@ -284,10 +291,7 @@ final class WriterThread: @unchecked Sendable {
     }
 
     private func succeed(_ extra: BatchWriter.Extra, since start: UInt64) {
-        if let failure = writer.noteFrames(), failure.message != loggedNoteFailure {
-            loop.log(true, "log-note-fails", [("reason", failure.message)])
-            loggedNoteFailure = failure.message
-        }
+        noteFrames()
         let now = latchkey_system_nanoseconds()
         loop.lastSync.store(now, ordering: .relaxed)
         let byteCount = batch.reduce(0) { $0 + $1.byteCount }
@@ -322,6 +326,17 @@ final class WriterThread: @unchecked Sendable {
         syncLater()
     }
 
+    private func noteFrames() {
+        if let failure = writer.noteFrames() { log(failure) }
+    }
+
+    /// Says that the log cannot be noted: the same reason once.
+    private func log(_ failure: PersistenceFailure) {
+        guard failure.message != loggedNoteFailure else { return }
+        loop.log(true, "log-note-fails", [("reason", failure.message)])
+        loggedNoteFailure = failure.message
+    }
+
     /// Also when there was nothing to write: a deadline that is over would be waited for in vain.
     private func syncLater() {
         if case .interval(let interval) = loop.durability { nextSync = .now + interval }
@@ -354,18 +369,27 @@ final class WriterThread: @unchecked Sendable {
 
     private func end() {
         guard mode == .normal, loop.lookAtEnd() else { return }
-        do {
+        do throws(PersistenceFailure) {
             // Everything that was shown is on the disk.
             try writer.notes.bound(0)
         } catch {
-            loop.log(false, "log-note-fails", [("reason", error.message)])
+            log(error)
         }
-        do {
+        do throws(DatabaseError) {
             try writer.beginNewLog(SQLITE_CHECKPOINT_TRUNCATE)
             writer.connection.keepLog(false)
+            settleNotes()
         } catch {
             // The log stays, and is read at the next start.
             loop.log(false, "log-stays", [("reason", error.text)])
+        }
+    }
+
+    private func settleNotes() {
+        do throws(PersistenceFailure) {
+            try writer.notes.settle()
+        } catch {
+            log(error)
         }
     }
 }

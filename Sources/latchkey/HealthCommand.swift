@@ -25,6 +25,17 @@ enum HealthCommand {
             "The port of the service."
         ),
         Flag(
+            "admin-port",
+            .spelling(
+                placeholder: "PORT",
+                help: "none, or a port from 1 to 65535",
+                isRight: { $0 == "none" || UInt16($0) ?? 0 > 0 }
+            ),
+            default: "none",
+            "The second port of the service, or none. With it, this port is asked: it answers "
+                + "whatever clients do at the first one."
+        ),
+        Flag(
             "tls-certificate",
             .text(placeholder: "FILE"),
             default: defaults["tls-certificate", default: ""],
@@ -54,8 +65,10 @@ enum HealthCommand {
         let values = try FlagValues(flags, command: "latchkey health", arguments: arguments)
         let scheme = values.text("tls-certificate") == "none" ? "http" : "https"
         let host = reachable(values.text("host"))
+        let admin = values.text("admin-port")
+        let port = admin == "none" ? values.text("port") : admin
         let connection = ServiceConnection(
-            origin: "\(scheme)://\(host):\(values.integer("port"))",
+            origin: "\(scheme)://\(host):\(port)",
             verifies: false,
             timeLimit: .seconds(values.integer("timeout-seconds"))
         )

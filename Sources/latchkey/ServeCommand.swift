@@ -120,7 +120,7 @@ enum ServeCommand {
             if !isRight { mistakes.append(UsageError(sentence())) }
         }
         func needs(_ names: [String], _ other: String, _ isThere: Bool) {
-            for name in names where !isThere && values.isGiven(name) {
+            for name in names where !isThere && isChosen(name, values) {
                 mistakes.append(UsageError("--\(name) has no meaning without --\(other)."))
             }
         }
@@ -163,12 +163,18 @@ enum ServeCommand {
         return mistakes
     }
 
+    /// Whether a flag is given with another value than the default, which a template may write.
+    private static func isChosen(_ name: String, _ values: FlagValues) -> Bool {
+        values.isGiven(name)
+            && flags.contains { $0.name == name && $0.defaultText != values.text(name) }
+    }
+
     private static func clusterMistakes(
         in configuration: ServiceConfiguration,
         _ values: FlagValues
     ) -> [UsageError] {
         let cluster = configuration.cluster
-        let given = ClusterSettings.settings.map(\.name).filter { values.isGiven($0) }
+        let given = ClusterSettings.settings.map(\.name).filter { isChosen($0, values) }
         var sentences: [String] = []
         if !cluster.isOn {
             sentences += given.filter { $0 != "cluster" }

@@ -94,18 +94,22 @@ struct LogNoteTests {
         return try LogNotes(descriptor, lock)
     }
 
+    private static let checkpointFrameCount = 40
+
     /// A folder as a killed process leaves it, and what it has.
     private func make(_ state: State) throws -> (path: String, model: Model) {
         var source = CommitSource(seed: 1, after: Opened.startRevision)
         var tuning = tuning
         switch state {
         case .restarted: tuning.restartFrameCount = 20
-        case .restartedBySQLite: tuning.checkpointFrameCount = 1
+        case .restartedBySQLite: tuning.checkpointFrameCount = Self.checkpointFrameCount
         case .compacting: tuning.roundCountMin = 20
         default: break
         }
         var opened = try Opened(folder.data, .standard, tuning)
-        try opened.commit(state == .new ? 1 : 60, of: &source)
+        if state != .restartedBySQLite {
+            try opened.commit(state == .new ? 1 : 60, of: &source)
+        }
         switch state {
         case .secondStart:
             #expect(opened.persistence.finish())
@@ -133,8 +137,15 @@ struct LogNoteTests {
             try files.write(to: folder.data)
             opened = try Opened(folder.data, .standard, tuning)
         case .restartedBySQLite:
+            // One checkpoint, which copies the whole log: the next commit begins another one.
+            let log = folder.data + "/latchkey.db-wal"
+            while try LogScan(log).frameCount < Self.checkpointFrameCount {
+                opened.commit(try source.next())
+            }
             waitUntil { opened.persistence.statistics.checkpoints.value > 0 }
-            try opened.commit(30, of: &source)
+            let salts = try LogScan(log).salts
+            try opened.commit(3, of: &source)
+            #expect(try LogScan(log).salts != salts)
         case .new, .newWithMany, .restarted, .compacting: break
         }
         let copy = try disk.copy(folder, opened)
@@ -165,6 +176,7 @@ struct LogNoteTests {
                 try Persistence.backup(of: path, into: path + ".backup")
             }
             #expect(!(try Persistence.recover(path, acceptLoss: false).losses.isEmpty))
+            #expect(DataFiles(path) == files, "\(loss): what only says the losses writes nothing")
             #expect(try Persistence.recover(path, acceptLoss: true).isDone)
             #expect(try Opened.read(path).revision > model.revision, "\(loss)")
             #expect(try Persistence.check(path).damages.isEmpty)
@@ -208,12 +220,21 @@ struct LogNoteTests {
     func `a copy without the lock is opened, which is said`() throws {
         let (path, model) = try make(.newWithMany)
         try FileManager.default.removeItem(atPath: path + "/latchkey.lock")
+        // Those who only look take it, too.
+        #expect(try Persistence.check(path).lastRevision == model.revision)
+        _ = try Persistence.backup(of: path, into: path + ".backup")
+        try FileManager.default.removeItem(atPath: path + "/latchkey.lock")
         let events = Guarded<[String]>([])
-        for _ in 0..<2 {
+        var revision = model.revision
+        for start in 0..<2 {
             let persistence = try Persistence(opening: path, startRevision: 1) { _, event, _ in
                 events.write { $0.append(event) }
             }
-            #expect(try Opened.read(persistence).0 == model)
+            #expect(try Opened.read(persistence).0.entries == model.entries)
+            // What it is a copy of has gone on, for all that is known.
+            let last = persistence.lastRevision
+            #expect(start == 0 ? last > revision + 1 << 32 : last == revision)
+            revision = last
             #expect(persistence.finish())
         }
         #expect(events.read { $0 } == ["log-is-not-noted"])
@@ -247,6 +268,91 @@ struct LogNoteTests {
             try torn.write(to: path)
             #expect(try Opened.read(path) == model)
         }
+    }
+
+    @Test
+    func `behind a clean end, damage of either note loses nothing`() throws {
+        var source = CommitSource(seed: 5, after: Opened.startRevision)
+        let opened = try Opened(folder.data, .standard, tuning)
+        try opened.commit(20, of: &source)
+        #expect(opened.persistence.finish())
+        let files = DataFiles(folder.data)
+        for place in [50, 4096 + 50] {
+            var damaged = files
+            damaged.lock?[place] ^= 1
+            try damaged.write(to: folder.data)
+            #expect(try Opened.read(folder.data) == source.model)
+        }
+    }
+
+    @Test
+    func `frames are noted without a further commit, and when there are many`() throws {
+        var source = CommitSource(seed: 6, after: Opened.startRevision)
+        var tuning = tuning
+        // Longer than some commits take: only the time that passes has the last one noted.
+        tuning.noteInterval = .milliseconds(100)
+        let opened = try Opened(folder.data, .standard, tuning)
+        try opened.commit(20, of: &source)
+        let frameCount = try LogScan(folder.data + "/latchkey.db-wal").frameCount
+        waitUntil { (try? notes(folder.data).frameCount) == frameCount }
+        #expect(opened.persistence.finish())
+
+        tuning.noteInterval = .seconds(86_400)
+        tuning.checkpointFrameCount = 20
+        let again = try Opened(folder.data, .standard, tuning)
+        for _ in 0..<60 {
+            again.commit(try source.next())
+            let scan = try LogScan(folder.data + "/latchkey.db-wal")
+            #expect(try scan.frameCount - notes(folder.data).frameCount < 20)
+        }
+        #expect(again.persistence.finish())
+    }
+
+    @Test
+    func `what the database has of a damaged log is recovered`() throws {
+        let (path, model) = try make(.newWithMany)
+        // Another program can copy the log into the database, and leaves it as it is.
+        let frozen = DataFiles(path)
+        #expect(try shell(path + "/latchkey.db", "pragma wal_checkpoint(passive)").hasPrefix("0"))
+        var files = frozen
+        files.database = DataFiles(path).database
+        let header = LogScan.headerByteCount
+        for spoil in [
+            { (log: inout Data) in log[header + 2 * LogScan.frameByteCount + 100] ^= 1 },
+            { (log: inout Data) in log = log.prefix(header + 2 * LogScan.frameByteCount) },
+        ] {
+            var spoilt = files
+            spoil(&spoilt.log!)
+            try spoilt.write(to: path)
+            #expect(failure(path)?.code == .damaged)
+            #expect(try Persistence.recover(path, acceptLoss: true).isDone)
+            #expect(try Opened.read(path).entries == model.entries)
+        }
+    }
+
+    /// Then the header of the database has the format from before.
+    @Test
+    func `a log that is lost behind an upgrade beside a reader is damage`() throws {
+        let path = try make(.newWithMany).path
+        let connection = try Connection(path + "/latchkey.db")
+        try connection.execute(
+            "begin; delete from meta where key like 'skip%'; pragma user_version = 2; commit"
+        )
+        try connection.checkpoint(SQLITE_CHECKPOINT_TRUNCATE)
+        try Data("This folder has a database of latchkey.\n".utf8)
+            .write(to: URL(filePath: path + "/latchkey.lock"))
+        try connection.execute("begin")
+        _ = try connection.integer("select count(*) from stored")
+        let opened = try Opened(path, .standard, tuning)
+        try connection.execute("commit")
+        var source = CommitSource(seed: 9, after: opened.persistence.lastRevision)
+        try opened.commit(3, of: &source)
+        var files = DataFiles(path)
+        #expect(opened.persistence.finish())
+        #expect(files.database?[63] == 2)
+        files.log = nil
+        try files.write(to: path)
+        #expect(failure(path)?.code == .damaged)
     }
 
     @Test

@@ -77,6 +77,24 @@ struct FlagTests {
         #expect(error?.message.contains(reason) == true, "\(error?.message ?? "")")
     }
 
+    @Test func `a template may write every default`() throws {
+        // The others are no values: they say from what the default comes.
+        let written = ServeCommand.flags.filter {
+            $0.hasEnvironment && !$0.defaultText.contains(" ")
+        }
+        let plain = try ServeCommand.configuration([]) { _ in nil }
+        let variables = Dictionary(
+            uniqueKeysWithValues: written.map { ($0.environmentName, $0.defaultText) }
+        )
+        let read = try ServeCommand.configuration([]) { variables[$0] }
+        let given = written.map { "--\($0.name)=\($0.defaultText)" }
+        let parsed = try ServeCommand.configuration(given) { _ in nil }
+        for setting in ServiceConfiguration.settings {
+            let text = setting.text(in: plain)
+            #expect(setting.text(in: read) == text && setting.text(in: parsed) == text)
+        }
+    }
+
     @Test func `quotas are read with units, from several flags, up to a bound`() throws {
         let setting = try #require(ServiceConfiguration.settings.first { $0.name == "quota" })
         func quotas(_ flags: [String]) throws -> String {

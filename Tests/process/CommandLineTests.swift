@@ -229,6 +229,8 @@ struct CommandLineTests {
     @Test func `health tells a running service from none`() async throws {
         let program = try Program(["serve", "--port", "0"])
         let port = try await offPool { try program.awaitPort() }
+        let second = try await run(["health", "--port", "1", "--admin-port", "\(port)"])
+        #expect(second.status == 0)
         let well = try await run(["health", "--port", "\(port)"])
         #expect(well.status == 0)
         #expect(well.output == "latchkey: healthy\n")
