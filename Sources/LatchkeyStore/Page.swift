@@ -87,11 +87,17 @@ package struct PageReading: PiecewiseReading {
     /// The end of the last entry, if it is a folder.
     private var last: [UInt8]?
     private var byteCount = 0
+    private var hasMore = false
 
     package init(_ request: PageRequest, _ snapshot: StoreSnapshot) {
         self.request = request
         self.snapshot = snapshot
-        walk = snapshot.walk(prefix: request.prefix, after: request.after)
+        // With those whose time is over, which are counted where they are passed.
+        walk = snapshot.walk(
+            prefix: request.prefix,
+            after: request.after,
+            includesExpired: true
+        )
         properties = request.names?.compactMap(snapshot.find) ?? []
     }
 
@@ -100,14 +106,20 @@ package struct PageReading: PiecewiseReading {
             return true
         }
         var units = 0
-        while properties.count + folders.count < request.limit, byteCount < request.byteCountMax {
-            guard units < unitsMax else {
-                return false
-            }
+        while units < unitsMax {
             guard let property = walk.next() else {
                 return true
             }
             units += 1
+            guard !property.isExpired(at: snapshot.time) else {
+                continue
+            }
+            guard properties.count + folders.count < request.limit,
+                byteCount < request.byteCountMax
+            else {
+                hasMore = true
+                return true
+            }
             if let folder = request.folder(of: property) {
                 folders.append(folder)
                 // Behind all of its names: no text in UTF-8 has this byte.
@@ -121,18 +133,17 @@ package struct PageReading: PiecewiseReading {
                 last = nil
             }
         }
-        return true
+        return false
     }
 
     package var page: Page {
-        var rest = walk
         let last = last ?? properties.last.map { unsafe Array($0.nameBytes) }
         return Page(
             revision: snapshot.revision,
             time: snapshot.time,
             properties: properties,
             folders: folders,
-            next: request.names != nil || rest.next() == nil ? nil : last
+            next: hasMore ? last : nil
         )
     }
 }

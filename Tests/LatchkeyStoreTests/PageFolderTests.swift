@@ -60,6 +60,39 @@ struct PageFolderTests {
         #expect(begun.properties.isEmpty && begun.folders == ["many/"])
     }
 
+    /// They were passed without a count, and a page of them was read as a whole, issue 46.
+    @Test func `names whose time is over count for a piece, and are no next page`() {
+        let store = BlockingStore<PropertyStore<LockStrategy>>(stripeCount: 4)
+        for number in 0..<500 {
+            let put = Change.Step.put("a/\(number)", "1", ttl: 5)
+            _ = store.execute(Change(put), at: Timestamp(milliseconds: -9))
+            _ = store.execute(
+                Change(Change.Step.put("z/\(number)", "1", ttl: 5)),
+                at: Timestamp(milliseconds: -9)
+            )
+        }
+        for name in ["m1", "m2", "m3"] { store.increment(name) }
+        let snapshot = store.wait { store.base.snapshot(completion: $0) }
+        func page(after: String?) -> (Page, pieceCount: Int) {
+            let request = PageRequest(
+                prefix: OwnedBytes([]),
+                after: after.map { OwnedBytes(Array($0.utf8)) },
+                limit: 2,
+                delimiter: UInt8(ascii: "/")
+            )
+            var reading = PageReading(request, snapshot)
+            var pieceCount = 1
+            while !reading.read(unitsMax: 100) { pieceCount += 1 }
+            return (reading.page, pieceCount)
+        }
+        let (first, firstCount) = page(after: nil)
+        #expect(first.properties.count == 2 && first.folders.isEmpty && first.hasMore)
+        #expect(firstCount == 6)
+        let (last, lastCount) = page(after: "m2")
+        #expect(last.properties.count == 1 && last.folders.isEmpty && !last.hasMore)
+        #expect(lastCount == 6)
+    }
+
     /// A page of 1,000 folders held a thread that serves for 53 ms, issue 46.
     @Test func `a page is the same in pieces, and a count`() {
         let store = BlockingStore<PropertyStore<LockStrategy>>(stripeCount: 16)
