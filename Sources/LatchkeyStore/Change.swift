@@ -287,8 +287,8 @@ extension Change.Step {
             return nil
         case .touch:
             guard let current else { throw .missing }
-            try work.takeCopy(current)
-            return unsafe Property(name: name, value: current.valueBytes)
+            try work.takeTouch(current)
+            return current.touched()
         case .pop, .deletePrefix, .count:
             preconditionFailure("Only a transaction has such a step.")
         case .increment(let step):

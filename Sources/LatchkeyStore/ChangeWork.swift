@@ -11,8 +11,12 @@
 struct ChangeWork {
     /// A step that takes a prefix looks it up in each stripe, however many names begin with it.
     ///
-    /// No number of stripes, which replicas choose each for itself.
-    private static let walkUnits = 64
+    /// For the largest number of stripes: replicas choose each its own one.
+    private static let walkUnits = 1024
+    /// Where the same prefix was looked up before.
+    private static let nextWalkUnits = 64
+    /// What the removal of a name costs besides the visit.
+    private static let deletionUnits = 11
     /// How many drafts are looked at for one unit.
     private static let draftsPerUnit = 16
     /// By the first rules, what a property that is looked at costs besides its name.
@@ -85,11 +89,11 @@ struct ChangeWork {
                 return false
             }
             try unsafe take(cost(property.valueBytes.count + value.count))
-            return unsafe JSONOrder.holds(
-                JSONView(property.valueBytes),
-                relation,
-                JSONView(value)
-            )
+            let (one, other) = unsafe (JSONView(property.valueBytes), JSONView(value))
+            if rules >= .second, one.kind == .number, other.kind == .number {
+                try unsafe take((one.bytes.count + other.bytes.count) / JSONWork.digitsPerUnit)
+            }
+            return JSONOrder.holds(one, relation, other)
         }
     }
 
@@ -128,8 +132,12 @@ struct ChangeWork {
 
     /// Takes what an increment reads.
     mutating func takeNumber(_ property: Property?) throws(Refusal) {
+        guard let text = unsafe property?.valueBytes else { return }
         if rules < .second {
-            try unsafe take(property?.valueBytes.count ?? 0)
+            try take(text.count)
+        } else if unsafe !JSONInteger.isTooLong(text) {
+            // It has white space around it.
+            try take(text.count / JSONWork.digitsPerUnit)
         }
     }
 
@@ -140,12 +148,30 @@ struct ChangeWork {
         try unsafe take(cost(property?.valueBytes.count ?? 0))
     }
 
+    /// Takes what a touch reads; a long value is not copied.
+    mutating func takeTouch(_ property: Property) throws(Refusal) {
+        if rules < .second {
+            try takeCopy(property)
+        }
+    }
+
+    /// Takes the removal of a name that a walk yields.
+    mutating func delete(_ name: PropertyName) throws(Refusal) {
+        try visit(name)
+        try pass(Self.deletionUnits)
+    }
+
     /// Takes the beginning of a walk through the names of a prefix.
     ///
     /// Each draft is looked at, and those that were changed are sorted.
-    mutating func beginWalk(drafts: Int, changed: Int) throws(Refusal) {
+    mutating func beginWalk(
+        drafts: Int,
+        changed: Int,
+        isKnown: Bool = false
+    ) throws(Refusal) {
         if rules >= .second {
-            try take(Self.walkUnits + drafts / Self.draftsPerUnit + changed)
+            let units = isKnown ? Self.nextWalkUnits : Self.walkUnits
+            try take(units + drafts / Self.draftsPerUnit + changed)
         } else {
             try take(Self.visitByteCount * drafts)
         }

@@ -24,9 +24,32 @@ package struct Property: @unchecked Sendable {
         var expiry = Timestamp.never
         let valueCount: UInt32
         let nameCount: UInt16
+        /// Whether the bytes are those of another property, and only its reference is here.
+        var isShared = false
     }
 
-    private let memory: ManagedBuffer<Header, UInt8>
+    /// SAFETY: the reference of another property is retained once for this one, never changes, and
+    /// is released with it.
+    private final class Memory: ManagedBuffer<Header, UInt8> {
+        deinit {
+            if header.isShared {
+                unsafe source.release()
+            }
+        }
+
+        /// The memory of the property whose bytes are shared.
+        var source: Unmanaged<Memory> {
+            unsafe withUnsafeMutablePointerToElements { elements in
+                let place = UnsafeRawPointer(elements)
+                return unsafe .fromOpaque(place.loadUnaligned(as: UnsafeRawPointer.self))
+            }
+        }
+    }
+
+    /// From how many bytes on a touch shares them.
+    private static let sharedByteCountMin = 4096
+
+    private let memory: Memory
 
     /// Copies a name and a value.
     ///
@@ -34,15 +57,49 @@ package struct Property: @unchecked Sendable {
     @usableFromInline
     package init(name: PropertyName, value: UnsafeRawBufferPointer) {
         let byteCount = unsafe name.bytes.count + value.count
-        memory = .create(minimumCapacity: byteCount) { _ in
-            unsafe Header(valueCount: UInt32(value.count), nameCount: UInt16(name.bytes.count))
-        }
+        let header = unsafe Header(
+            valueCount: UInt32(value.count),
+            nameCount: UInt16(name.bytes.count)
+        )
+        memory = Self.memory(header, byteCount)
         unsafe memory.withUnsafeMutablePointerToElements { elements in
             let bytes = unsafe UnsafeMutableRawBufferPointer(start: elements, count: byteCount)
             unsafe bytes.copyMemory(from: name.bytes)
             unsafe UnsafeMutableRawBufferPointer(rebasing: bytes[name.bytes.count...])
                 .copyMemory(from: value)
         }
+    }
+
+    /// The same name and value; a long one is shared.
+    ///
+    /// The revisions are 0 until the write is committed.
+    func touched() -> Property {
+        guard byteCount >= Self.sharedByteCountMin else {
+            return unsafe Property(name: PropertyName(of: self), value: valueBytes)
+        }
+        return Property(sharing: self)
+    }
+
+    private init(sharing property: Property) {
+        let header = Header(
+            valueCount: UInt32(property.valueCount),
+            nameCount: UInt16(property.nameCount),
+            isShared: true
+        )
+        memory = unsafe Self.memory(header, MemoryLayout<UnsafeRawPointer>.size)
+        let former = property.memory
+        let source = unsafe property.isShared ? former.source.takeUnretainedValue() : former
+        unsafe memory.withUnsafeMutablePointerToElements { elements in
+            unsafe UnsafeMutableRawPointer(elements).storeBytes(
+                of: UnsafeRawPointer(Unmanaged.passRetained(source).toOpaque()),
+                as: UnsafeRawPointer.self
+            )
+        }
+    }
+
+    private static func memory(_ header: Header, _ byteCount: Int) -> Memory {
+        let memory = Memory.create(minimumCapacity: byteCount) { _ in header }
+        return unsafe unsafeDowncast(memory, to: Memory.self)
     }
 
     /// Copies a property of a commit that was made before, as a file has it.
@@ -72,6 +129,7 @@ package struct Property: @unchecked Sendable {
     /// When the property expires.
     package var expiry: Timestamp { header { $0.expiry } }
 
+    private var isShared: Bool { header { $0.isShared } }
     private var nameCount: Int { header { Int($0.nameCount) } }
     private var valueCount: Int { header { Int($0.valueCount) } }
 
@@ -129,7 +187,13 @@ package struct Property: @unchecked Sendable {
     }
 
     private var bytes: UnsafeRawPointer {
-        unsafe memory.withUnsafeMutablePointerToElements { UnsafeRawPointer($0) }
+        guard isShared else {
+            return unsafe memory.withUnsafeMutablePointerToElements { UnsafeRawPointer($0) }
+        }
+        // What the source has stays in place as long as the memory here.
+        return unsafe memory.source._withUnsafeGuaranteedRef { source in
+            unsafe source.withUnsafeMutablePointerToElements { UnsafeRawPointer($0) }
+        }
     }
 
     /// A hash of name, value and revisions that is the same in every process: FNV-1a of 64 bits

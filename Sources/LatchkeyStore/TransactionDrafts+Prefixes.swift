@@ -25,14 +25,14 @@ extension TransactionDrafts {
     ) throws(Refusal) -> Transaction.Result {
         var walk = try walk(step.name, tables)
         while let name = try walk.next(&work) {
-            try work.visit(name)
             guard let claim else {
-                try work.pass(1)
+                try work.delete(name)
                 let index = place(of: name, tables)
                 let result = self[index].result
                 try take(Change.Step(name, .delete), nil, index)
                 return result
             }
+            try work.visit(name)
             let claimName = try claim.name(for: name, under: step.name)
             guard !exists(claimName, tables) else {
                 continue
@@ -121,8 +121,7 @@ extension TransactionDrafts {
                 }
                 return Transaction.Result(count: count, hasMore: true)
             }
-            try work.visit(name)
-            try work.pass(1)
+            try work.delete(name)
             count += 1
             let index = place(of: name, tables)
             try take(Change.Step(name, .delete), nil, index)
@@ -148,13 +147,18 @@ extension TransactionDrafts {
         try work.beginWalk(drafts: self.count, changed: changed.count)
         // How many there are is known before they are visited.
         var storedCount = 0
+        var orders: [NameOrder] = []
         for table in tables where storedCount <= work.passableCount {
-            storedCount += unsafe table.order.count(prefix: prefix, max: work.passableCount)
+            let found = unsafe table.order.count(prefix: prefix, max: work.passableCount)
+            storedCount += found
+            if found > 0 {
+                orders.append(table.order)
+            }
         }
         try work.pass(storedCount)
         var count = 0
-        for table in tables {
-            var walk = unsafe table.order.walk(from: prefix, including: true)
+        for order in orders {
+            var walk = unsafe order.walk(from: prefix, including: true)
             while let property = walk.next(), unsafe property.nameBytes.begins(with: prefix) {
                 count += property.isExpired(at: time) ? 0 : 1
             }
@@ -187,14 +191,22 @@ extension TransactionDrafts {
         _ tables: [PropertyTable]
     ) throws(Refusal) -> PrefixWalk {
         let changed = changed { unsafe $0.bytes.begins(with: prefix.bytes) }
-        try work.beginWalk(drafts: count, changed: changed.count)
-        return PrefixWalk(
-            stored: MergedWalk(
+        try work.beginWalk(
+            drafts: count,
+            changed: changed.count,
+            isKnown: walks[prefix] != nil
+        )
+        let stored =
+            walks[prefix]
+            ?? MergedWalk(
                 tables.lazy.map(\.order),
                 prefix: unsafe OwnedBytes(copying: prefix.bytes),
                 after: nil,
                 at: Timestamp(milliseconds: .min)
-            ),
+            )
+        walks[prefix] = stored
+        return PrefixWalk(
+            stored: stored,
             time: time,
             hidden: Set(changed),
             added: changed.filter { self[$0]?.property != nil }

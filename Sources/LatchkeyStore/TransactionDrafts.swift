@@ -11,6 +11,8 @@ struct TransactionDrafts {
     private var places: [PropertyName: Int] = [:]
     let time: Timestamp
     private let valueByteCountMax: Int
+    /// At the first name of each prefix that a step has looked up: the tables stay as they are.
+    var walks: [PropertyName: MergedWalk] = [:]
     var work: ChangeWork
     /// The length of the values in the results.
     private var shownByteCount = 0

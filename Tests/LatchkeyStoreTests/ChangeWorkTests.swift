@@ -42,29 +42,35 @@ struct ChangeWorkTests {
 
     /// 163 bytes walked up to 58,000 names, 23 to 40 ms under all stripes, issue 46.
     @Test func `a name that is visited is a unit, and what is too much is refused`() {
-        let bench = Self.bench(unitsMax: 1000)
+        let bench = Self.bench(unitsMax: 1960)
         for number in 0..<936 { bench.put("u/\(number)", "1") }
-        // 64 for the walk, 1 for the step.
+        // 1024 for the walk, 1 for the step.
         #expect(bench.store.commit([.get("b"), .count("u/1")]).refusal == nil)
         let refusal = bench.store.commit([.get("b"), .count("u/")]).refusal
         #expect(refusal == .step(1, .then, .transactionTooLarge))
-        #expect(bench.base.usage.workUnits < 1000, "what is counted is not visited")
+        #expect(bench.base.usage.workUnits < 2200, "what is counted is not visited")
         bench.store.delete("u/0")
         bench.store.delete("u/1")
         #expect(bench.store.commit([.get("b"), .count("u/")]).refusal == nil)
-        // What is deleted is visited and changed.
+        // What is deleted is visited and changed: 6,300 names took as long as 82,000, issue 46.
         let delete = bench.store.commit([.get("b"), .deletePrefix("u/")])
         #expect(delete.refusal == .step(1, .then, .transactionTooLarge))
-        #expect(bench.store.commit([.get("b"), .deletePrefix("u/2")]).refusal == nil)
+        let before = bench.base.usage.workUnits
+        #expect(bench.store.commit([.get("b"), .deletePrefix("u/20")]).refusal == nil)
+        #expect(bench.base.usage.workUnits - before == 2 + 1024 + 11 * 12)
     }
 
     @Test func `steps that find nothing are bounded, too`() {
         let store = BlockingStore<PropertyStore<LockStrategy>>(stripeCount: 128)
-        let steps = (0..<128).map { Change.Step.count("none/\($0)") }
+        let steps = (0..<15).map { Change.Step.count("none/\($0)") }
         #expect(store.commit(steps).refusal == nil)
-        #expect(store.base.usage.workUnits == 128 * (1 + 64 + 8))
-        let many = Array(repeating: Change.Step.count("none/"), count: 250)
-        #expect(store.commit(many).refusal == .step(246, .then, .transactionTooLarge))
+        #expect(store.base.usage.workUnits == 15 * (1 + 1024))
+        let many = Array(repeating: Change.Step.count("none/"), count: 128)
+        #expect(store.commit(many).refusal == .step(15, .then, .transactionTooLarge))
+        // The same prefix is looked up once.
+        let before = store.base.usage.workUnits
+        #expect(store.commit(Array(repeating: .pop("none/"), count: 128)).refusal == nil)
+        #expect(store.base.usage.workUnits - before == 128 + 1024 + 127 * 64)
     }
 
     @Test func `a KiB that is merged is a unit, read and written, also alone`() {
@@ -107,6 +113,62 @@ struct ChangeWorkTests {
         _ = units("[" + String(repeating: "1,", count: 500_000) + "1]", "[2]", .transactionTooLarge)
     }
 
+    /// One of 1 MB took a unit, and 15 comparisons of it 317 ms, issue 46.
+    @Test func `a long number is refused by its length, and compared by its digits`() {
+        let bench = Self.bench(unitsMax: 300)
+        let digits = String(repeating: "1", count: 3000)
+        func units(_ change: Change, _ refusal: Refusal?) -> UInt64 {
+            let before = bench.base.usage.workUnits
+            #expect(bench.store.commit(change).refusal == refusal)
+            return bench.base.usage.workUnits - before
+        }
+        func compares(_ name: String, _ relation: JSONOrder.Relation, _ value: OwnedBytes)
+            -> Change
+        {
+            let test = unsafe Transaction.Test.compares(relation, value.bytes)
+            return .transaction(Transaction(if: [.init(.owning(name), test)], []))
+        }
+        bench.put("a", digits)
+        #expect(units(.increment(.owning("a"), by: 1), .notAnInteger) == 0)
+        bench.put("b", String(repeating: " ", count: 3000) + "5")
+        #expect(units(.increment(.owning("b"), by: 1), nil) == 3001 / 32)
+        bench.put("b", String(repeating: " ", count: 10_000) + "5")
+        #expect(units(.increment(.owning("b"), by: 1), .transactionTooLarge) == 0)
+        for text in ["-9223372036854775808", "9223372036854775806"] {
+            bench.put("c", text)
+            #expect(units(.increment(.owning("c"), by: 1), nil) == 0)
+        }
+        let five = OwnedBytes(Array("5".utf8))
+        let list = OwnedBytes(Array("[5]".utf8))
+        for (name, text, value) in [("d", digits, five), ("e", "[\(digits)]", list)] {
+            bench.put(name, text)
+            #expect(units(compares(name, .notEqual, value), nil) > 3000 / 32)
+            let longer = String(repeating: digits, count: 4)
+            bench.put(name, text.replacing(digits, with: longer))
+            _ = units(compares(name, .notEqual, value), .transactionTooLarge)
+        }
+        bench.put("d", digits)
+        #expect(units(compares("d", .greater, five), nil) == 1 + 2 + 3001 / 32)
+        withExtendedLifetime((five, list)) {}
+    }
+
+    /// One above 16 MB could be put and not touched, issue 46.
+    @Test func `a touch shares a long value, and is a unit`() throws {
+        let bench = Self.bench(unitsMax: 2)
+        bench.put("a", Self.text(20))
+        let first = try #require(bench.store.property("a"))
+        for _ in 0..<2 { #expect(bench.store.commit([.touch("a", ttl: 9)]).refusal == nil) }
+        let last = try #require(bench.store.property("a"))
+        #expect(!last.isSame(as: first) && last.isMortal && !first.isMortal)
+        #expect(unsafe last.valueBytes.baseAddress == first.valueBytes.baseAddress)
+        #expect(bench.store.text(last) == Self.text(20) && PropertyName(of: last).text == "a")
+        bench.store.delete("a")
+        #expect(bench.store.text(last) == Self.text(20), "also when the first one is gone")
+        bench.put("b", "1")
+        #expect(bench.store.commit([.touch("b", ttl: 9)]).refusal == nil)
+        #expect(bench.store.value("b") == "1")
+    }
+
     @Test func `a change of a few long values is not refused`() {
         let bench = JournaledBench<LockStrategy>()
         bench.put("a", Self.text(1024))
@@ -118,7 +180,7 @@ struct ChangeWorkTests {
     @Test(arguments: [1, 4, 128])
     func `the units are the same with any number of stripes`(stripeCount: Int) {
         var limits = StoreLimits()
-        limits.changeUnitsMax = 700
+        limits.changeUnitsMax = 4000
         let store = BlockingStore(stripeCount: stripeCount, limits: limits) { LockStrategy() }
         for number in 0..<500 { _ = store.commit(Change(.put("a/\(number)", "1"))) }
         for number in 0..<50 {
@@ -126,7 +188,7 @@ struct ChangeWorkTests {
             _ = store.commit([.deletePrefix("a/\(number)"), .pop("a/"), .count("c/")])
             _ = store.commit([.count("a/"), .deletePrefix("a/", countMax: 90, isWhole: false)])
         }
-        #expect(store.base.usage.workUnits == 25_978)
+        #expect(store.base.usage.workUnits == 366_625)
     }
 }
 

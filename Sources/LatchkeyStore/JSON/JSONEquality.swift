@@ -20,13 +20,13 @@ package enum JSONEquality {
     ///
     /// Eight values are a unit. If the members of some object are not where those of the other
     /// are, all members count one more, and the square of their number by 16,384: the index of
-    /// many members does not fit the processor's caches.
+    /// many members does not fit the processor's caches. 32 bytes of two numbers are one more.
     static func areEqual(_ one: JSONView, _ other: JSONView, within units: inout Int) -> Bool? {
         if unsafe one.bytes.equals(other.bytes) {
             return true
         }
-        if let isEqual = areEqualScalars(one, other) {
-            return isEqual
+        if let isEqual = areEqualScalars(one, other, &units) {
+            return units < 0 ? nil : isEqual
         }
         func outline(_ value: JSONView) -> JSONOutline? {
             JSONOutline(value, opensArrays: true, nodesPerUnit: nodesPerUnit, within: &units)
@@ -35,11 +35,20 @@ package enum JSONEquality {
             return nil
         }
         var comparison = Comparison(one: one, other: other)
-        return comparison.areEqualInOrder() ? true : comparison.run(within: &units)
+        if comparison.areEqualInOrder(&units) {
+            return true
+        }
+        return units < 0 ? nil : comparison.run(within: &units)
     }
 
     /// Whether two values are equal, or nil if both are objects or both are arrays.
-    private static func areEqualScalars(_ one: JSONView, _ other: JSONView) -> Bool? {
+    ///
+    /// False with less than no units, which the caller looks at.
+    private static func areEqualScalars(
+        _ one: JSONView,
+        _ other: JSONView,
+        _ units: inout Int
+    ) -> Bool? {
         let kind = one.kind
         guard kind == other.kind else {
             return false
@@ -47,12 +56,15 @@ package enum JSONEquality {
         if kind != .object, kind != .array, unsafe one.bytes.equals(other.bytes) {
             return true
         }
-        return switch kind {
-        case .object, .array: nil
-        case .string: one.equalsString(other)
-        case .number: unsafe JSONDecimal.areEqual(JSONDecimal(one.bytes), JSONDecimal(other.bytes))
-        case .boolean: one.boolean == other.boolean
-        case .null: true
+        switch kind {
+        case .object, .array: return nil
+        case .string: return one.equalsString(other)
+        case .number:
+            units -= unsafe (one.bytes.count + other.bytes.count) / JSONWork.digitsPerUnit
+            guard units >= 0 else { return false }
+            return unsafe JSONDecimal.areEqual(JSONDecimal(one.bytes), JSONDecimal(other.bytes))
+        case .boolean: return one.boolean == other.boolean
+        case .null: return true
         }
     }
 
@@ -73,13 +85,13 @@ package enum JSONEquality {
         /// Whether all values are equal that have the same place: then the texts are.
         ///
         /// Also where members with the same name follow each other.
-        func areEqualInOrder() -> Bool {
+        func areEqualInOrder(_ units: inout Int) -> Bool {
             guard one.nodes.count == other.nodes.count else {
                 return false
             }
             return one.nodes.indices.allSatisfy { index in
                 let node = Int32(index)
-                return JSONEquality.areEqualScalars(one.view(node), other.view(node))
+                return JSONEquality.areEqualScalars(one.view(node), other.view(node), &units)
                     ?? (one.after(node) == other.after(node))
             }
         }
@@ -94,9 +106,12 @@ package enum JSONEquality {
                 guard !isObject || take(node, partner, &units) else {
                     return nil
                 }
-                guard isObject ? areEqualObjects(node, partner) : areEqualArrays(node, partner)
-                else {
-                    return false
+                let areEqual =
+                    isObject
+                    ? areEqualObjects(node, partner, &units)
+                    : areEqualArrays(node, partner, &units)
+                guard areEqual else {
+                    return units < 0 ? nil : false
                 }
             }
             return true
@@ -113,21 +128,29 @@ package enum JSONEquality {
         }
 
         /// Compares scalars now and containers later.
-        private mutating func mayBeEqual(_ node: Int32, _ partner: Int32) -> Bool {
-            let isEqual = areEqualScalars(one.view(node), other.view(partner))
+        private mutating func mayBeEqual(
+            _ node: Int32,
+            _ partner: Int32,
+            _ units: inout Int
+        ) -> Bool {
+            let isEqual = areEqualScalars(one.view(node), other.view(partner), &units)
             if isEqual == nil {
                 pairs.append((node, partner))
             }
             return isEqual ?? true
         }
 
-        private mutating func areEqualArrays(_ node: Int32, _ partner: Int32) -> Bool {
+        private mutating func areEqualArrays(
+            _ node: Int32,
+            _ partner: Int32,
+            _ units: inout Int
+        ) -> Bool {
             var element = node + 1
             var otherElement = partner + 1
             let end = one.after(node)
             let otherEnd = other.after(partner)
             while element < end, otherElement < otherEnd {
-                guard mayBeEqual(element, otherElement) else {
+                guard mayBeEqual(element, otherElement, &units) else {
                     return false
                 }
                 element = one.after(element)
@@ -136,7 +159,11 @@ package enum JSONEquality {
             return element == end && otherElement == otherEnd
         }
 
-        private mutating func areEqualObjects(_ node: Int32, _ partner: Int32) -> Bool {
+        private mutating func areEqualObjects(
+            _ node: Int32,
+            _ partner: Int32,
+            _ units: inout Int
+        ) -> Bool {
             index.removeAll()
             var name = node + 1
             while name < one.after(node) {
@@ -153,7 +180,7 @@ package enum JSONEquality {
             }
             for entry in index.entries {
                 guard entry.partner != JSONOutline.none,
-                    mayBeEqual(entry.node + 1, entry.partner + 1)
+                    mayBeEqual(entry.node + 1, entry.partner + 1, &units)
                 else {
                     return false
                 }
@@ -169,6 +196,8 @@ enum JSONWork {
     static let unbounded = Int.max / 1024
     /// The square of the members of two objects that is one unit: 128 members of each.
     static let squareOfBothPerUnit = 256 * 256
+    /// How many bytes of two numbers are compared for one unit.
+    static let digitsPerUnit = 32
 }
 
 extension JSONOutline {

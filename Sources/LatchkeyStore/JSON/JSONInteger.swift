@@ -1,15 +1,30 @@
 /// JSON integers of 64 bits: what `increment` counts with.
 package enum JSONInteger {
+    /// 19 digits and a sign.
+    private static let byteCountMax = 20
+
     /// The integer that a valid JSON text is, or nil if it is anything else.
     ///
     /// A number with a fraction or an exponent is none, even if its value is whole: it would not
     /// come back as it was written.
     package static func parse(_ text: UnsafeRawBufferPointer) -> Int64? {
+        guard unsafe !isTooLong(text) else {
+            return nil
+        }
         let number = unsafe JSONView(text).bytes
         let isInteger = unsafe number.allSatisfy {
             (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) || $0 == UInt8(ascii: "-")
         }
         return unsafe isInteger ? JSONDecimal(number).integer(timesTenTo: 0) : nil
+    }
+
+    /// Whether a valid JSON text has too many bytes, whatever they are: it begins with no zeros.
+    ///
+    /// One with white space around it is not looked at.
+    static func isTooLong(_ text: UnsafeRawBufferPointer) -> Bool {
+        guard text.count > byteCountMax else { return false }
+        return unsafe !JSONScan.isWhitespace(text[0])
+            && !JSONScan.isWhitespace(text[text.count - 1])
     }
 
     /// Runs the body with the integer's digits.
