@@ -17,6 +17,8 @@ struct ChangeWork {
     private static let nextWalkUnits = 64
     /// What the removal of a name costs besides the visit.
     private static let deletionUnits = 11
+    /// How many pairs of prefixes the pops with claims of a change can have.
+    private static let claimPairCountMax = 8
     /// How many drafts are looked at for one unit.
     private static let draftsPerUnit = 16
     /// By the first rules, what a property that is looked at costs besides its name.
@@ -49,6 +51,13 @@ struct ChangeWork {
             throw .transactionTooLarge
         }
         left -= count
+    }
+
+    /// Each pair of prefixes may have as many names to pass as there are.
+    func check(claimPairCount: Int) throws(Refusal) {
+        guard rules < .second || claimPairCount <= Self.claimPairCountMax else {
+            throw .transactionTooLarge
+        }
     }
 
     /// What a text of so many bytes costs.

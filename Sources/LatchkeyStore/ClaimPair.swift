@@ -1,5 +1,4 @@
 /// What a pop takes from, and how it claims it: the prefixes of two kinds of names that end alike.
-@usableFromInline
 struct ClaimPair: Sendable, Equatable {
     let prefix: PropertyName
     let claim: PropertyName
@@ -9,10 +8,35 @@ struct ClaimPair: Sendable, Equatable {
         unsafe Self.name(claim, name.bytes[prefix.bytes.count...])
     }
 
+    /// The bytes of that name, also if it would be too long.
+    func claimBytes(on property: Property) -> OwnedBytes {
+        unsafe OwnedBytes(copying: claim.bytes, rest(of: property))
+    }
+
+    /// What a name of the prefix has behind it.
+    func rest(of property: Property) -> UnsafeRawBufferPointer {
+        unsafe UnsafeRawBufferPointer(rebasing: property.nameBytes[prefix.bytes.count...])
+    }
+
     /// The name of what a property claims; nil if it is no claim of this pair.
     func claimed(by name: PropertyName) -> PropertyName? {
         unsafe name.bytes.begins(with: claim.bytes)
             ? Self.name(prefix, name.bytes[claim.bytes.count...]) : nil
+    }
+
+    /// Whether both prefixes of another pair are longer by the same: its claims are claims of this
+    /// pair, too.
+    func isWider(than other: ClaimPair) -> Bool {
+        let (count, otherCount) = unsafe (prefix.bytes.count, other.prefix.bytes.count)
+        guard count < otherCount, unsafe other.prefix.bytes.begins(with: prefix.bytes),
+            unsafe other.claim.bytes.begins(with: claim.bytes)
+        else {
+            return false
+        }
+        let rest = unsafe UnsafeRawBufferPointer(rebasing: other.prefix.bytes[count...])
+        let claimCount = unsafe claim.bytes.count
+        return unsafe UnsafeRawBufferPointer(rebasing: other.claim.bytes[claimCount...])
+            .equals(rest)
     }
 
     /// In memory of its own.
@@ -28,23 +52,33 @@ struct ClaimPair: Sendable, Equatable {
     }
 }
 
-/// The pops with claims of a transaction.
-@usableFromInline
-struct ClaimPops: Sendable {
-    /// Each once.
-    private(set) var pairs: [ClaimPair] = []
-    private(set) var count = 0
+/// The pairs of all ``ClaimQueues``.
+struct ClaimPairs: Sendable {
+    var version = 0
+    var all: [ClaimPair] = []
 
-    init(_ transaction: Transaction) {
-        for steps in [transaction.steps, transaction.otherwise] {
+    /// Whether some pair has such names.
+    func concern(_ name: PropertyName) -> Bool {
+        all.contains {
+            unsafe name.bytes.begins(with: $0.prefix.bytes)
+                || name.bytes.begins(with: $0.claim.bytes)
+        }
+    }
+}
+
+extension Transaction {
+    /// How many pairs of prefixes the pops with claims of both branches have, each once.
+    var claimPairCount: Int {
+        var pairs: [ClaimPair] = []
+        for steps in [steps, otherwise] {
             for step in steps {
                 guard case .pop(let claim?) = step.action else { continue }
                 let pair = ClaimPair(prefix: step.name, claim: claim.prefix)
-                count += 1
                 if !pairs.contains(pair) {
                     pairs.append(pair)
                 }
             }
         }
+        return pairs.count
     }
 }

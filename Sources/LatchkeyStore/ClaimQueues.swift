@@ -1,5 +1,4 @@
 internal import LatchkeySync
-internal import Synchronization
 
 /// How far the properties of prefixes are claimed, so that a pop need not begin at the first one.
 ///
@@ -7,44 +6,79 @@ internal import Synchronization
 /// which one that is; what is remembered here is only where to look, and no replica needs what
 /// another one remembers. So a pop costs the same units wherever it looks.
 ///
-/// For each pair of prefixes that pops use, all properties up to `passed` have claims, except for
-/// those in `free`. Whoever changes a table notes which names come and go, under the stripes that
-/// it holds. A pop holds all stripes. What is not known yet is passed before the pop, some names at
-/// a time, and the stripes are given back in between: see ``pass(_:_:at:)``.
+/// For each pair of prefixes with many claims, all properties up to `passed` have claims, except
+/// for those in `free`. Whoever changes a table notes which names come and go, under the stripes
+/// that it holds. A pop holds all stripes. It passes a few names that are claimed, which its units
+/// pay for. If there are more, the stripes are given back, and the change is decided once more.
 ///
-/// A lock guards the queues, and is the innermost one. It is not entered while no pop claims.
+/// A lock guards the queues, and is the innermost one. Each table has the pairs of all queues, so
+/// that it is entered for their names only.
 final class ClaimQueues: Sendable {
-    /// More than the steps of a transaction.
-    ///
     /// The queue that was not used for the longest time goes.
     private static let countMax = 256
+
+    /// What a pop can take.
+    enum Found {
+        case name(PropertyName)
+        case nothing
+        /// So many names were passed that the stripes are to be given back first.
+        case unknown
+    }
 
     private struct State: Sendable {
         /// The latest used last.
         var queues: [ClaimQueue] = []
+        /// Another one whenever there are other pairs.
+        var version = 0
 
-        /// The place of a queue, which is made if there is none.
-        mutating func place(of pair: ClaimPair, _ passedCountMax: Int) -> Int {
-            let index = queues.lastIndex { $0.pair == pair }
-            guard let index else {
-                if queues.count == ClaimQueues.countMax {
-                    queues.removeFirst()
+        /// The narrowest queue of a pair that was not looked through yet, and is behind all that
+        /// another queue has passed.
+        func next(behind queue: ClaimQueue) -> Int? {
+            queues.indices.filter { queue.reaches(queues[$0]) }.min {
+                unsafe queues[$0].pair.prefix.bytes.precedes(queues[$1].pair.prefix.bytes)
+            }
+        }
+
+        mutating func firstFree(
+            _ pair: ClaimPair,
+            _ passedCountMax: Int,
+            _ tables: [PropertyTable],
+            at time: Timestamp,
+            where isFree: (PropertyName) -> Bool
+        ) -> Found {
+            let index = queues.lastIndex { $0.covers(pair) }
+            var queue =
+                index.map { queues.remove(at: $0) } ?? ClaimQueue(pair.copy(), passedCountMax)
+            var left = passedCountMax
+            var found = queue.firstFree(pair.prefix, tables, at: time, where: isFree)
+            while found == nil {
+                let next = next(behind: queue)
+                let end = next.map { queues[$0].pair.prefix }
+                found = queue.pass(pair.prefix, until: end, tables, at: time, &left, where: isFree)
+                if found == nil, let next {
+                    queue.take(queues.remove(at: next))
+                    version += 1
+                    found = queue.firstFree(pair.prefix, tables, at: time, where: isFree)
                 }
-                queues.append(ClaimQueue(pair.copy(), passedCountMax))
-                return queues.count - 1
             }
-            if index < queues.count - 1 {
-                queues.append(queues.remove(at: index))
+            // Others are looked through again as soon as they would have been found.
+            guard index != nil || queue.passedCount >= passedCountMax / 2 else {
+                return found ?? .nothing
             }
-            return queues.count - 1
+            if index == nil {
+                version += 1
+            }
+            if queues.count == ClaimQueues.countMax {
+                queues.removeFirst()
+            }
+            queues.append(queue)
+            return found ?? .nothing
         }
     }
 
-    /// How many names are passed while the stripes are held, and how many are free at most.
+    /// How many names a pop passes while the stripes are held.
     private let passedCountMax: Int
     private let state = Guarded<State>(State())
-    /// Relaxed: who makes the first queue holds all stripes, and who notes a name holds one.
-    private let isUsed = Atomic<Bool>(false)
 
     init(_ limits: StoreLimits) {
         passedCountMax = limits.passedCountMax
@@ -53,8 +87,13 @@ final class ClaimQueues: Sendable {
     /// How many names were passed so far, for those that are known.
     var passedCount: Int { state.read { $0.queues.reduce(0) { $0 + $1.passedCount } } }
 
-    /// Whether there is a queue.
-    var areUsed: Bool { isUsed.load(ordering: .relaxed) }
+    /// The pairs whose names are to be noted, if they are others than those of this version.
+    func pairs(since version: Int) -> ClaimPairs? {
+        state.read { state in
+            state.version == version
+                ? nil : ClaimPairs(version: state.version, all: state.queues.map(\.pair))
+        }
+    }
 
     /// Notes that a property has taken the place of another one, under its stripe.
     func note(_ name: PropertyName, _ former: Property?, _ property: Property?) {
@@ -63,38 +102,14 @@ final class ClaimQueues: Sendable {
         guard comes || property == nil, former != nil || property != nil else { return }
         state.write { state in
             for index in state.queues.indices {
-                state.queues[index].note(name, isNew: former == nil, comes: comes)
+                state.queues[index].note(name, comes: comes)
             }
         }
     }
 
     /// Forgets all, because the properties are others.
     func forget() {
-        state.write { $0 = State() }
-    }
-
-    /// Whether pops of these pairs find their properties where they look first.
-    func areKnown(_ pairs: [ClaimPair]) -> Bool {
-        state.read { state in
-            pairs.allSatisfy { pair in
-                state.queues.last { $0.pair == pair }?.isKnown ?? false
-            }
-        }
-    }
-
-    /// Passes some names that are claimed, for the pops of a transaction, while all stripes are
-    /// held.
-    ///
-    /// - Returns: Whether the pops can be made.
-    func pass(_ pops: ClaimPops, _ tables: [PropertyTable], at time: Timestamp) -> Bool {
-        state.write { state in
-            isUsed.store(true, ordering: .relaxed)
-            var left = passedCountMax
-            return pops.pairs.allSatisfy { pair in
-                let place = state.place(of: pair, passedCountMax)
-                return state.queues[place].pass(pops.count, tables, at: time, &left)
-            }
-        }
+        state.write { $0 = State(version: $0.version + 1) }
     }
 
     /// The first property of the prefix that has no claim and that the caller can take, while all
@@ -104,19 +119,22 @@ final class ClaimQueues: Sendable {
         _ tables: [PropertyTable],
         at time: Timestamp,
         where isFree: (PropertyName) -> Bool
-    ) -> PropertyName? {
+    ) -> Found {
         state.write { state in
-            isUsed.store(true, ordering: .relaxed)
-            let place = state.place(of: pair, passedCountMax)
-            return state.queues[place].firstFree(tables, at: time, where: isFree)
+            state.firstFree(pair, passedCountMax, tables, at: time, where: isFree)
         }
     }
 }
 
 /// How far the properties of one prefix are claimed.
+///
+/// It answers for each longer prefix, too, if the prefix of the claims is longer by the same.
 struct ClaimQueue: Sendable {
     let pair: ClaimPair
-    private let passedCountMax: Int
+    /// How many can be free for each name that is passed at a time.
+    private static let freeCountFactor = 8
+
+    private let freeCountMax: Int
     private(set) var passedCount = 0
     /// All names up to here are claimed, or are free; nil if none was looked at.
     private var passed: PropertyName?
@@ -124,30 +142,35 @@ struct ClaimQueue: Sendable {
     ///
     /// Some of them can be claimed or gone.
     private var free: [PropertyName] = []
-    /// How many claims there are behind `passed`; nil if that is to be counted.
-    private var claimedCount: Int?
 
     fileprivate init(_ pair: ClaimPair, _ passedCountMax: Int) {
         self.pair = pair
-        self.passedCountMax = passedCountMax
+        freeCountMax = passedCountMax * Self.freeCountFactor
     }
 
-    /// Whether few claims can stand between `passed` and the next name without one.
-    fileprivate var isKnown: Bool { claimedCount.map { $0 <= passedCountMax } ?? false }
+    /// Whether the names of a pair are looked through here.
+    fileprivate func covers(_ other: ClaimPair) -> Bool {
+        pair == other || (pair.isWider(than: other) && isPassed(other.prefix))
+    }
 
-    fileprivate mutating func note(_ name: PropertyName, isNew: Bool, comes: Bool) {
+    /// Whether the names of another queue follow here.
+    fileprivate func reaches(_ other: ClaimQueue) -> Bool {
+        pair.isWider(than: other.pair) && !isPassed(other.pair.prefix)
+    }
+
+    /// Goes on where another queue is, whose first name is the next one.
+    fileprivate mutating func take(_ other: ClaimQueue) {
+        passed = other.passed ?? passed
+        free += other.free
+        passedCount += other.passedCount
+    }
+
+    fileprivate mutating func note(_ name: PropertyName, comes: Bool) {
         if comes, unsafe name.bytes.begins(with: pair.prefix.bytes), isPassed(name) {
             add(name)
         }
-        guard let claimed = pair.claimed(by: name) else { return }
-        if isPassed(claimed) {
-            if !comes {
-                add(claimed)
-            }
-        } else if !comes {
-            claimedCount? -= 1
-        } else if isNew {
-            claimedCount? += 1
+        if !comes, let claimed = pair.claimed(by: name), isPassed(claimed) {
+            add(claimed)
         }
     }
 
@@ -155,7 +178,8 @@ struct ClaimQueue: Sendable {
         passed.map { unsafe !$0.bytes.precedes(name.bytes) } ?? false
     }
 
-    private mutating func add(_ name: PropertyName) {
+    /// The place of the first free name that does not precede this one.
+    private func place(of name: PropertyName) -> Int {
         var low = 0
         var high = free.count
         while low < high {
@@ -166,103 +190,150 @@ struct ClaimQueue: Sendable {
                 high = middle
             }
         }
-        guard low == free.count || free[low] != name else { return }
-        free.insert(name.copy(), at: low)
-        if free.count > passedCountMax {
+        return low
+    }
+
+    private mutating func add(_ name: PropertyName) {
+        let place = place(of: name)
+        guard place == free.count || free[place] != name else { return }
+        free.insert(name.copy(), at: place)
+        if free.count > freeCountMax {
             // Those behind the last one that is kept are looked at once more.
             free.removeLast()
             passed = free.last
-            claimedCount = nil
         }
     }
 
-    /// Passes names until there are so many that are free, or none is left, or `left` are passed.
-    fileprivate mutating func pass(
-        _ wanted: Int,
-        _ tables: [PropertyTable],
-        at time: Timestamp,
-        _ left: inout Int
-    ) -> Bool {
-        free = free.filter { isUnclaimed($0, tables) }
-        var walk = walk(tables)
-        while free.count < wanted, let property = walk.next() {
-            pass(property, tables, at: time)
-            left -= 1
-            guard left > 0 else {
-                return false
-            }
-        }
-        let last = passed.flatMap { pair.claim(on: $0) }
-        claimedCount = tables.reduce(0) {
-            unsafe $0 + $1.order.count(prefix: pair.claim.bytes, after: last?.bytes)
-        }
-        return true
-    }
-
-    /// Passes the next name, which is free if nothing claims it.
-    ///
-    /// One whose time is over is not: ``note(_:isNew:comes:)`` tells if it comes anew.
-    private mutating func pass(
-        _ property: Property,
-        _ tables: [PropertyTable],
-        at time: Timestamp
-    ) {
-        let name = PropertyName(of: property).copy()
-        passed = name
-        passedCount += 1
-        if isClaimed(name, tables) {
-            claimedCount? -= 1
-        } else if !property.isExpired(at: time) {
-            free.append(name)
-        }
-    }
-
+    /// The first of the free names that can be taken; nil if there is none.
     fileprivate mutating func firstFree(
+        _ prefix: PropertyName,
         _ tables: [PropertyTable],
         at time: Timestamp,
         where isFree: (PropertyName) -> Bool
-    ) -> PropertyName? {
-        var index = 0
-        while index < free.count {
-            guard isUnclaimed(free[index], tables) else {
+    ) -> ClaimQueues.Found? {
+        var index = place(of: prefix)
+        while index < free.count, unsafe free[index].bytes.begins(with: prefix.bytes) {
+            let name = free[index]
+            // It is noted if it comes anew, or is free again.
+            guard let property = Self.find(name, tables), !property.isExpired(at: time),
+                !isClaimed(name, tables)
+            else {
                 free.remove(at: index)
                 continue
             }
-            if isFree(free[index]) {
-                return free[index]
+            if isFree(name) {
+                return .name(name)
             }
             index += 1
-        }
-        var walk = walk(tables)
-        while let property = walk.next() {
-            pass(property, tables, at: time)
-            if let name = free.last, name == passed, isFree(name) {
-                return name
-            }
         }
         return nil
     }
 
-    /// The properties behind `passed`, also those whose time is over.
-    private func walk(_ tables: [PropertyTable]) -> MergedWalk {
-        MergedWalk(
+    /// Passes names of the prefix, also those whose time is over, until one can be taken.
+    ///
+    /// - Parameters:
+    ///   - prefix: The prefix.
+    ///   - end: Where to stop.
+    ///   - tables: All tables.
+    ///   - time: Now.
+    ///   - left: How many names can still be passed.
+    ///   - isFree: Whether the caller can take a name.
+    /// - Returns: What was found; nil at the end.
+    fileprivate mutating func pass(
+        _ prefix: PropertyName,
+        until end: PropertyName?,
+        _ tables: [PropertyTable],
+        at time: Timestamp,
+        _ left: inout Int,
+        where isFree: (PropertyName) -> Bool
+    ) -> ClaimQueues.Found? {
+        var names = MergedWalk(
             tables.lazy.map(\.order),
-            prefix: unsafe OwnedBytes(copying: pair.prefix.bytes),
+            prefix: unsafe OwnedBytes(copying: prefix.bytes),
             after: passed.map { unsafe OwnedBytes(copying: $0.bytes) },
             at: Timestamp(milliseconds: .min)
         )
-    }
-
-    /// Whether the name is there, and nothing claims it.
-    private func isUnclaimed(_ name: PropertyName, _ tables: [PropertyTable]) -> Bool {
-        Self.has(name, tables) && !isClaimed(name, tables)
+        var claims: ClaimWalk?
+        var last: Property?
+        defer {
+            if let last {
+                passed = PropertyName(of: last).copy()
+            }
+        }
+        while let property = names.next() {
+            if let end, unsafe !property.nameBytes.precedes(end.bytes) {
+                return nil
+            }
+            guard left > 0 else {
+                return .unknown
+            }
+            left -= 1
+            last = property
+            passedCount += 1
+            let isClaimed =
+                claims?.isClaimed(property) ?? isClaimed(PropertyName(of: property), tables)
+            if isClaimed, claims == nil {
+                claims = ClaimWalk(pair, behind: property, tables)
+            }
+            guard !isClaimed, !property.isExpired(at: time) else {
+                continue
+            }
+            let name = PropertyName(of: property).copy()
+            free.append(name)
+            if isFree(name) {
+                return .name(name)
+            }
+        }
+        guard let end, unsafe end.bytes.begins(with: prefix.bytes) else {
+            return .nothing
+        }
+        return nil
     }
 
     private func isClaimed(_ name: PropertyName, _ tables: [PropertyTable]) -> Bool {
-        pair.claim(on: name).map { Self.has($0, tables) } ?? false
+        pair.claim(on: name).map { Self.find($0, tables) != nil } ?? false
     }
 
-    private static func has(_ name: PropertyName, _ tables: [PropertyTable]) -> Bool {
-        tables[name.stripe(of: tables.count)].find(name, in: .stored) != nil
+    private static func find(_ name: PropertyName, _ tables: [PropertyTable]) -> Property? {
+        tables[name.stripe(of: tables.count)].find(name, in: .stored)
+    }
+}
+
+/// The claims beside a walk through the names, in the same order: cheaper than to find each.
+private struct ClaimWalk {
+    private let pair: ClaimPair
+    private var walk: MergedWalk
+    private var head: Property?
+
+    init(_ pair: ClaimPair, behind property: Property, _ tables: [PropertyTable]) {
+        self.pair = pair
+        walk = MergedWalk(
+            tables.lazy.map(\.order),
+            prefix: unsafe OwnedBytes(copying: pair.claim.bytes),
+            after: pair.claimBytes(on: property),
+            at: Timestamp(milliseconds: .min)
+        )
+        head = walk.next()
+    }
+
+    /// Whether there is a claim on the property; each follows the one before.
+    mutating func isClaimed(_ property: Property) -> Bool {
+        if isBefore(property) {
+            head = walk.next()
+        }
+        if isBefore(property) {
+            _ = walk.skip(to: pair.claimBytes(on: property))
+            head = walk.next()
+        }
+        guard let head else { return false }
+        return unsafe rest(of: head).equals(pair.rest(of: property))
+    }
+
+    private func isBefore(_ property: Property) -> Bool {
+        head.map { unsafe rest(of: $0).precedes(pair.rest(of: property)) } ?? false
+    }
+
+    private func rest(of claim: Property) -> UnsafeRawBufferPointer {
+        unsafe UnsafeRawBufferPointer(rebasing: claim.nameBytes[pair.claim.bytes.count...])
     }
 }

@@ -46,11 +46,6 @@ final class CommitContext: Sendable {
         set { ruleNumber.store(newValue.rawValue, ordering: .relaxed) }
     }
 
-    /// Whether properties that are claimed are to be passed before such a transaction.
-    func mustPassClaims(for pops: ClaimPops) -> Bool {
-        rules >= .second && !claims.areKnown(pops.pairs)
-    }
-
     /// Numbers a use of the property, if properties are evicted in the order of their use.
     ///
     /// Relaxed: the numbers order nothing but uses.

@@ -176,12 +176,15 @@ package struct HookedStore<ChosenStrategy: Strategy>: CommittingStore {
             )
         case .transaction(let transaction):
             let prepared = base.prepare(transaction, at: time)
-            guard let pops = prepared.claimPops else {
+            guard prepared.claimPairCount > 0 else {
                 return try submit(prepared, byteCount, observer, completion)
             }
-            try base.passClaims(prepared, pops) { () throws(BacklogFull) in
-                try submit(prepared, byteCount, observer, completion)
-            }
+            try base.submitPassing(
+                prepared,
+                observer: observer,
+                { $0.executeWithheldIfKnown(prepared, takenByteCount: byteCount) },
+                completion: completion
+            )
         }
     }
 

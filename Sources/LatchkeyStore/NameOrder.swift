@@ -128,17 +128,17 @@ struct NameOrder: Sendable {
     ///
     /// - Parameters:
     ///   - prefix: The prefix.
-    ///   - after: Only names after this one, which begins with the prefix.
     ///   - max: More are not counted to their end.
     /// - Returns: How many, or more than `max`.
     func count(
         prefix: UnsafeRawBufferPointer,
-        after: UnsafeRawBufferPointer? = nil,
         max: Int = .max
     ) -> Int {
-        let start = position { property in
-            let name = unsafe property.nameBytes
-            return unsafe after.map { unsafe !$0.precedes(name) } ?? name.precedes(prefix)
+        let start = unsafe position(of: prefix)
+        guard start.chunk < chunks.count, start.index < chunks[start.chunk].count,
+            unsafe chunks[start.chunk][start.index].nameBytes.begins(with: prefix)
+        else {
+            return 0
         }
         let end = position { property in
             let name = unsafe property.nameBytes

@@ -86,8 +86,8 @@ final class PreparedTransaction: Sendable {
     /// The tables of `names`; all tables if a step takes a prefix.
     @usableFromInline let tables: TableSelection
     let takesPrefixes: Bool
-    /// Nil without one.
-    @usableFromInline let claimPops: ClaimPops?
+    /// How many pairs of prefixes its pops with claims have.
+    @usableFromInline let claimPairCount: Int
 
     /// - Parameters:
     ///   - transaction: The transaction.
@@ -112,8 +112,7 @@ final class PreparedTransaction: Sendable {
         otherwise = Self.prepare(transaction.otherwise, &names)
         self.names = names.names
         takesPrefixes = transaction.takesPrefixes
-        let pops = takesPrefixes ? ClaimPops(transaction) : nil
-        claimPops = pops?.count == 0 ? nil : pops
+        claimPairCount = takesPrefixes ? transaction.claimPairCount : 0
         let stripes = names.names.map(stripe)
         tables =
             takesPrefixes

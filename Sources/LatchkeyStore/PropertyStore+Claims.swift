@@ -2,34 +2,36 @@ internal import Dispatch
 public import LatchkeySync
 
 extension PropertyStore {
-    /// Calls `proceed`, after the properties are passed that a pop would find claimed.
+    /// Submits a transaction whose pops may have to pass more names than at a time.
     ///
-    /// Some are passed at a time, and others enter the stripes in between.
+    /// Then it is decided once more, and others enter the stripes in between.
     ///
     /// - Throws: ``BacklogFull``. Once this has returned, it is tried again and again: a replica
     ///   must decide each change that it has begun.
     @usableFromInline
-    func passClaims(
+    func submitPassing<Answer: Sendable>(
         _ prepared: PreparedTransaction,
-        _ pops: ClaimPops,
-        then proceed: @escaping @Sendable () throws(BacklogFull) -> Void
+        observer: some EntryObserver,
+        _ body: @escaping @Sendable (inout [PropertyTable]) -> Answer?,
+        completion: @escaping @Sendable (Answer) -> Void
     ) throws(BacklogFull) {
-        guard context.mustPassClaims(for: pops) else {
-            return try proceed()
-        }
-        // A write, though it changes no table: readers can enter beside one that does.
         try submitWrite(
             prepared.tables,
-            observer: NoObserver(),
-            { $0.passClaims(prepared, pops) },
-            completion: { [self] isPassed in
-                guard !isPassed else {
-                    return Self.untilAccepted(proceed)
+            observer: observer,
+            body,
+            completion: { [self] answer in
+                if let answer {
+                    return completion(answer)
                 }
                 // Elsewhere: a thread that serves passes no more than this.
                 DispatchQueue.global().async { [self] in
                     Self.untilAccepted { [self] () throws(BacklogFull) in
-                        try passClaims(prepared, pops, then: proceed)
+                        try submitPassing(
+                            prepared,
+                            observer: NoObserver(),
+                            body,
+                            completion: completion
+                        )
                     }
                 }
             }

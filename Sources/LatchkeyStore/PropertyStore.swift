@@ -214,12 +214,15 @@ package final class PropertyStore<ChosenStrategy: Strategy>: CommittingStore {
             )
         case .transaction(let transaction):
             let prepared = prepare(transaction, at: time)
-            guard let pops = prepared.claimPops else {
+            guard prepared.claimPairCount > 0 else {
                 return try submit(prepared, observer, receiver)
             }
-            try passClaims(prepared, pops) { [self] () throws(BacklogFull) in
-                try submit(prepared, observer, receiver)
-            }
+            try submitPassing(
+                prepared,
+                observer: observer,
+                { $0.executeIfKnown(prepared) },
+                completion: { receiver.receive($0) }
+            )
         }
     }
 

@@ -18,6 +18,8 @@ package struct PropertyTable: Sendable {
     ///
     /// 0 if there is none, or if no reader can see such a commit before it is published.
     private var sharedRevision: Revision = 0
+    /// Set while all tables are held.
+    var claimPairs = ClaimPairs()
     let context: CommitContext
 
     init(context: CommitContext) {
@@ -133,7 +135,7 @@ package struct PropertyTable: Sendable {
         case (nil, nil):
             break
         }
-        if context.claims.areUsed {
+        if !claimPairs.all.isEmpty, claimPairs.concern(name) {
             context.claims.note(name, former, property)
         }
     }

@@ -6,26 +6,56 @@ extension [PropertyTable] {
     /// These are the tables that the transaction has selected.
     @usableFromInline
     mutating func execute(_ prepared: PreparedTransaction) -> Decision {
+        guard let decision = executeIfKnown(prepared) else {
+            preconditionFailure("Only a pop with a claim passes names.")
+        }
+        return decision
+    }
+
+    /// The same for one whose pops have claims.
+    ///
+    /// - Returns: Nil if names were passed, and nothing is decided.
+    @usableFromInline
+    mutating func executeIfKnown(_ prepared: PreparedTransaction) -> Decision? {
+        let time = prepared.time ?? self[0].context.clock.now()
+        var drafts = TransactionDrafts(prepared, self, at: time)
+        let decision: Decision
         do throws(Refusal) {
-            let time = prepared.time ?? self[0].context.clock.now()
-            return .success(try decide(prepared, at: time))
+            decision = .success(try decide(prepared, &drafts, at: time))
         } catch {
-            return .failure(error)
+            watchClaims(of: prepared)
+            guard !drafts.hasPassedNames else { return nil }
+            decision = .failure(error)
+        }
+        self[0].context.note(drafts.work)
+        return decision
+    }
+
+    /// Lets all tables note the names of the queues that there are now.
+    private mutating func watchClaims(of prepared: PreparedTransaction) {
+        guard prepared.claimPairCount > 0,
+            let pairs = self[0].context.claims.pairs(since: self[0].claimPairs.version)
+        else {
+            return
+        }
+        for index in indices {
+            self[index].claimPairs = pairs
         }
     }
 
     private mutating func decide(
         _ prepared: PreparedTransaction,
+        _ drafts: inout TransactionDrafts,
         at time: Timestamp
     ) throws(Refusal) -> Commit {
         let context = self[0].context
-        var drafts = TransactionDrafts(prepared, self, at: time)
-        defer { context.note(drafts.work) }
+        try drafts.work.check(claimPairCount: prepared.claimPairCount)
         let succeeded = try drafts.satisfy(prepared)
         guard succeeded || !prepared.transaction.waits else {
             throw .notYet
         }
         var results = try drafts.take(prepared, succeeded ? .then : .otherwise, self)
+        watchClaims(of: prepared)
         let (former, new) = drafts.changedSizes
         let growth = drafts.growth(context.quotas)
         try context.takeRoom(for: new, beyond: former, growth)
@@ -72,14 +102,6 @@ extension [PropertyTable] {
         )
     }
 
-    /// Passes some properties that are claimed, before a transaction is executed.
-    ///
-    /// - Returns: Whether it can be executed.
-    func passClaims(_ prepared: PreparedTransaction, _ pops: ClaimPops) -> Bool {
-        let context = self[0].context
-        return context.claims.pass(pops, self, at: prepared.time ?? context.clock.now())
-    }
-
     /// Executes a change, and says which revision the answer depends on.
     ///
     /// That of the commit, or the newest one of the properties that a refusal was decided by.
@@ -88,7 +110,26 @@ extension [PropertyTable] {
         _ prepared: PreparedTransaction,
         takenByteCount: Int
     ) -> Withheld<Decision> {
-        let decision = execute(prepared)
+        withheld(execute(prepared), prepared, takenByteCount)
+    }
+
+    /// The same for one whose pops have claims.
+    ///
+    /// - Returns: Nil if names were passed, and nothing is decided.
+    @usableFromInline
+    mutating func executeWithheldIfKnown(
+        _ prepared: PreparedTransaction,
+        takenByteCount: Int
+    ) -> Withheld<Decision>? {
+        guard let decision = executeIfKnown(prepared) else { return nil }
+        return withheld(decision, prepared, takenByteCount)
+    }
+
+    private func withheld(
+        _ decision: Decision,
+        _ prepared: PreparedTransaction,
+        _ takenByteCount: Int
+    ) -> Withheld<Decision> {
         let context = self[0].context
         return Withheld(decision, context, takenByteCount) {
             // What has names that were not known is decided by all that there is.

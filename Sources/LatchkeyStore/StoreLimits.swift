@@ -16,8 +16,10 @@ package struct StoreLimits: Sendable, Hashable {
     package var valueByteCountMax = 1 << 30
     /// How many units of work one change can be: see ``ChangeWork``.
     package var changeUnitsMax = 16_000
-    /// How many names that are claimed are passed before the stripes are given back.
-    var passedCountMax = 1000
+    /// How many names that are claimed a pop passes before the stripes are given back.
+    ///
+    /// The units of its begin pay for them.
+    var passedCountMax = 128
     /// By the first rules, how many bytes the steps of one transaction read and write while its
     /// stripes are held.
     ///

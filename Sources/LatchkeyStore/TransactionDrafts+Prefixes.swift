@@ -61,11 +61,21 @@ extension TransactionDrafts {
         let drafted = changed.map { pair.claimed(by: $0) ?? $0 }
             .sorted { unsafe $0.bytes.precedes($1.bytes) }
             .first { isFree($0, pair, tables) }
-        let stored = tables[0].context.claims.firstFree(pair, tables, at: time) { name in
+        let found = tables[0].context.claims.firstFree(pair, tables, at: time) { name in
             isFree(name, pair, tables)
         }
-        let candidates = [drafted, stored].compactMap { $0 }
-        guard let name = candidates.min(by: { unsafe $0.bytes.precedes($1.bytes) }) else {
+        var first = drafted
+        switch found {
+        case .name(let stored):
+            if drafted.map({ unsafe stored.bytes.precedes($0.bytes) }) ?? true {
+                first = stored
+            }
+        case .nothing: break
+        case .unknown:
+            hasPassedNames = true
+            throw .transactionTooLarge
+        }
+        guard let name = first else {
             return .nothing
         }
         let claimName = try claim.name(for: name, under: step.name)

@@ -14,6 +14,8 @@ struct TransactionDrafts {
     /// At the first name of each prefix that a step has looked up: the tables stay as they are.
     var walks: [PropertyName: MergedWalk] = [:]
     var work: ChangeWork
+    /// Whether a pop has passed so many names that the stripes are to be given back.
+    var hasPassedNames = false
     /// The length of the values in the results.
     private var shownByteCount = 0
 
