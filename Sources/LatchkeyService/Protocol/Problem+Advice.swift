@@ -61,9 +61,11 @@ extension Problem {
                 + "a transaction have at most 16 times as many bytes."
         case .transactionTooLarge:
             "Nothing was changed. Count, delete or pop under a longer prefix, or use fewer or "
-                + "shorter values in equals and merge: a change is at most "
+                + "shorter values in conditions and merges: a change is at most "
                 + "\(Self.constants.storeLimits.changeUnitsMax) units of work, which are about "
-                + "as many names, or KiB."
+                + "as many names, or KiB. A merge, also by PATCH, reads and writes: replace a "
+                + "value of 8 MB or more with PUT. The pops of a change have at most 8 pairs of "
+                + "prefix and claim."
         case .preconditionFailed:
             "Get the property and its ETag, and decide again."
         case .bodyTooLarge:

@@ -24,7 +24,7 @@ struct PropertyRoutes: Sendable {
             .put,
             property,
             needs: Self.asking(.write),
-            statuses: [201, 204, 400, 412, 415, 503, 507],
+            statuses: [201, 204, 400, 412, 415, 422, 503, 507],
             isRepeatable: true
         ) { request, match throws(RequestFailure) in
             try put(request, match)
@@ -53,7 +53,7 @@ struct PropertyRoutes: Sendable {
             .post,
             "\(property)/increment",
             needs: Self.asking(.write, .read),
-            statuses: [200, 400, 409, 412, 415, 503, 507],
+            statuses: [200, 400, 409, 412, 415, 422, 503, 507],
             isRepeatable: true
         ) { request, match throws(RequestFailure) in
             try increment(request, match)
