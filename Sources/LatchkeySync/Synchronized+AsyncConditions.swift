@@ -33,8 +33,12 @@ where Value: Sendable, ChosenStrategy: LockingStrategy, ChosenStrategy.Lock: Con
     /// let job = try await jobs.asyncWrite(when: { !$0.isEmpty }) { $0.removeFirst() }
     /// ```
     ///
-    /// The task is suspended until its condition holds, and no thread waits for it. Who is woken,
-    /// and what a condition must observe, is as in ``write(when:fileID:line:_:)``. The body runs
+    /// The task is suspended until its condition holds, and no thread waits for it. What a
+    /// condition must observe is as in ``write(when:fileID:line:_:)``, and so is who is woken: the
+    /// threads are one line, and so are the tasks of one executor. A write wakes the first writer
+    /// of each whose condition holds, so that a task whose executor is busy holds up only those
+    /// that need the same executor, and them until the next write. Actors without an executor of
+    /// their own share that of the pool. The body runs
     /// on the task's thread, without leaving the caller's actor; that thread blocks while another
     /// one is inside, as in ``asyncWrite(whenFull:fileID:line:_:)``.
     ///

@@ -1,3 +1,4 @@
+import Dispatch
 public import LatchkeySync
 
 // The law of tasks that wait for a condition.
@@ -8,7 +9,7 @@ public import LatchkeySync
 @available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *)
 extension StrategyLaws {
     /// A task that waits for a condition holds no thread, is woken by the write that fulfils the
-    /// condition, and ends when it is cancelled.
+    /// condition, holds up no other one meanwhile, and ends when it is cancelled.
     ///
     /// Nothing is tried if the strategy has no ``ConditionLock``.
     public static func tasksWaitForConditions<ChosenStrategy: Strategy>(
@@ -27,7 +28,7 @@ extension StrategyLaws {
             (make() as? any LockingStrategy<Lock>).map(law) ?? []
         }
         return part { waitingTasksHoldNoThread($0) } + part { cancelledTaskEnds($0) }
-            + part { cancelledTaskPassesItOn($0) }
+            + part { cancelledTaskPassesItOn($0) } + part { lateTaskHoldsUpNoOther($0) }
     }
 
     /// More tasks wait than the pool has threads, and the one that they wait for is a task, too.
@@ -171,5 +172,80 @@ extension StrategyLaws {
             note(taken.wait(for: 1), "a cancelled task took the wake-up of another one with it")
             note(items.read { $0 } == 0, "an item was taken twice or not at all")
         }
+    }
+
+    /// A task that was chosen and cannot go on, because its executor is busy, holds up no other.
+    ///
+    ///     writer            task on an executor      thread, and task on the pool
+    ///     ------            -------------------      ----------------------------
+    ///                       waits
+    ///                       executor is held         wait
+    ///     adds three ─────▶ is chosen ─────────────▶ take one each
+    ///                       executor goes on
+    ///                       takes one
+    private static func lateTaskHoldsUpNoOther<Waiting: LockingStrategy>(
+        _ strategy: Waiting
+    ) -> [Violation] where Waiting.Lock: ConditionLock {
+        let laws = StrategyLaws(blocking: { strategy })
+        let items = Synchronized<Int, Waiting>(0, strategy: strategy)
+        let executor = HeldExecutor()
+        return laws.violations { note in
+            let (asked, taken) = (Arrivals(), Arrivals())
+            @Sendable func isThere(_ items: Int) -> Bool {
+                asked.arrive()
+                return items > 0
+            }
+            let late = ActorOfExecutor(executor)
+            Task {
+                try await late.take(from: items, when: isThere)
+                taken.arrive()
+            }
+            note(asked.wait(for: 1), "the condition is not asked")
+            executor.queue.suspend()
+            let thread = TestThread {
+                items.write(when: isThere) { $0 -= 1 }
+                taken.arrive()
+            }
+            note(asked.wait(for: 2), "the condition of a thread is not asked")
+            Task {
+                try await items.asyncWrite(when: isThere) { $0 -= 1 }
+                taken.arrive()
+            }
+            note(asked.wait(for: 3), "the condition of another task is not asked")
+            items.write { $0 += 3 }
+            note(taken.wait(for: 2), "a task whose executor is busy holds up the others")
+            executor.queue.resume()
+            note(taken.wait(for: 3) && thread.join(), "a task that was late waits")
+            note(items.read { $0 } == 0, "an item was taken twice or not at all")
+        }
+    }
+}
+
+/// An executor that can be held.
+private final class HeldExecutor: SerialExecutor {
+    let queue = DispatchQueue(label: "held")
+
+    func enqueue(_ job: consuming ExecutorJob) {
+        let job = UnownedJob(job)
+        queue.async { unsafe job.runSynchronously(on: self.asUnownedSerialExecutor()) }
+    }
+}
+
+private actor ActorOfExecutor {
+    private let executor: HeldExecutor
+
+    init(_ executor: HeldExecutor) {
+        self.executor = executor
+    }
+
+    nonisolated var unownedExecutor: UnownedSerialExecutor {
+        unsafe executor.asUnownedSerialExecutor()
+    }
+
+    func take<Waiting: LockingStrategy>(
+        from items: Synchronized<Int, Waiting>,
+        when isThere: @escaping @Sendable (Int) -> Bool
+    ) async throws where Waiting.Lock: ConditionLock {
+        try await items.asyncWrite(when: isThere) { $0 -= 1 }
     }
 }

@@ -85,6 +85,19 @@ struct ConditionTests {
         }
     }
 
+    @Test func `a chosen task holds up those of its executor, and them until the next write`() {
+        let line = ConditionLine()
+        let tasks = (0..<2).map { _ in
+            ConditionWaiter(.write, { true }, SleepingTask(in: TaskPlace(on: nil)))
+        }
+        let thread = ConditionWaiter(.write) { true }
+        (tasks + [thread]).forEach(line.append)
+        let first = line.choose()
+        #expect(first.map(ObjectIdentifier.init) == [tasks[0], thread].map(ObjectIdentifier.init))
+        #expect(line.choose().map(ObjectIdentifier.init) == [ObjectIdentifier(tasks[1])])
+        #expect(!line.isToBeAsked)
+    }
+
     @Test func `who gives up names a successor only if it was chosen`() {
         let line = ConditionLine()
         let waiters = (0..<4).map { _ in ConditionWaiter(.write) { true } }

@@ -16,13 +16,14 @@ internal import Synchronization
 //
 // | word        | meaning                         | becomes                                      |
 // |-------------|---------------------------------|----------------------------------------------|
-// | 0           | no thread waits, or a chosen    | `isAwaited`, by a holder that joins the line |
-// |             | one has not had the lock yet    | or that had been chosen                      |
-// | `isAwaited` | threads may wait, none of which | 0, by a holder that lets go after a write,   |
-// |             | is chosen                       | if it chose one or the line is empty         |
+// | 0           | no task waits, and no thread,   | `isAwaited`, by a holder that joins the line |
+// |             | or a chosen one has not had the | or that had been chosen                      |
+// |             | lock yet                        |                                              |
+// | `isAwaited` | tasks may wait, or threads none | 0, by a holder that lets go after a write,   |
+// |             | of which is chosen              | if it chose one or the line is empty         |
 //
-// While a chosen thread is on its way, writes ask no condition: it asks when it lets go. While no
-// thread waits, a write pays one look at a word beside the lock's.
+// While a chosen thread is on its way, writes ask no other one: it asks when it lets go. While none
+// waits, a write pays one look at a word beside the lock's.
 
 extension AdaptiveLock: ConditionLock {
     /// The promise.
@@ -57,7 +58,7 @@ extension AdaptiveLock: ConditionLock {
         to mode: AccessMode,
         until condition: @escaping @Sendable () -> Bool
     ) async -> Bool {
-        let task = SleepingTask()
+        let task = SleepingTask(in: TaskPlace(on: #isolation))
         let waiter = ConditionWaiter(mode, condition, task)
         defer { waiter.condition = nil }
         let line = conditionLine()

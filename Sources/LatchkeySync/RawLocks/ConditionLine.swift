@@ -2,80 +2,136 @@
 internal import CLatchkeySystem
 internal import Synchronization
 
-/// The threads and tasks that wait until a value fulfils a condition of theirs, in the order in
-/// which they came.
+/// The threads and tasks that wait until a value fulfils a condition of theirs.
 ///
 /// **Design.** The value's lock is held whenever the line is asked or joined. The line has a lock
 /// of its own besides, because a thread leaves it at its deadline without the value's lock. It is
 /// held while conditions are asked: a thread that leaves waits until its condition is not being
 /// asked.
 ///
-/// No wake-up is lost, because of one rule: while the value's lock is free, either no condition in
-/// the line holds, or a chosen thread is on its way. A chosen thread is counted from the moment it
-/// is chosen. It has two ways to end, and neither breaks the rule:
-///
-/// - It gets the lock. When it lets go, it chooses the next one, also if its own condition did not
-///   hold any more.
-/// - It gives up without the lock, as a task does that is cancelled. Then it cannot ask, and makes
-///   the first one in the line its successor unasked. That one asks when it gets the lock.
+/// Those that need the same to go on are a ``ConditionGroup``. A chosen thread comes; a chosen task
+/// comes when its executor is free, for which a thread in this line may have to go on first. So a
+/// group waits only for its own.
 ///
 /// SAFETY: `@unchecked Sendable` because the variables are used only while `lock` is held.
 @usableFromInline final class ConditionLine: @unchecked Sendable {
     let lock = AdaptiveLock()
-    private var waiters: [ConditionWaiter] = []
-    /// Those who were chosen and have not had the value's lock since.
-    private var chosenCount = 0
+    /// Those that are empty leave when one is added.
+    private var groups: [ConditionGroup] = []
 
     /// Whether who lets go after a write has to choose.
-    var isToBeAsked: Bool { chosenCount == 0 && !waiters.isEmpty }
+    var isToBeAsked: Bool { groups.contains { $0.isToBeAsked } }
 
-    /// Lets a thread wait; one that was woken in vain keeps its place as the first one.
+    /// Lets a thread wait; one that was woken in vain keeps its place as the first of its group.
     func append(_ waiter: ConditionWaiter) {
-        waiters.insert(waiter, at: waiter.wasChosen ? 0 : waiters.count)
-        waiter.wasChosen = false
+        group(of: waiter).append(waiter)
         waiter.isWoken.store(0, ordering: .relaxed)
     }
 
-    /// Takes those out whose condition holds: readers, and at most one writer.
-    ///
-    /// A writer changes the value, so those behind it are asked when it has left.
+    private func group(of waiter: ConditionWaiter) -> ConditionGroup {
+        if let group = groups.first(where: { $0.place == waiter.place }) { return group }
+        groups.removeAll(where: \.isEmpty)
+        let group = ConditionGroup(waiter.place)
+        groups.append(group)
+        return group
+    }
+
+    /// Takes those out whose condition holds: of each group readers, and at most one writer.
     func choose() -> [ConditionWaiter] {
         var chosen: [ConditionWaiter] = []
-        var index = 0
-        while chosen.last?.mode != .write, index < waiters.count {
-            if waiters[index].conditionHolds() {
-                chosen.append(choose(at: index))
-            } else {
-                index += 1
-            }
+        for group in groups where group.isToBeAsked {
+            group.choose(into: &chosen)
         }
         return chosen
     }
 
-    private func choose(at index: Int) -> ConditionWaiter {
-        let waiter = waiters.remove(at: index)
-        waiter.wasChosen = true
-        chosenCount += 1
-        return waiter
-    }
-
     /// Ends the wait of a thread; true if it had been chosen.
     @discardableResult func remove(_ waiter: ConditionWaiter) -> Bool {
-        if waiter.wasChosen {
-            chosenCount -= 1
-        } else {
-            waiters.removeAll { $0 === waiter }
-        }
+        waiter.group?.remove(waiter)
         return waiter.wasChosen
     }
 
     /// Ends the wait of a thread that does not hold the value's lock.
     func abandon(_ waiter: ConditionWaiter) {
         lock.lock()
-        let hasSuccessor = remove(waiter) && isToBeAsked
-        let successor = hasSuccessor ? choose(at: 0) : nil
+        let group = waiter.group
+        let successor = remove(waiter) ? group?.chooseFirst() : nil
         lock.unlock()
         successor?.wake()
+    }
+}
+
+/// Those in a ``ConditionLine`` that need the same to go on, in the order in which they came.
+///
+/// **Design.** No wake-up is lost, because of one rule: while the value's lock is free, either no
+/// condition in the group holds, or a chosen one of it is on its way. One is counted from the
+/// moment it is chosen. It has two ways to end, and neither breaks the rule:
+///
+/// - It gets the lock. When it lets go, it chooses the next one, also if its own condition did not
+///   hold any more.
+/// - It gives up without the lock, as a task does that is cancelled. Then it cannot ask, and makes
+///   the first one in the group its successor unasked. That one asks when it gets the lock.
+///
+/// While a chosen thread is on its way, no other thread is asked. A chosen task can need longer, on
+/// an actor that is busy, so that the next write chooses another one.
+final class ConditionGroup {
+    /// What the tasks need; nil for threads.
+    let place: TaskPlace?
+    private var waiters = LinkedList<ConditionWaiter>()
+    /// Those who were chosen and have not had the value's lock since.
+    private var chosenCount = 0
+
+    init(_ place: TaskPlace?) {
+        self.place = place
+    }
+
+    var isEmpty: Bool { waiters.first == nil && chosenCount == 0 }
+
+    var isToBeAsked: Bool { waiters.first != nil && (chosenCount == 0 || place != nil) }
+
+    func append(_ waiter: ConditionWaiter) {
+        if waiter.wasChosen {
+            waiters.prepend(waiter)
+        } else {
+            waiters.append(waiter)
+        }
+        waiter.wasChosen = false
+        waiter.group = self
+    }
+
+    /// A writer changes the value, so those behind it are asked when it has left.
+    func choose(into chosen: inout [ConditionWaiter]) {
+        var next = waiters.first
+        while let waiter = next {
+            next = waiter.next
+            if waiter.conditionHolds() {
+                choose(waiter)
+                chosen.append(waiter)
+                if waiter.mode == .write { return }
+            }
+        }
+    }
+
+    /// Chooses the first one unasked, if one is to be asked.
+    func chooseFirst() -> ConditionWaiter? {
+        guard isToBeAsked, let first = waiters.first else { return nil }
+        choose(first)
+        return first
+    }
+
+    private func choose(_ waiter: ConditionWaiter) {
+        waiters.remove(waiter)
+        waiter.wasChosen = true
+        chosenCount += 1
+    }
+
+    func remove(_ waiter: ConditionWaiter) {
+        if waiter.wasChosen {
+            chosenCount -= 1
+        } else {
+            waiters.remove(waiter)
+        }
+        waiter.group = nil
     }
 }
 
@@ -83,12 +139,16 @@ internal import Synchronization
 ///
 /// SAFETY: `@unchecked Sendable` because `condition` is called by one thread at a time: by the one
 /// that waits while it holds the value's lock, and by others while it stands in the line, with the
-/// line's lock held. `wasChosen` is used with the line's lock held.
-final class ConditionWaiter: @unchecked Sendable {
+/// line's lock held. The other variables are used with the line's lock held.
+final class ConditionWaiter: Linked, @unchecked Sendable {
     let mode: AccessMode
     var condition: (@Sendable () -> Bool)?
     /// The task that waits; nil if a thread does.
     private let task: SleepingTask?
+    /// The group, until the wait ends.
+    var group: ConditionGroup?
+    var previous: ConditionWaiter?
+    var next: ConditionWaiter?
     /// Whether the thread left the line because it was chosen.
     var wasChosen = false
     /// What the thread sleeps on: 1 after the wake-up.
@@ -103,6 +163,9 @@ final class ConditionWaiter: @unchecked Sendable {
         self.condition = condition
         self.task = task
     }
+
+    /// What the task needs to go on; nil if a thread waits.
+    var place: TaskPlace? { task?.place }
 
     /// Asks the condition.
     ///

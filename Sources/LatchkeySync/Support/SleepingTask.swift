@@ -1,4 +1,22 @@
 #if os(Linux)
+/// What a task needs to go on, which others may keep meanwhile.
+struct TaskPlace: Equatable {
+    /// The serial executor of its actor; nil for one that has none of its own and needs a pool.
+    private let serial: ObjectIdentifier?
+    /// The pool that the task prefers.
+    private let pool: ObjectIdentifier?
+
+    /// The place of the calling task.
+    init(on actor: (any Actor)?) {
+        // SAFETY: the executors are compared, and not kept. That of an actor without one of its own
+        // is the actor.
+        let executor = unsafe actor?.unownedExecutor.asSerialExecutor()
+        let preferred = unsafe withUnsafeCurrentTask { unsafe $0?.unownedTaskExecutor }
+        serial = executor.flatMap { $0 === actor ? nil : ObjectIdentifier($0) }
+        pool = unsafe preferred?.asTaskExecutor().map { ObjectIdentifier($0) }
+    }
+}
+
 /// A task that sleeps until another thread wakes it, or until it is cancelled.
 ///
 /// The task alone calls ``sleep()``, and once for each wake-up. The lock is never held while a task
@@ -13,8 +31,13 @@ final class SleepingTask: @unchecked Sendable {
         case cancelled
     }
 
+    let place: TaskPlace
     private let lock = AdaptiveLock()
     private var state = State.awake
+
+    init(in place: TaskPlace) {
+        self.place = place
+    }
 
     /// Sleeps, unless the wake-up came before; false if the task was cancelled first.
     nonisolated(nonsending) func sleep() async -> Bool {

@@ -3,48 +3,23 @@ internal import Synchronization
 /// Tasks that wait for room in a ``Backlog``, the longest waiting first, and those that wait until
 /// an actor is no longer held.
 ///
-/// **Design.** A list, linked both ways, so that a task that is cancelled leaves it in one step.
-/// The lock is held while the list changes, never while a task is resumed.
+/// **Design.** A task that is cancelled leaves the list in one step. The lock is held while the
+/// list changes, never while a task is resumed.
 ///
-/// SAFETY: `@unchecked Sendable` because `first`, `last` and the tasks in the list are used only
-/// while `lock` is held, and `untilReleased` only by the actor.
+/// SAFETY: `@unchecked Sendable` because `tasks` and the tasks in it are used only while `lock` is
+/// held, and `untilReleased` only by the actor.
 @usableFromInline final class WaitingLine: @unchecked Sendable {
     let lock = AdaptiveLock()
-    var first: WaitingTask?
-    var last: WaitingTask?
+    var tasks = LinkedList<WaitingTask>()
 
     /// Those that an actor's holder lets in.
     var untilReleased: [CheckedContinuation<Void, Never>] = []
-
-    func append(_ task: WaitingTask) {
-        task.previous = last
-        if let last {
-            last.next = task
-        } else {
-            first = task
-        }
-        last = task
-    }
-
-    func remove(_ task: WaitingTask) {
-        if let previous = task.previous {
-            previous.next = task.next
-        } else {
-            first = task.next
-        }
-        if let next = task.next {
-            next.previous = task.previous
-        } else {
-            last = task.previous
-        }
-        (task.previous, task.next) = (nil, nil)
-    }
 }
 
 /// One task in a ``WaitingLine``.
 ///
 /// SAFETY: `@unchecked Sendable` because it is used only while the line's lock is held.
-final class WaitingTask: @unchecked Sendable {
+final class WaitingTask: Linked, @unchecked Sendable {
     enum State {
         case arriving
         case waiting(CheckedContinuation<Bool, Never>)
@@ -97,7 +72,7 @@ extension Backlog {
             return
         }
         task.state = .waiting(continuation)
-        line.append(task)
+        line.tasks.append(task)
         word.bitwiseOr(Self.isWaitedFor, ordering: .relaxed)
         let counted = countFirst(of: line)
         line.lock.unlock()
@@ -110,7 +85,7 @@ extension Backlog {
         let continuation = task.takeContinuation()
         var counted: [CheckedContinuation<Bool, Never>] = []
         if continuation != nil {
-            line.remove(task)
+            line.tasks.remove(task)
             // It may have kept back those behind it.
             counted = countFirst(of: line)
         }
@@ -132,13 +107,13 @@ extension Backlog {
     /// them when it has let go.
     private func countFirst(of line: WaitingLine) -> [CheckedContinuation<Bool, Never>] {
         var counted: [CheckedContinuation<Bool, Never>] = []
-        while let task = line.first, tryEnter(task.mode, unless: 0) != .full {
-            line.remove(task)
+        while let task = line.tasks.first, tryEnter(task.mode, unless: 0) != .full {
+            line.tasks.remove(task)
             if let continuation = task.takeContinuation() {
                 counted.append(continuation)
             }
         }
-        if line.first == nil {
+        if line.tasks.first == nil {
             word.bitwiseAnd(~Self.isWaitedFor, ordering: .relaxed)
         }
         return counted
