@@ -100,7 +100,8 @@ public struct QueueStrategy<Style: QueueStyle>: InPlaceStrategy, MakeableStrateg
             return completion(access(request, observer: observer, body))
         }
         try submissions.backlog.enter(.write)
-        queue.submit(request, observer, submissions, SubmittedBody(body, completion))
+        let submitted = SubmittedBody(observer, body, completion)
+        queue.submit(request, observer, submissions, submitted)
     }
 
     /// Runs `body` on the queue if it has a backlog, else on the task's thread.
@@ -159,9 +160,9 @@ extension QueueStrategy {
             submissions[index].backlog.leave(.write)
         }
         let several = SeveralQueues(strategies.map(\.queue), observers, request)
-        let submitted = SubmittedBody(body, completion)
+        let submitted = SubmittedBody(several, body, completion)
         several.enter { entries in
-            several.run(entries) { submitted.run() }
+            submitted.run { several, body in several.run(entries, body) }
             for submission in submissions {
                 submission.backlog.leave(.write)
             }

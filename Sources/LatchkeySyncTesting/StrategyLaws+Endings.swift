@@ -1,13 +1,14 @@
 public import LatchkeySync
 
-// The law of what ends with an access: what only a body, a completion or a result holds.
+// The law of what ends with an access: what only a body, a completion, a result or an observer
+// holds.
 //
 // **Design.** A writer keeps the value while accesses are submitted, so that where writes are
 // applied later, the submitting thread has let go of everything before.
 
 extension StrategyLaws {
-    /// What only a submitted body, its completion or its result holds may enter the value when it
-    /// ends, as a session does that signs off.
+    /// What only a submitted body, its completion, its result or its observer holds may enter the
+    /// value when it ends, as a session does that signs off.
     ///
     ///     submitter                          the strategy's thread
     ///     ---------                          ---------------------
@@ -40,6 +41,34 @@ extension StrategyLaws {
             ended.wait(for: rounds)
             ? [] : ["\(ChosenStrategy.name): \(rounds - ended.value) sessions did not sign off"]
         return single + endingsOfSeveralMayEnter(make, rounds: rounds)
+            + endingsOfObserversMayEnter(make, rounds: rounds)
+    }
+
+    /// The same of what only an observer holds, of one value and of several.
+    private static func endingsOfObserversMayEnter<ChosenStrategy: Strategy>(
+        _ make: () -> ChosenStrategy,
+        rounds: Int
+    ) -> [Violation] {
+        let values = Striped(count: 2, strategy: make, value: { _ in LawState() })
+        let ended = Arrivals()
+        let leave = ChosenStrategy.traits.appliesWritesAsynchronously ? hold(values[0]) : nil
+        for round in 0..<rounds {
+            // Not `observed(by:)`, whose bodies hold the observer, too.
+            let observer = SessionObserver(Session { signOff(from: values[0], ended) })
+            if round.isMultiple(of: 2) {
+                try? values.submitWrite(0, observer: observer, { _ in }, completion: {})
+            } else {
+                try? values.submitWrite(
+                    several: [0, 1],
+                    observer: observer,
+                    { _ in },
+                    completion: {}
+                )
+            }
+        }
+        leave?.open()
+        return ended.wait(for: rounds)
+            ? [] : ["\(ChosenStrategy.name): \(rounds - ended.value) observers hang"]
     }
 
     /// The same of writes to several values.
@@ -63,7 +92,7 @@ extension StrategyLaws {
             ? [] : ["\(ChosenStrategy.name): \(rounds - ended.value) sessions of several hang"]
     }
 
-    /// The same of tasks: what only a result holds.
+    /// The same of tasks: what only a result or an observer holds, also if the task is cancelled.
     @available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *)
     public static func resultsMayEnter<ChosenStrategy: Strategy>(
         _ make: () -> ChosenStrategy,
@@ -72,12 +101,21 @@ extension StrategyLaws {
         let synchronized = Synchronized(LawState(), strategy: make())
         let ended = Arrivals()
         let leave = ChosenStrategy.traits.appliesWritesAsynchronously ? hold(synchronized) : nil
-        for _ in 0..<rounds {
-            Task.immediate {
-                let session = try? await synchronized.asyncWrite { _ in
-                    Session { signOff(from: synchronized, ended) }
+        let session = { @Sendable in Session { signOff(from: synchronized, ended) } }
+        for round in 0..<rounds {
+            if round.isMultiple(of: 3) {
+                Task.immediate {
+                    let session = try? await synchronized.asyncWrite { _ in session() }
+                    session?.use()
                 }
-                session?.use()
+                continue
+            }
+            let task = Task.immediate {
+                let observed = synchronized.observed(by: SessionObserver(session()))
+                try? await observed.asyncWrite { _ in }
+            }
+            if round % 3 == 1 {
+                task.cancel()
             }
         }
         leave?.open()
@@ -120,4 +158,21 @@ private final class Session: Sendable {
     func use() {}
 
     deinit { signOff() }
+}
+
+/// Has a session, and hears of nothing.
+private struct SessionObserver: EntryObserver {
+    static var isActive: Bool { false }
+
+    private let session: Session
+
+    init(_ session: Session) {
+        self.session = session
+    }
+
+    func asks(_ request: AccessRequest) -> NoObserver.Entry { NoObserver().asks(request) }
+    func isBlocked(_ entry: inout NoObserver.Entry) {}
+    func enters(_ entry: inout NoObserver.Entry) {}
+    func leaves(_ entry: NoObserver.Entry) {}
+    func givesUp(_ entry: NoObserver.Entry) {}
 }

@@ -72,14 +72,16 @@ public import Synchronization
         _ request: AccessRequest,
         _ observer: Observer,
         _ submissions: Submissions,
-        _ submitted: SubmittedBody<Result>
+        _ submitted: SubmittedBody<Observer, Result>
     ) {
         let entry = ask(observer, request)
         let inside = { @Sendable [self] in
-            var entry = entry
-            observer.enters(&entry)
-            submitted.run()
-            leave(observer, .write, entry)
+            submitted.run { observer, body in
+                var entry = entry
+                observer.enters(&entry)
+                body()
+                leave(observer, .write, entry)
+            }
             submissions.backlog.leave(.write)
             submissions.completions.async { submitted.complete() }
         }
@@ -127,18 +129,22 @@ extension AccessQueue {
         let mode = request.mode
         let entry = ask(observer, request)
         let result = await withoutActuallyEscaping(body) { body in
-            let queued = QueuedBody(body)
+            let queued = QueuedBody(observer, body)
             await withTaskCancellationHandler {
                 await withCheckedContinuation { continuation in
                     queued.wait(continuation)
                     queue.async(flags: isBarrier(mode) ? .barrier : []) {
-                        var entry = entry
-                        observer.enters(&entry)
-                        let turn = queued.run()
-                        leave(observer, mode, entry)
+                        let turn = queued.run { observer, body in
+                            var entry = entry
+                            observer.enters(&entry)
+                            body()
+                            leave(observer, mode, entry)
+                        }
                         submissions.leave(mode, after: turn)
                         if turn == .ran {
                             queued.resume()
+                        } else {
+                            submissions.completions.async { queued.letGo() }
                         }
                     }
                 }
@@ -196,7 +202,10 @@ extension AccessQueue: HoldableQueue {
     /// Takes the body back, unless the queue has begun; its task goes on.
     ///
     /// Relaxed: the count orders nothing.
-    @usableFromInline func cancel(_ queued: QueuedBody<some Sendable>, _ mode: AccessMode) {
+    @usableFromInline func cancel(
+        _ queued: QueuedBody<some EntryObserver, some Sendable>,
+        _ mode: AccessMode
+    ) {
         let count = cancelledCount.add(1, ordering: .relaxed).newValue
         let givesBack = count <= cancelledMax
         let isCancelled = queued.cancel(as: givesBack ? .gaveRoomBack : .keepsRoom) {

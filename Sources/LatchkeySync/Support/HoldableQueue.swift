@@ -43,7 +43,8 @@ public import Synchronization
 
     /// Enters all queues and calls `then`, inside all of them, on any thread.
     ///
-    /// `then` gets what the observers remember, for ``run(_:_:)``.
+    /// `then` gets what the observers remember, for ``run(_:_:)``. What is added to the queues does
+    /// not have the observers.
     @inlinable func enter(then: @escaping @Sendable ([Observer.Entry]) -> Void) {
         let entries = zip(queues, observers).map { $0.ask($1, request) }
         // One more than there are queues: the last step must not happen under the lock.

@@ -18,22 +18,27 @@ internal import Synchronization
 ///
 /// The body is borrowed from the task, which must not go on while anybody has it: it is let go of
 /// before the task is resumed. The result stays here until the task takes it, so that it does not
-/// end on the queue.
+/// end on the queue. Nor does the observer: the task has it, too, and if the task has gone on
+/// already, it ends where completions run.
 ///
-/// SAFETY: `@unchecked Sendable` because `body` and `continuation` are set before the state becomes
+/// SAFETY: `@unchecked Sendable` because `observer` is used by the queue only; `body` and `continuation` are set before the state becomes
 /// `waiting`, and used after it by the one that changes it; `result` is used by the queue before it
 /// resumes the task, and by the task after that.
-@usableFromInline final class QueuedBody<Result: Sendable>: @unchecked Sendable {
+@usableFromInline final class QueuedBody<Observer: EntryObserver, Result: Sendable>:
+    @unchecked Sendable
+{
     private static var arriving: UInt8 { 0 }
     private static var waiting: UInt8 { 1 }
 
     /// One of these two, or the raw value of a ``QueuedTurn``.
     private let state = Atomic<UInt8>(QueuedBody.arriving)
+    private var observer: Observer?
     private var body: (() -> Result)?
     private var result: Result?
     private var continuation: CheckedContinuation<Void, Never>?
 
-    @usableFromInline init(_ body: @escaping () -> Result) {
+    @usableFromInline init(_ observer: Observer, _ body: @escaping () -> Result) {
+        self.observer = observer
         self.body = body
     }
 
@@ -63,10 +68,23 @@ internal import Synchronization
         return true
     }
 
-    /// Runs the body if the task still waits for it.
+    /// Runs the body if the task still waits for it; `access` tells the observer.
     ///
-    /// Never inlined: what the call has of the body must end with it.
-    @inline(never) @usableFromInline func run() -> QueuedTurn {
+    /// Never inlined: what the call has of the body and the observer must end with it.
+    @inline(never) @usableFromInline func run(
+        _ access: (Observer, () -> Void) -> Void
+    ) -> QueuedTurn {
+        var turn = QueuedTurn.keepsRoom
+        if let observer {
+            access(observer) { turn = runIfAwaited() }
+        }
+        if turn == .ran {
+            observer = nil
+        }
+        return turn
+    }
+
+    private func runIfAwaited() -> QueuedTurn {
         let old = advance(from: Self.waiting, to: QueuedTurn.ran.rawValue)
         guard old == Self.waiting, let body else {
             return QueuedTurn(rawValue: old) ?? .keepsRoom
@@ -75,6 +93,9 @@ internal import Synchronization
         result = body()
         return .ran
     }
+
+    /// Lets go of the observer of a body that did not run.
+    @usableFromInline func letGo() { observer = nil }
 
     /// Lets the task go on.
     @usableFromInline func resume() {
