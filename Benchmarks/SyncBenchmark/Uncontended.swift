@@ -156,7 +156,7 @@ private func bareQueue(of kind: StrategyKind, _ operations: Int) -> Contender {
 
 /// A recursive lock that is never entered again.
 private struct Recursive<Base: RecursiveLock>: RawLock {
-    static var rawLockPromise: Promise<Self> { unsafe Promise() }
+    static var rawLockPromise: Promise<Self> { unsafe .unchecked() }
     static var traits: StrategyTraits { Base.traits }
     private let base = Base()
     func lock() { base.lock() }

@@ -19,7 +19,7 @@ public typealias AnySynchronized<Value> = Synchronized<Value, AnyStrategy>
 /// A strategy that is chosen by name at run time.
 public struct AnyStrategy: Strategy {
     /// The promise.
-    @inlinable public static var strategyPromise: Promise<Self> { unsafe Promise() }
+    @inlinable public static var strategyPromise: Promise<Self> { unsafe .unchecked() }
 
     /// What messages call the type; ``erased`` has the strategy's own name.
     public static let name = "any"
@@ -145,10 +145,10 @@ extension Strategy {
 /// where the value is not in its place is it lent by a dynamic call, too.
 public struct AnyBlockingStrategy: BlockingStrategy {
     /// The promise.
-    @inlinable public static var strategyPromise: Promise<Self> { unsafe Promise() }
+    @inlinable public static var strategyPromise: Promise<Self> { unsafe .unchecked() }
 
     /// The promise.
-    @inlinable public static var blockingPromise: Promise<Self> { unsafe Promise() }
+    @inlinable public static var blockingPromise: Promise<Self> { unsafe .unchecked() }
 
     /// What messages call the type; ``erased`` has the strategy's own name.
     public static let name = AnyStrategy.name

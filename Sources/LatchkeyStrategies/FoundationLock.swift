@@ -4,7 +4,7 @@ public import LatchkeySync
 /// `NSLock`: on Linux a plain `pthread_mutex_t` behind an object.
 public struct FoundationLock: RawLock {
     /// The promise.
-    @inlinable public static var rawLockPromise: Promise<Self> { unsafe Promise() }
+    @inlinable public static var rawLockPromise: Promise<Self> { unsafe .unchecked() }
 
     @usableFromInline let handle = NSLock()
 
@@ -23,7 +23,7 @@ public struct FoundationLock: RawLock {
 
 extension FoundationLock: TimedLock {
     /// The promise.
-    @inlinable public static var timedLockPromise: Promise<Self> { unsafe Promise() }
+    @inlinable public static var timedLockPromise: Promise<Self> { unsafe .unchecked() }
 
     /// Waits until the calling thread holds the lock, or until the deadline.
     ///

@@ -4,10 +4,10 @@ public import LatchkeySync
 /// `NSRecursiveLock`: on Linux a recursive `pthread_mutex_t` behind an object.
 public struct FoundationRecursiveLock: TimedRecursiveLock {
     /// The promise.
-    @inlinable public static var recursiveLockPromise: Promise<Self> { unsafe Promise() }
+    @inlinable public static var recursiveLockPromise: Promise<Self> { unsafe .unchecked() }
 
     /// The promise.
-    @inlinable public static var timedRecursiveLockPromise: Promise<Self> { unsafe Promise() }
+    @inlinable public static var timedRecursiveLockPromise: Promise<Self> { unsafe .unchecked() }
 
     @usableFromInline let handle = NSRecursiveLock()
 

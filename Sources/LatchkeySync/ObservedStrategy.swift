@@ -8,7 +8,7 @@
 /// It gives the access that its base gives.
 public struct ObservedStrategy<Base: Strategy, Observer: EntryObserver>: Strategy {
     /// The promise.
-    @inlinable public static var strategyPromise: Promise<Self> { unsafe Promise() }
+    @inlinable public static var strategyPromise: Promise<Self> { unsafe .unchecked() }
 
     /// The strategy that does the work.
     public let base: Base
@@ -106,7 +106,7 @@ public struct ObservedStrategy<Base: Strategy, Observer: EntryObserver>: Strateg
 
 extension ObservedStrategy: BlockingStrategy where Base: BlockingStrategy {
     /// The promise.
-    @inlinable public static var blockingPromise: Promise<Self> { unsafe Promise() }
+    @inlinable public static var blockingPromise: Promise<Self> { unsafe .unchecked() }
 
     /// Forwards to the base.
     @inlinable @inline(__always)
@@ -140,12 +140,12 @@ extension ObservedStrategy: BlockingStrategy where Base: BlockingStrategy {
 
 extension ObservedStrategy: InPlaceStrategy where Base: InPlaceStrategy {
     /// The promise.
-    @inlinable public static var inPlacePromise: Promise<Self> { unsafe Promise() }
+    @inlinable public static var inPlacePromise: Promise<Self> { unsafe .unchecked() }
 }
 
 extension ObservedStrategy: LockingStrategy where Base: LockingStrategy {
     /// The promise.
-    @inlinable public static var lockingPromise: Promise<Self> { unsafe Promise() }
+    @inlinable public static var lockingPromise: Promise<Self> { unsafe .unchecked() }
 
     /// That of the base.
     public typealias Lock = Base.Lock

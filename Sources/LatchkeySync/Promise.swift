@@ -1,14 +1,15 @@
 /// What a conformance promises and the compiler cannot check, although memory is safe only if it is
 /// true: that a lock excludes, that a strategy lets a writer in alone.
 ///
-/// So conforming is what is unsafe: each protocol whose conformance is believed requires one, and
-/// only `unsafe` code can make it.
+/// So conforming is what is unsafe: each protocol whose conformance is believed requires one, which
+/// ``unchecked()`` makes. Code that is compiled with `-strict-memory-safety` has to write `unsafe`
+/// before it; the compiler asks other code for nothing, and only the name warns its reader.
 ///
 /// ```swift
 /// import Synchronization
 ///
 /// final class OneLock: RawLock {
-///     static var rawLockPromise: Promise<OneLock> { unsafe Promise() }
+///     static var rawLockPromise: Promise<OneLock> { unsafe .unchecked() }
 ///     static var traits: StrategyTraits { StrategyTraits(spins: true) }
 ///
 ///     private let isHeld = Atomic(false)
@@ -22,6 +23,8 @@
 /// A type cannot pass on the promise of another one, because the type says whose promise it is.
 /// What is believed asks for the promise first, so that one that never returns is no way around it.
 public struct Promise<Promising>: Sendable {
-    /// The promise of a type.
-    @unsafe @inlinable public init() {}
+    @inlinable init() {}
+
+    /// The promise of a type, which nothing checks.
+    @unsafe @inlinable public static func unchecked() -> Self { Self() }
 }

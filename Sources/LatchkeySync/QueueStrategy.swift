@@ -30,13 +30,13 @@ public protocol QueueStyle {
 /// queues in one step waits on a semaphore for the last of them.
 public struct QueueStrategy<Style: QueueStyle>: InPlaceStrategy, MakeableStrategy {
     /// The promise.
-    @inlinable public static var strategyPromise: Promise<Self> { unsafe Promise() }
+    @inlinable public static var strategyPromise: Promise<Self> { unsafe .unchecked() }
 
     /// The promise.
-    @inlinable public static var blockingPromise: Promise<Self> { unsafe Promise() }
+    @inlinable public static var blockingPromise: Promise<Self> { unsafe .unchecked() }
 
     /// The promise.
-    @inlinable public static var inPlacePromise: Promise<Self> { unsafe Promise() }
+    @inlinable public static var inPlacePromise: Promise<Self> { unsafe .unchecked() }
 
     /// That of the style.
     public static var name: String { Style.name }

@@ -65,16 +65,16 @@ public protocol LockingStrategy<Lock>: BlockingStrategy {
 /// ```
 public struct RawLockStrategy<Lock: RawLock>: InPlaceStrategy, MakeableStrategy, LockingStrategy {
     /// The promise.
-    @inlinable public static var strategyPromise: Promise<Self> { unsafe Promise() }
+    @inlinable public static var strategyPromise: Promise<Self> { unsafe .unchecked() }
 
     /// The promise.
-    @inlinable public static var blockingPromise: Promise<Self> { unsafe Promise() }
+    @inlinable public static var blockingPromise: Promise<Self> { unsafe .unchecked() }
 
     /// The promise.
-    @inlinable public static var inPlacePromise: Promise<Self> { unsafe Promise() }
+    @inlinable public static var inPlacePromise: Promise<Self> { unsafe .unchecked() }
 
     /// The promise.
-    @inlinable public static var lockingPromise: Promise<Self> { unsafe Promise() }
+    @inlinable public static var lockingPromise: Promise<Self> { unsafe .unchecked() }
 
     /// That of the lock.
     public static var name: String { Lock.name }

@@ -74,7 +74,7 @@ struct VerdictTests {
 private typealias HangingStrategy = RawLockStrategy<HangingLock>
 
 private struct HangingLock: RawLock {
-    static var rawLockPromise: Promise<Self> { unsafe Promise() }
+    static var rawLockPromise: Promise<Self> { unsafe .unchecked() }
     static var traits: StrategyTraits { StrategyTraits() }
 
     static let name = "hanging"

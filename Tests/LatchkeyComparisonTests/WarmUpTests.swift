@@ -62,7 +62,7 @@ private typealias QuickAtFirstStrategy = RawLockStrategy<QuickAtFirstLock>
 
 /// For one thread at a time only, which is what the test has.
 private struct QuickAtFirstLock: RawLock {
-    static var rawLockPromise: Promise<Self> { unsafe Promise() }
+    static var rawLockPromise: Promise<Self> { unsafe .unchecked() }
     static var traits: StrategyTraits { StrategyTraits() }
 
     static let quickCount = 8_000

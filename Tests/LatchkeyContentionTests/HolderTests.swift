@@ -186,7 +186,7 @@ private struct SubmitsFromInside: StrategyVisitor {
 
 /// A lock that must not be tried.
 private final class UntriedLock: RawLock {
-    static var rawLockPromise: Promise<UntriedLock> { unsafe Promise() }
+    static var rawLockPromise: Promise<UntriedLock> { unsafe .unchecked() }
     private let base = AdaptiveLock()
 
     static let traits = StrategyTraits(tellsOfWaiting: false)

@@ -7,7 +7,7 @@ import Synchronization
 
 /// A lock as a user would write one.
 final class SemaphoreAsLock: RawLock {
-    static var rawLockPromise: Promise<SemaphoreAsLock> { unsafe Promise() }
+    static var rawLockPromise: Promise<SemaphoreAsLock> { unsafe .unchecked() }
     static var traits: StrategyTraits { StrategyTraits() }
 
     private let free = DispatchSemaphore(value: 1)
@@ -19,7 +19,7 @@ final class SemaphoreAsLock: RawLock {
 
 /// Is never released, so that the second access waits without end.
 struct ForgetfulLock: RawLock {
-    static var rawLockPromise: Promise<Self> { unsafe Promise() }
+    static var rawLockPromise: Promise<Self> { unsafe .unchecked() }
     static var traits: StrategyTraits { StrategyTraits() }
 
     // One for all, since a semaphore that is held cannot be freed.
@@ -34,7 +34,7 @@ struct ForgetfulLock: RawLock {
 ///
 /// The checks before the measurement find nothing wrong.
 struct LockThatHangsLater: RawLock {
-    static var rawLockPromise: Promise<Self> { unsafe Promise() }
+    static var rawLockPromise: Promise<Self> { unsafe .unchecked() }
     static var traits: StrategyTraits { StrategyTraits() }
 
     static let hangs = Atomic<Bool>(false)
@@ -52,7 +52,7 @@ struct LockThatHangsLater: RawLock {
 
 /// Lets everybody in.
 struct NoLock: RawLock {
-    static var rawLockPromise: Promise<Self> { unsafe Promise() }
+    static var rawLockPromise: Promise<Self> { unsafe .unchecked() }
     static var traits: StrategyTraits { StrategyTraits() }
 
     func lock() {}
@@ -62,7 +62,7 @@ struct NoLock: RawLock {
 
 /// Must not be tried before it is waited for.
 struct UntriedLock: RawLock {
-    static var rawLockPromise: Promise<Self> { unsafe Promise() }
+    static var rawLockPromise: Promise<Self> { unsafe .unchecked() }
     static let traits = StrategyTraits(tellsOfWaiting: false)
     private let base = AdaptiveLock()
 

@@ -5,7 +5,7 @@ import Testing
 
 /// A lock that this package does not know.
 private final class OwnLock: RawLock {
-    static var rawLockPromise: Promise<OwnLock> { unsafe Promise() }
+    static var rawLockPromise: Promise<OwnLock> { unsafe .unchecked() }
     static var traits: StrategyTraits { StrategyTraits() }
 
     private let base = AdaptiveLock()

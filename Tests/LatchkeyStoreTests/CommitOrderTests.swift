@@ -158,7 +158,7 @@ private struct ReadingAcross: StrategyVisitor {
 
 /// A strategy whose writers do something after their body has run and before readers see it.
 private struct Paused<Base: Strategy>: Strategy {
-    static var strategyPromise: Promise<Self> { unsafe Promise() }
+    static var strategyPromise: Promise<Self> { unsafe .unchecked() }
     let base: Base
     let pause: @Sendable () -> Void
 

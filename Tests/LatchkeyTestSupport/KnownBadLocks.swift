@@ -11,7 +11,7 @@ import Synchronization
 /// Its readers wait for a writer and do not keep writers out.
 public final class PassingReadersLock: RawLock {
     /// The promise.
-    public static var rawLockPromise: Promise<PassingReadersLock> { unsafe Promise() }
+    public static var rawLockPromise: Promise<PassingReadersLock> { unsafe .unchecked() }
 
     private let free = DispatchSemaphore(value: 1)
 
@@ -52,7 +52,7 @@ public final class PassingReadersLock: RawLock {
 /// Its try always succeeds.
 public final class YesLock: RawLock {
     /// The promise.
-    public static var rawLockPromise: Promise<YesLock> { unsafe Promise() }
+    public static var rawLockPromise: Promise<YesLock> { unsafe .unchecked() }
 
     /// Promises nothing special.
     public static var traits: StrategyTraits { StrategyTraits() }
@@ -115,7 +115,7 @@ private final class UnfairLine: @unchecked Sendable {
 /// Lets in who came last.
 public final class LastComeLock: RawLock {
     /// The promise.
-    public static var rawLockPromise: Promise<LastComeLock> { unsafe Promise() }
+    public static var rawLockPromise: Promise<LastComeLock> { unsafe .unchecked() }
 
     private let line = UnfairLine()
 
@@ -138,7 +138,7 @@ public final class LastComeLock: RawLock {
 /// Lets readers in before writers that came first.
 public final class ReadersFirstLock: RawLock {
     /// The promise.
-    public static var rawLockPromise: Promise<ReadersFirstLock> { unsafe Promise() }
+    public static var rawLockPromise: Promise<ReadersFirstLock> { unsafe .unchecked() }
 
     private let line = UnfairLine()
 
@@ -165,7 +165,7 @@ public final class ReadersFirstLock: RawLock {
 /// at once are both the first.
 public final class LateLock: RawLock {
     /// The promise.
-    public static var rawLockPromise: Promise<LateLock> { unsafe Promise() }
+    public static var rawLockPromise: Promise<LateLock> { unsafe .unchecked() }
 
     /// Promises nothing special.
     public static var traits: StrategyTraits { StrategyTraits() }
@@ -196,7 +196,7 @@ public final class LateLock: RawLock {
 /// Lets in who asks at the right moment: a thread that has just left overtakes those who wait.
 public final class BargingLock: RawLock {
     /// The promise.
-    public static var rawLockPromise: Promise<BargingLock> { unsafe Promise() }
+    public static var rawLockPromise: Promise<BargingLock> { unsafe .unchecked() }
 
     private let free = DispatchSemaphore(value: 1)
 
@@ -224,7 +224,7 @@ public final class BargingLock: RawLock {
 /// Its try waits.
 public final class WaitingTryLock: RawLock {
     /// The promise.
-    public static var rawLockPromise: Promise<WaitingTryLock> { unsafe Promise() }
+    public static var rawLockPromise: Promise<WaitingTryLock> { unsafe .unchecked() }
 
     /// Promises nothing special.
     public static var traits: StrategyTraits { StrategyTraits() }
@@ -250,10 +250,10 @@ public final class WaitingTryLock: RawLock {
 /// Does not wait until a deadline, but gives up at once.
 public final class HastyLock: TimedLock {
     /// The promise.
-    public static var rawLockPromise: Promise<HastyLock> { unsafe Promise() }
+    public static var rawLockPromise: Promise<HastyLock> { unsafe .unchecked() }
 
     /// The promise.
-    public static var timedLockPromise: Promise<HastyLock> { unsafe Promise() }
+    public static var timedLockPromise: Promise<HastyLock> { unsafe .unchecked() }
 
     /// Promises nothing special.
     public static var traits: StrategyTraits { StrategyTraits() }
@@ -282,13 +282,13 @@ public typealias CarelessConditionStrategy = RawLockStrategy<CarelessLock>
 /// Lets in whoever waits for a condition, whatever it says.
 public final class CarelessLock: ConditionLock {
     /// The promise.
-    public static var rawLockPromise: Promise<CarelessLock> { unsafe Promise() }
+    public static var rawLockPromise: Promise<CarelessLock> { unsafe .unchecked() }
 
     /// The promise.
-    public static var timedLockPromise: Promise<CarelessLock> { unsafe Promise() }
+    public static var timedLockPromise: Promise<CarelessLock> { unsafe .unchecked() }
 
     /// The promise.
-    public static var conditionLockPromise: Promise<CarelessLock> { unsafe Promise() }
+    public static var conditionLockPromise: Promise<CarelessLock> { unsafe .unchecked() }
 
     /// Promises nothing special.
     public static var traits: StrategyTraits { StrategyTraits() }
@@ -337,13 +337,13 @@ public final class CarelessLock: ConditionLock {
 /// Applies submitted writes later, which its traits do not say.
 public struct TardyStrategy: InPlaceStrategy {
     /// The promise.
-    public static var strategyPromise: Promise<Self> { unsafe Promise() }
+    public static var strategyPromise: Promise<Self> { unsafe .unchecked() }
 
     /// The promise.
-    public static var blockingPromise: Promise<Self> { unsafe Promise() }
+    public static var blockingPromise: Promise<Self> { unsafe .unchecked() }
 
     /// The promise.
-    public static var inPlacePromise: Promise<Self> { unsafe Promise() }
+    public static var inPlacePromise: Promise<Self> { unsafe .unchecked() }
 
     /// The strategy's name in messages.
     public static let name = "tardy"
@@ -392,13 +392,13 @@ public struct TardyStrategy: InPlaceStrategy {
 /// Its form for several values does nothing.
 public struct HoldlessStrategy: InPlaceStrategy {
     /// The promise.
-    public static var strategyPromise: Promise<Self> { unsafe Promise() }
+    public static var strategyPromise: Promise<Self> { unsafe .unchecked() }
 
     /// The promise.
-    public static var blockingPromise: Promise<Self> { unsafe Promise() }
+    public static var blockingPromise: Promise<Self> { unsafe .unchecked() }
 
     /// The promise.
-    public static var inPlacePromise: Promise<Self> { unsafe Promise() }
+    public static var inPlacePromise: Promise<Self> { unsafe .unchecked() }
 
     /// The strategy's name in messages.
     public static let name = "holdless"

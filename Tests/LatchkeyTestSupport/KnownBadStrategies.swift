@@ -7,10 +7,10 @@ import Synchronization
 /// Barriers on a global queue, where they are ordinary blocks.
 public struct BarrierOnGlobalQueueStrategy: BlockingStrategy {
     /// The promise.
-    public static var strategyPromise: Promise<Self> { unsafe Promise() }
+    public static var strategyPromise: Promise<Self> { unsafe .unchecked() }
 
     /// The promise.
-    public static var blockingPromise: Promise<Self> { unsafe Promise() }
+    public static var blockingPromise: Promise<Self> { unsafe .unchecked() }
 
     /// How the strategy is called in messages.
     public static let name = "barrier-on-global-queue"
@@ -59,7 +59,7 @@ public typealias TornSpinStrategy = RawLockStrategy<TornSpinLock>
 /// Its test and its set are two steps.
 public final class TornSpinLock: RawLock {
     /// The promise.
-    public static var rawLockPromise: Promise<TornSpinLock> { unsafe Promise() }
+    public static var rawLockPromise: Promise<TornSpinLock> { unsafe .unchecked() }
 
     /// How the strategy is called in messages.
     public static let name = "torn-spin"

@@ -10,10 +10,10 @@ public import LatchkeyStrategies
 /// SAFETY: `@unchecked Sendable` because the variables are used only while `state` is held.
 public final class ReaderThatCleansUp: BlockingStrategy, @unchecked Sendable {
     /// The promise.
-    public static var strategyPromise: Promise<ReaderThatCleansUp> { unsafe Promise() }
+    public static var strategyPromise: Promise<ReaderThatCleansUp> { unsafe .unchecked() }
 
     /// The promise.
-    public static var blockingPromise: Promise<ReaderThatCleansUp> { unsafe Promise() }
+    public static var blockingPromise: Promise<ReaderThatCleansUp> { unsafe .unchecked() }
 
     /// The strategy's name in messages.
     public static let name = "reader-that-cleans-up"

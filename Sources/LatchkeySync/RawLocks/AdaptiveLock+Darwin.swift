@@ -11,7 +11,7 @@ internal import Synchronization
 /// knows its owner: a thread that enters again stops.
 public struct AdaptiveLock: InPlaceLock {
     /// The promise.
-    @inlinable public static var rawLockPromise: Promise<Self> { unsafe Promise() }
+    @inlinable public static var rawLockPromise: Promise<Self> { unsafe .unchecked() }
 
     private let memory: LockMemory
 

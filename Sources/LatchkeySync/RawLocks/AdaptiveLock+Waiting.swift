@@ -27,10 +27,10 @@ internal import Synchronization
 
 extension AdaptiveLock: ConditionLock {
     /// The promise.
-    @inlinable public static var timedLockPromise: Promise<Self> { unsafe Promise() }
+    @inlinable public static var timedLockPromise: Promise<Self> { unsafe .unchecked() }
 
     /// The promise.
-    @inlinable public static var conditionLockPromise: Promise<Self> { unsafe Promise() }
+    @inlinable public static var conditionLockPromise: Promise<Self> { unsafe .unchecked() }
 
     @usableFromInline static var isAwaited: UInt32 { 1 }
 

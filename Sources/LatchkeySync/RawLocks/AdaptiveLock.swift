@@ -33,7 +33,7 @@ public import Synchronization
 /// the holder writes it.
 public struct AdaptiveLock: InPlaceLock {
     /// The promise.
-    @inlinable public static var rawLockPromise: Promise<Self> { unsafe Promise() }
+    @inlinable public static var rawLockPromise: Promise<Self> { unsafe .unchecked() }
 
     @usableFromInline static var unlocked: UInt32 { 0 }
     @usableFromInline static var locked: UInt32 { 1 }

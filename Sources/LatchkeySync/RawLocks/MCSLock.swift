@@ -26,7 +26,7 @@ public import Synchronization
 /// next one. So a waiter pauses only for a short time and then yields its processor at every look.
 public final class MCSLock: RawLock {
     /// The promise.
-    @inlinable public static var rawLockPromise: Promise<MCSLock> { unsafe Promise() }
+    @inlinable public static var rawLockPromise: Promise<MCSLock> { unsafe .unchecked() }
 
     @usableFromInline static var free: UInt { 0 }
     @usableFromInline static var held: UInt { 1 }

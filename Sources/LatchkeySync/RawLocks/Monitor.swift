@@ -105,7 +105,7 @@ final class MonitorEntry: @unchecked Sendable {
 @safe
 public final class MonitorLock: RecursiveLock {
     /// The promise.
-    @inlinable public static var recursiveLockPromise: Promise<MonitorLock> { unsafe Promise() }
+    @inlinable public static var recursiveLockPromise: Promise<MonitorLock> { unsafe .unchecked() }
 
     private let entry: Atomic<Unmanaged<MonitorEntry>?>
 

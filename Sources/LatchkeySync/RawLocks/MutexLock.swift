@@ -12,7 +12,7 @@ public import Synchronization
 /// debug builds, an atomic beside it shows that.
 public final class MutexLock: RawLock {
     /// The promise.
-    @inlinable public static var rawLockPromise: Promise<MutexLock> { unsafe Promise() }
+    @inlinable public static var rawLockPromise: Promise<MutexLock> { unsafe .unchecked() }
 
     @usableFromInline let mutex = Mutex<Void>(())
     #if DEBUG

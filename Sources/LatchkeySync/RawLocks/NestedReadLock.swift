@@ -53,7 +53,7 @@ public protocol TimedRecursiveLock: RecursiveLock {
 /// enough.
 public struct NestedReadLock<Base: RecursiveLock>: InPlaceLock, NamedLock {
     /// The promise.
-    @inlinable public static var rawLockPromise: Promise<Self> { unsafe Promise() }
+    @inlinable public static var rawLockPromise: Promise<Self> { unsafe .unchecked() }
 
     @usableFromInline static var writing: UInt32 { .max }
 
@@ -137,7 +137,7 @@ public struct NestedReadLock<Base: RecursiveLock>: InPlaceLock, NamedLock {
 
 extension NestedReadLock: TimedLock where Base: TimedRecursiveLock {
     /// The promise.
-    @inlinable public static var timedLockPromise: Promise<Self> { unsafe Promise() }
+    @inlinable public static var timedLockPromise: Promise<Self> { unsafe .unchecked() }
 
     /// Enters for writing, unless the deadline passes first; stops if the calling thread is inside.
     public func lock(before deadline: ContinuousClock.Instant) -> Bool {

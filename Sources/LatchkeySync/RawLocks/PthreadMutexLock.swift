@@ -22,7 +22,7 @@ public import Darwin
 @safe
 public struct PthreadMutexLock: RawLock, @unchecked Sendable {
     /// The promise.
-    @inlinable public static var rawLockPromise: Promise<Self> { unsafe Promise() }
+    @inlinable public static var rawLockPromise: Promise<Self> { unsafe .unchecked() }
 
     @usableFromInline let storage: ManagedBuffer<Void, pthread_mutex_t>
 
@@ -104,7 +104,7 @@ private final class PthreadMutexStorage: ManagedBuffer<Void, pthread_mutex_t> {
 
 extension PthreadMutexLock: TimedLock {
     /// The promise.
-    @inlinable public static var timedLockPromise: Promise<Self> { unsafe Promise() }
+    @inlinable public static var timedLockPromise: Promise<Self> { unsafe .unchecked() }
 
     /// Waits until the calling thread holds the lock, or until the deadline.
     public func lock(before deadline: ContinuousClock.Instant) -> Bool {

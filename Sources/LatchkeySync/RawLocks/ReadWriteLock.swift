@@ -25,7 +25,7 @@ public import Darwin
 @safe
 public final class ReadWriteLock: RawLock, @unchecked Sendable {
     /// The promise.
-    @inlinable public static var rawLockPromise: Promise<ReadWriteLock> { unsafe Promise() }
+    @inlinable public static var rawLockPromise: Promise<ReadWriteLock> { unsafe .unchecked() }
 
     @usableFromInline let handle: UnsafeMutablePointer<pthread_rwlock_t>
 
@@ -111,7 +111,7 @@ extension ReadWriteLock {
 
 extension ReadWriteLock: TimedLock {
     /// The promise.
-    @inlinable public static var timedLockPromise: Promise<ReadWriteLock> { unsafe Promise() }
+    @inlinable public static var timedLockPromise: Promise<ReadWriteLock> { unsafe .unchecked() }
 
     /// Waits until the calling thread holds the lock, or until the deadline.
     public func lock(before deadline: ContinuousClock.Instant) -> Bool {

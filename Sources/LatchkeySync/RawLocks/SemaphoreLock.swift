@@ -7,7 +7,7 @@ public import Dispatch
 /// **Design.** The semaphore's count is the lock: 1 is free, 0 is held.
 public struct SemaphoreLock: RawLock {
     /// The promise.
-    @inlinable public static var rawLockPromise: Promise<Self> { unsafe Promise() }
+    @inlinable public static var rawLockPromise: Promise<Self> { unsafe .unchecked() }
 
     @usableFromInline let handle = DispatchSemaphore(value: 1)
 
@@ -28,7 +28,7 @@ public struct SemaphoreLock: RawLock {
 
 extension SemaphoreLock: TimedLock {
     /// The promise.
-    @inlinable public static var timedLockPromise: Promise<Self> { unsafe Promise() }
+    @inlinable public static var timedLockPromise: Promise<Self> { unsafe .unchecked() }
 
     /// Waits until the calling thread holds the lock, or until the deadline.
     public func lock(before deadline: ContinuousClock.Instant) -> Bool {

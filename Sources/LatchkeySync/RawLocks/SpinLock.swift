@@ -14,7 +14,7 @@ public import Synchronization
 /// | `held`  | held                   | the holder, to `free`, by a store   |
 public struct SpinLock: InPlaceLock {
     /// The promise.
-    @inlinable public static var rawLockPromise: Promise<Self> { unsafe Promise() }
+    @inlinable public static var rawLockPromise: Promise<Self> { unsafe .unchecked() }
 
     @usableFromInline static var free: UInt32 { 0 }
     @usableFromInline static var held: UInt32 { 1 }
@@ -57,7 +57,7 @@ public struct SpinLock: InPlaceLock {
 
 extension SpinLock: TimedLock {
     /// The promise.
-    @inlinable public static var timedLockPromise: Promise<Self> { unsafe Promise() }
+    @inlinable public static var timedLockPromise: Promise<Self> { unsafe .unchecked() }
 
     /// Looks at the clock whenever it has looked at the word for a while.
     public func lock(before deadline: ContinuousClock.Instant) -> Bool {

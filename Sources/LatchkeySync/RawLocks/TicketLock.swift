@@ -16,7 +16,7 @@ public import Synchronization
 /// Both wrap around. That is harmless, as long as fewer than 2^32 threads wait.
 public struct TicketLock: InPlaceLock {
     /// The promise.
-    @inlinable public static var rawLockPromise: Promise<Self> { unsafe Promise() }
+    @inlinable public static var rawLockPromise: Promise<Self> { unsafe .unchecked() }
 
     @usableFromInline let memory: LockMemory
 

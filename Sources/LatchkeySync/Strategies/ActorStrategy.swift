@@ -21,7 +21,7 @@
 @available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *)
 public struct ActorStrategy: MakeableStrategy {
     /// The promise.
-    @inlinable public static var strategyPromise: Promise<Self> { unsafe Promise() }
+    @inlinable public static var strategyPromise: Promise<Self> { unsafe .unchecked() }
 
     /// `actor`.
     public static let name = StrategyKind.actor.rawValue

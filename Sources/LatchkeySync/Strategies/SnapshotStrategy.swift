@@ -30,13 +30,13 @@
 /// ```
 public struct SnapshotStrategy: MakeableStrategy, LockingStrategy {
     /// The promise.
-    @inlinable public static var strategyPromise: Promise<Self> { unsafe Promise() }
+    @inlinable public static var strategyPromise: Promise<Self> { unsafe .unchecked() }
 
     /// The promise.
-    @inlinable public static var blockingPromise: Promise<Self> { unsafe Promise() }
+    @inlinable public static var blockingPromise: Promise<Self> { unsafe .unchecked() }
 
     /// The promise.
-    @inlinable public static var lockingPromise: Promise<Self> { unsafe Promise() }
+    @inlinable public static var lockingPromise: Promise<Self> { unsafe .unchecked() }
 
     /// What admits one writer at a time.
     public typealias Lock = AdaptiveLock

@@ -4,7 +4,7 @@ import Synchronization
 
 /// A lock of one's own: a word, and waiters that give up their processor.
 final class YieldingLock: RawLock {
-    static var rawLockPromise: Promise<YieldingLock> { unsafe Promise() }
+    static var rawLockPromise: Promise<YieldingLock> { unsafe .unchecked() }
     static var traits: StrategyTraits { StrategyTraits(spins: true) }
 
     private let isHeld = Atomic<Bool>(false)

@@ -7,7 +7,7 @@ import Synchronization
 /// Six members make it a `RawLock`. It promises that it excludes, with `unsafe`, because the
 /// compiler cannot check that and memory is safe only if it is so.
 final class BackoffLock: RawLock {
-    static var rawLockPromise: Promise<BackoffLock> { unsafe Promise() }
+    static var rawLockPromise: Promise<BackoffLock> { unsafe .unchecked() }
     static var traits: StrategyTraits { StrategyTraits(spins: true) }
 
     private let isHeld = Atomic<Bool>(false)
@@ -33,7 +33,7 @@ final class BackoffLock: RawLock {
 ///
 /// The laws say so.
 final class BrokenLock: RawLock {
-    static var rawLockPromise: Promise<BrokenLock> { unsafe Promise() }
+    static var rawLockPromise: Promise<BrokenLock> { unsafe .unchecked() }
     static var traits: StrategyTraits { StrategyTraits() }
 
     private let isHeld = Atomic<Bool>(false)
