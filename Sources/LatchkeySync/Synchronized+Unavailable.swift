@@ -110,8 +110,76 @@ extension Synchronized where Value: ~Copyable, ChosenStrategy: InPlaceStrategy {
         message: "a value that is not copyable is changed by 'withLock', which lends it in place"
     )
     public func write<Result: ~Copyable, Failure: Error>(
+        when condition: ((borrowing Value) -> Bool)? = nil,
+        deadline: ContinuousClock.Instant? = nil,
         _ body: (inout Value) throws(Failure) -> Result
     ) throws(Failure) -> Result { fatalError() }
+
+    /// Not available for a value that cannot be copied.
+    @available(
+        *,
+        unavailable,
+        message: "a value that is not copyable has 'withLock' and a plain 'read' that waits"
+    )
+    public func read<Result: ~Copyable, Failure: Error>(
+        when condition: ((borrowing Value) -> Bool)? = nil,
+        deadline: ContinuousClock.Instant? = nil,
+        _ body: (borrowing Value) throws(Failure) -> Result
+    ) throws(Failure) -> Result { fatalError() }
+
+    /// Not available for a value that cannot be copied.
+    @available(
+        *,
+        unavailable,
+        message: "a value that is not copyable is changed by 'withLock', which lends it in place"
+    )
+    public func exchange(_ newValue: consuming Value) { fatalError() }
+
+    /// Not available for a value that cannot be copied.
+    @available(
+        *,
+        unavailable,
+        message: "a value that is not copyable is changed by 'withLock', which lends it in place"
+    )
+    public func asyncWrite<Result>(
+        when condition: ((borrowing Value) -> Bool)? = nil,
+        whenFull: WhenFull = .wait,
+        _ body: (inout Value) -> Result
+    ) async throws(AccessRefused) -> Result { fatalError() }
+
+    /// Not available for a value that cannot be copied.
+    @available(
+        *,
+        unavailable,
+        message: "a value that is not copyable has 'withLock' and a plain 'read' that waits"
+    )
+    public func asyncRead<Result>(
+        when condition: ((borrowing Value) -> Bool)? = nil,
+        whenFull: WhenFull = .wait,
+        _ body: (borrowing Value) -> Result
+    ) async throws(AccessRefused) -> Result { fatalError() }
+
+    /// Not available for a value that cannot be copied.
+    @available(
+        *,
+        unavailable,
+        message: "a value that is not copyable is changed by 'withLock', which lends it in place"
+    )
+    public func submitWrite<Result>(
+        _ body: (inout Value) -> Result,
+        completion: (Result) -> Void
+    ) throws(BacklogFull) { fatalError() }
+
+    /// Not available for a value that cannot be copied.
+    @available(
+        *,
+        unavailable,
+        message: "a value that is not copyable has 'withLock' and a plain 'read' that waits"
+    )
+    public func submitRead<Result>(
+        _ body: (borrowing Value) -> Result,
+        completion: (Result) -> Void
+    ) throws(BacklogFull) { fatalError() }
 }
 
 extension Synchronized
@@ -124,5 +192,15 @@ where Value: ~Copyable, ChosenStrategy: InPlaceStrategy & LockingStrategy {
     )
     public func tryWrite<Result: ~Copyable, Failure: Error>(
         _ body: (inout Value) throws(Failure) -> Result
+    ) throws(Failure) -> Result? { fatalError() }
+
+    /// Not available for a value that cannot be copied.
+    @available(
+        *,
+        unavailable,
+        message: "a value that is not copyable is tried by 'withLockIfAvailable'"
+    )
+    public func tryRead<Result: ~Copyable, Failure: Error>(
+        _ body: (borrowing Value) throws(Failure) -> Result
     ) throws(Failure) -> Result? { fatalError() }
 }

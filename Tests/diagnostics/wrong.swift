@@ -54,9 +54,25 @@ func values() {
     _ = Guarded<Moved>(Moved()).value  // error: that 'Moved' conform to 'Copyable'
 }
 
+@Sendable func isThere(_ moved: borrowing Moved) -> Bool { true }
+
 func notCopyable(m: Guarded<Moved>) {
     m.write { $0 = Moved() }  // error: 'withLock'
-    m.tryWrite { $0 = Moved() }  // error: 'withLock
+    m.write(deadline: .now) { $0 = Moved() }  // error: 'withLock'
+    m.write(when: isThere) { $0 = Moved() }  // error: 'withLock'
+    m.read(deadline: .now) { _ in }  // error: 'withLock'
+    m.read(when: isThere) { _ in }  // error: 'withLock'
+    m.exchange(Moved())  // error: 'withLock'
+    m.tryWrite { $0 = Moved() }  // error: 'withLockIfAvailable'
+    m.tryRead { _ in }  // error: 'withLockIfAvailable'
+    m.submitWrite({ $0 = Moved() }, completion: {})  // error: 'withLock'
+    m.submitRead({ _ in }, completion: {})  // error: 'withLock'
+}
+
+func notCopyable(m: Guarded<Moved>) async throws {
+    try await m.asyncWrite { $0 = Moved() }  // error: 'withLock'
+    try await m.asyncWrite(when: isThere) { $0 = Moved() }  // error: 'withLock'
+    try await m.asyncRead { _ in }  // error: 'withLock'
 }
 
 func pastTheLock(strategy: AdaptiveStrategy, n: GuardedValue<Int>) {
@@ -67,7 +83,7 @@ func pastTheLock(strategy: AdaptiveStrategy, n: GuardedValue<Int>) {
 }
 
 final class NoLock: RawLock {
-    static var rawLockPromise: Promise<NoLock> { Promise() }  // warning: expression uses unsafe
+    static var rawLockPromise: Promise<NoLock> { .unchecked() }  // warning: expression uses unsafe
     static var traits: StrategyTraits { StrategyTraits() }
     func lock() {}
     func tryLock() -> Bool { true }
