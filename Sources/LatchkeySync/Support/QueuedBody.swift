@@ -21,10 +21,12 @@ internal import Synchronization
 /// end on the queue. Nor does the observer: the task has it, too, and if the task has gone on
 /// already, it ends where completions run.
 ///
-/// SAFETY: `@unchecked Sendable` because `observer` is used by the queue only; `body` and `continuation` are set before the state becomes
-/// `waiting`, and used after it by the one that changes it; `result` is used by the queue before it
-/// resumes the task, and by the task after that.
-@usableFromInline final class QueuedBody<Observer: EntryObserver, Result: Sendable>:
+/// SAFETY: `@unchecked Sendable` because `observer` is used by the queue, and after it where
+/// completions run; `body` and `continuation` are set before the state becomes `waiting`, and used
+/// after it by the one that changes it; `result` is used by the queue before it resumes the task,
+/// and by the task after that.
+@usableFromInline
+final class QueuedBody<Observer: EntryObserver, Result: Sendable>:
     @unchecked Sendable
 {
     private static var arriving: UInt8 { 0 }
