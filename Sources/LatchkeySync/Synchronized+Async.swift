@@ -32,7 +32,8 @@ extension Synchronized where Value: Sendable {
     /// **Cancellation.** A task that is cancelled before the body begins does not enter: this
     /// throws ``AccessRefused/cancelled``, and the body does not run. Under the two queues, and
     /// wherever a task waits for room, that happens at once, and its room in the backlog is free at
-    /// once; under `actor` when its turn comes. A body that has begun runs to its end. A thread
+    /// once, unless 16 times as many cancelled accesses as the backlog holds are on the queue
+    /// still; under `actor` when its turn comes. A body that has begun runs to its end. A thread
     /// that blocks is not woken.
     ///
     /// **Order.** The accesses of one task enter in its order, because it awaits each. Tasks that

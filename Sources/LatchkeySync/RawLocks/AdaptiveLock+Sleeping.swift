@@ -8,14 +8,20 @@ internal import Synchronization
 // one is there: a sleeper could be woken for nothing without end, where holders stay inside for
 // longer than it asks. So a thread that was woken, and has waited for a millisecond, makes the word
 // `starving`. The holder then grants the lock: it stays closed to all that have not slept. The
-// kernel wakes the one first that has slept longest. Go and parking_lot bound waits so, too.
+// kernel wakes the one first that stands first in its queue, where a thread that was woken in vain
+// is the last again: so it can take one release for each sleeper. Go and parking_lot bound waits
+// in a like way.
+//
+// The holder lets go with an exchange and grants after it. In between a running thread can take the
+// lock, and one that goes to sleep for the first time can take the grant. Then the mark is made
+// again.
 //
 // A grant is never lost: it is taken by any thread that has slept, also by one whose deadline has
 // passed, and the holder takes it back if it woke none. Marks can be lost, when two threads change
 // the word at once; whoever made it is woken as before, and makes it again.
 
 extension AdaptiveLock {
-    /// How long a thread waits before it is handed the lock.
+    /// How long a thread waits before it asks to be handed the lock.
     static let starvingNanoseconds: UInt64 = 1_000_000
 
     /// Sleeps until the calling thread holds the lock, or until the deadline if there is one.

@@ -108,8 +108,10 @@ extension AdaptiveLock: NamedLock {
 /// Entering again on the same thread hangs. It can be tried, waited for until a deadline, and
 /// waited in for a condition: that needs Linux.
 ///
-/// - *Guarantees:* a waiter polls for a bounded time and then sleeps. One that was woken and has
-///   waited for a millisecond is handed the lock at the next release (Linux).
+/// - *Guarantees:* a waiter polls for a bounded time and then sleeps. When one was woken and has
+///   waited for a millisecond, releases hand the lock to those that have slept (Linux), in the
+///   order of the kernel's queue: it can take one for each sleeper, and more if running threads
+///   are faster.
 /// - *Use it when* sections are short and threads contend for them.
 /// - *Not when* waiting threads need fairness.
 /// - *Usually* a running waiter that polled in vain asks for the lock, and the holder, when it lets

@@ -12,9 +12,11 @@
 /// read takes effect for later reads, a read inside a write sees the value from before, and a write
 /// inside a write hangs, as it does inside `readHoldingWriters`, and as that does inside itself.
 ///
-/// **After a fork.** `fork(2)` copies the calling thread alone. In the child a snapshot can always
-/// be read. Do not write it there: a write can wait for a lock that another thread held, and if one
-/// was inside a read, it never leaves in the child, so that no old value of any snapshot is freed.
+/// **After a fork.** `fork(2)` copies the calling thread alone. In the child a snapshot can be read
+/// by a thread that was outside of all reads at the fork: one that was inside can wait, when it
+/// leaves, for a lock that another thread held. Do not write it there: a write can wait so, too,
+/// and if another thread was inside a read, it never leaves in the child, so that no old value of
+/// any snapshot is freed.
 /// Other strategies cannot be used there. A child that is to live on calls `exec`.
 ///
 /// - *Guarantees:* a reader enters at once, always, keeps the value it has seen, and does a bounded
