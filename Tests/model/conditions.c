@@ -4,8 +4,9 @@
 // Design: the same functions as there and in AdaptiveLock+Waiting.swift, statement by statement.
 // Both locks are locks. The line is a set, asked from the lowest thread on: the order is no matter
 // of safety. A deadline passes at once: the thread does not sleep, and its try comes at any moment
-// before or after it is chosen. A condition is a place in plain memory that ends with the wait, so
-// that one which is asked too late is a finding.
+// before or after it is chosen. The setting says which threads are tasks of one executor: they are
+// a group of the line, as the threads are. A condition is a place in plain memory that ends with
+// the wait, so that one which is asked too late is a finding.
 
 #include "checker.h"
 #include "models.h"
@@ -20,6 +21,7 @@ enum {
     IS_TOLD,
     IN_LINE,
     CHOSEN,
+    EXECUTOR,
     CONDITIONS,
     WOKEN = CONDITIONS + THREADS_MAX,
     PLACES = WOKEN + THREADS_MAX
@@ -35,6 +37,7 @@ enum {
     STAYS_CHOSEN,
     WAKES_NONE,
     SLEEPS_UNSEEN,
+    ONE_GROUP,
 };
 
 // What a thread waits for.
@@ -48,8 +51,26 @@ static bool holds(uint32_t condition) {
     return read_plain(condition == AN_ITEM ? ITEMS : IS_TOLD) > 0;
 }
 
+static uint32_t tasks(void) {
+    const uint32_t *tasks = setting();
+    return tasks == NULL ? 0 : *tasks;
+}
+
+static uint32_t group_of(int thread) {
+    return (tasks() & bit(thread)) != 0 ? tasks() : ~tasks();
+}
+
+// ConditionGroup.isToBeAsked
+static bool is_asked(uint32_t group) {
+    if (is_faulty(ONE_GROUP)) {
+        return read_plain(CHOSEN) == 0 && read_plain(IN_LINE) != 0;
+    }
+    return (read_plain(IN_LINE) & group) != 0 &&
+           (group == tasks() || (read_plain(CHOSEN) & group) == 0);
+}
+
 static bool is_to_be_asked(void) {
-    return read_plain(CHOSEN) == 0 && read_plain(IN_LINE) != 0;
+    return is_asked(~tasks()) || (tasks() != 0 && is_asked(tasks()));
 }
 
 // The last part of AdaptiveLock.change().
@@ -69,24 +90,37 @@ static void wake(int thread) {
     }
 }
 
+// The first one of a group whose condition holds; -1 if there is none.
+static int choose_of(uint32_t group) {
+    if (!is_asked(group)) {
+        return -1;
+    }
+    for (int thread = 0; thread < THREADS_MAX; thread++) {
+        if ((read_plain(IN_LINE) & group & bit(thread)) != 0 &&
+            holds(read_plain(CONDITIONS + thread))) {
+            choose_thread(thread);
+            return thread;
+        }
+    }
+    return -1;
+}
+
 static void unlock_changed(void) {
     if (load(AWAITED, RELAXED) == 0) {
         unlock(LOCK);
         return;
     }
-    int chosen = -1;
     lock(LINE);
-    for (int thread = 0; thread < THREADS_MAX && chosen < 0; thread++) {
-        if ((read_plain(IN_LINE) & bit(thread)) != 0 && holds(read_plain(CONDITIONS + thread))) {
-            chosen = thread;
-            choose_thread(thread);
-        }
-    }
+    int task = tasks() == 0 ? -1 : choose_of(tasks());
+    int thread = choose_of(~tasks());
     note_line();
     unlock(LINE);
     unlock(LOCK);
-    if (chosen >= 0) {
-        wake(chosen);
+    if (task >= 0) {
+        wake(task);
+    }
+    if (thread >= 0) {
+        wake(thread);
     }
 }
 
@@ -118,8 +152,9 @@ static void abandon(int thread) {
     if (!is_faulty(LEAVES_UNLOCKED)) {
         lock(LINE);
     }
-    if (end_wait(thread) && is_to_be_asked() && !is_faulty(NO_SUCCESSOR)) {
-        successor = __builtin_ctz(read_plain(IN_LINE));
+    uint32_t group = group_of(thread);
+    if (end_wait(thread) && is_asked(group) && !is_faulty(NO_SUCCESSOR)) {
+        successor = __builtin_ctz(read_plain(IN_LINE) & group);
         choose_thread(successor);
     }
     if (!is_faulty(LEAVES_UNLOCKED)) {
@@ -137,6 +172,13 @@ static void sleep_until_woken(int thread) {
     }
     while (load(WOKEN + thread, RELAXED) == 0) {
         futex_wait(WOKEN + thread, 0);
+    }
+}
+
+// The executor of a task is held until a thread of the model lets it go.
+static void wait_for_executor(void) {
+    while (load(EXECUTOR, ACQUIRE) == 0) {
+        futex_wait(EXECUTOR, 0);
     }
 }
 
@@ -164,6 +206,9 @@ static bool wait_in_line(int thread, enum condition condition, bool is_impatient
             }
         } else {
             sleep_until_woken(thread);
+            if ((tasks() & bit(thread)) != 0) {
+                wait_for_executor();
+            }
             lock(LOCK);
         }
         lock(LINE);
@@ -255,20 +300,39 @@ static void one_gives_up_in_vain(int thread) {
     }
 }
 
+// A task needs an executor that a thread of the same line keeps until it has an item.
+static void task_is_late(int thread) {
+    if (thread == 2) {
+        set_items(2);
+        return;
+    }
+    take_item(thread);
+    if (thread == 1) {
+        store(EXECUTOR, 1, RELEASE);
+        futex_wake(EXECUTOR);
+    }
+}
+
+static const uint32_t first_is_task = 1;
+
 static void line_is_empty(void) {
     check(last_value(IN_LINE) == 0 && last_value(CHOSEN) == 0, "a thread is left in the line");
 }
 
-enum { ONE_GIVES_UP, TWO_CONSUMERS, IN_VAIN, GIVES_UP_IN_VAIN };
+enum { ONE_GIVES_UP, TWO_CONSUMERS, IN_VAIN, GIVES_UP_IN_VAIN, LATE };
 
 #define MODEL(title, program)                                                                      \
     { title, 3, program, line_is_empty, PLACES, {0}, NULL, 0, false, false }
+
+#define TASKS_MODEL(title, program)                                                                \
+    { title, 3, program, line_is_empty, PLACES, {0}, &first_is_task, 0, false, false }
 
 static const struct model models[] = {
     MODEL("conditions, one gives up", one_gives_up),
     MODEL("conditions, two consumers", two_consumers),
     MODEL("conditions, one is woken in vain", one_is_woken_in_vain),
     MODEL("conditions, one gives up in vain", one_gives_up_in_vain),
+    TASKS_MODEL("conditions, a task is late", task_is_late),
 };
 
 static const struct fault faults[] = {
@@ -282,6 +346,7 @@ static const struct fault faults[] = {
     {"wait: has the lock, and counts as chosen", STAYS_CHOSEN, RELAXED, TWO_CONSUMERS},
     {"wake: no system call", WAKES_NONE, RELAXED, TWO_CONSUMERS},
     {"sleep: compares with what the word is now", SLEEPS_UNSEEN, RELAXED, TWO_CONSUMERS},
+    {"choose: a task that is late counts as a thread", ONE_GROUP, RELAXED, LATE},
 };
 
 int check_conditions(void) {
