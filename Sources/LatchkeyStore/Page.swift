@@ -60,6 +60,10 @@ package struct Page: Sendable {
     package let folders: [[UInt8]]
     /// What the next page is to begin after; nil if nothing follows.
     package let next: [UInt8]?
+    /// What is still to be read; nil, unless the time of many names is over.
+    ///
+    /// Until then, this is no page.
+    package private(set) var unread: PageReading?
 
     /// Whether more follows.
     package var hasMore: Bool { next != nil }
@@ -68,12 +72,13 @@ package struct Page: Sendable {
 extension Page {
     /// The page of a snapshot.
     ///
-    /// Nothing of the snapshot but the listed properties outlives the call.
+    /// Nothing of the snapshot but the listed properties outlives the call, if all is read.
     @usableFromInline
     init(_ request: PageRequest, _ snapshot: StoreSnapshot) {
         var reading = PageReading(request, snapshot)
-        _ = reading.read(unitsMax: .max)
+        let isRead = reading.read(unitsMax: 2 * PageRequest.limitMax)
         self = reading.page
+        unread = isRead ? nil : reading
     }
 }
 

@@ -91,6 +91,14 @@ struct PageFolderTests {
         let (last, lastCount) = page(after: "m2")
         #expect(last.properties.count == 1 && last.folders.isEmpty && !last.hasMore)
         #expect(lastCount == 6)
+        for number in 500..<3000 {
+            let put = Change.Step.put("a/\(number)", "1", ttl: 5)
+            _ = store.execute(Change(put), at: Timestamp(milliseconds: -9))
+        }
+        var unread = store.list(limit: 2).unread
+        #expect(unread?.read(unitsMax: 1003) == true)
+        #expect(unread?.page.properties.count == 2)
+        #expect(store.list(prefix: "m", limit: 2).unread == nil)
     }
 
     /// A page of 1,000 folders held a thread that serves for 53 ms, issue 46.
@@ -106,7 +114,10 @@ struct PageFolderTests {
             limit: 600,
             delimiter: UInt8(ascii: "/")
         )
-        let whole = Page(request, snapshot)
+        var all = PageReading(request, snapshot)
+        let isRead = all.read(unitsMax: .max)
+        #expect(isRead)
+        let whole = all.page
         var reading = PageReading(request, snapshot)
         var pieceCount = 1
         while !reading.read(unitsMax: 100) { pieceCount += 1 }

@@ -111,11 +111,7 @@ struct ListRoutes: Sendable {
         store.takeSnapshotToList { snapshot in
             // Each folder is passed in all stripes.
             read(PageReading(page, snapshot), request, presence) { reading in
-                let page = reading.page
-                request.respond(
-                    json: page.json(includesValues: includesValues),
-                    revision: page.revision
-                )
+                Self.answer(request, reading.page, includesValues: includesValues)
             }
         }
     }
@@ -148,9 +144,20 @@ struct ListRoutes: Sendable {
     private func answer(_ request: ServiceRequest, _ page: PageRequest, includesValues: Bool) {
         let observer = TimingObserver(timing: request.timing, site: CallSite())
         store.list(page, observer) { page in
-            let json = page.json(includesValues: includesValues)
-            request.respond(json: json, revision: page.revision)
+            guard let unread = page.unread else {
+                return Self.answer(request, page, includesValues: includesValues)
+            }
+            read(unread, request, request.exchange.presence()) { reading in
+                Self.answer(request, reading.page, includesValues: includesValues)
+            }
         }
+    }
+
+    private static func answer(_ request: ServiceRequest, _ page: Page, includesValues: Bool) {
+        request.respond(
+            json: page.json(includesValues: includesValues),
+            revision: page.revision
+        )
     }
 
     private static func delimiter(_ text: String) throws(RequestFailure) -> UInt8 {
