@@ -11,12 +11,14 @@
 struct ChangeWork {
     /// A step that takes a prefix looks it up in each stripe, however many names begin with it.
     ///
-    /// For the largest number of stripes: replicas choose each its own one.
-    private static let walkUnits = 1024
+    /// For many stripes: replicas choose each its own number.
+    private static let walkUnits = 512
     /// Where the same prefix was looked up before.
     private static let nextWalkUnits = 64
     /// What the removal of a name costs besides the visit.
-    private static let deletionUnits = 11
+    ///
+    /// It takes ten times as long. More would refuse a deletion of some thousand names.
+    private static let deletionUnits = 3
     /// How many pairs of prefixes the pops with claims of a change can have.
     private static let claimPairCountMax = 8
     /// How many drafts are looked at for one unit.

@@ -18,7 +18,7 @@ from service import Service
 UNITS_MAX = 16_000
 # The worst row: all of them for 22 bytes, path and body together.
 UNITS_PER_BYTE_MAX = 750
-CONTROL, CONTROL_TIMES_MAX = "count 14,900 names", 6
+CONTROL, CONTROL_TIMES_MAX = "count 14,900 names", 16
 REPEATS, QUICK_REPEATS = 9, 3
 NAMES, CLAIMS, FOLDERS, COLD = 60_000, 20_000, 1000, 4000
 MEGABYTE = 1_000_000
@@ -174,7 +174,7 @@ def measure_stripes(run, repeats):
         client.put(f"many/{number}" for number in range(NAMES))
         for name, step in (("count", {"count": "none"}), ("pop", {"pop": "none"}),
                            ("claim", {"pop": "none", "claim": "claims/", "ttl": 60})):
-            for times in (15, 128):
+            for times in (31, 128):
                 body = json.dumps({"then": [step] * times})
                 yield measure(client, f"{name} nothing, {times} times, 1024 stripes", "POST",
                               TRANSACTIONS, [body] * repeats)
@@ -187,7 +187,7 @@ def work(run, _):
         client = Client(service)
         client.put(f"some/{number}" for number in range(14_900))
         for number in range(repeats):
-            client.put(f"gone{number}/{rest}" for rest in range(1100))
+            client.put(f"gone{number}/{rest}" for rest in range(3500))
             client.put(f"{kind}{number}/{rest:04}" for rest in range(COLD)
                        for kind in ("cold", "taken"))
         client.put(f"many/{number}" for number in range(NAMES))
@@ -203,7 +203,7 @@ def work(run, _):
                      [body if isinstance(body, str) else json.dumps(body)] * repeats)
                     for name, body in changes()]
         requests += [(name, "PATCH", path, ["{}"] * repeats) for name, path in PATCHES.items()]
-        requests += [("delete-prefix of 1,100 names", "POST", TRANSACTIONS, [
+        requests += [("delete-prefix of 3,500 names", "POST", TRANSACTIONS, [
             json.dumps({"then": [{"delete-prefix": f"gone{number}/{rest}"} for rest in ("1", "")]})
             for number in range(repeats)])]
         requests += [(name, "GET", path, [None] * repeats) for name, path in READS.items()]
