@@ -301,7 +301,11 @@ final class OpenedDatabase: Sendable {
     ) throws(DatabaseError) {
         var meta = try Meta(connection)
         let last = try last(connection, meta)
-        let later = Revision.laterLife(of: last.revision, at: StoreClock.system.now())
+        var later: Revision?
+        // What has nothing shows no revision of another life. Its replica goes on in its cluster.
+        if last.revision > meta.startRevision {
+            later = .laterLife(of: last.revision, at: StoreClock.system.now())
+        }
         guard let bound = bound ?? later, bound > last.revision else { return }
         // A replica has its revisions from the log of the cluster.
         let position = "select count(*) from notes where revision = \(BatchWriter.positionRevision)"
