@@ -149,6 +149,8 @@ final class Program: @unchecked Sendable {
         sendSignal(number, to: process.processIdentifier)
     }
 
+    var hasEnded: Bool { !process.isRunning }
+
     /// Asks the program to end and waits for its status.
     ///
     /// A program that does not end is killed.
