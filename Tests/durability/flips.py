@@ -89,7 +89,10 @@ class Subject:
         try:
             with Service(self.arguments.binary, folder / "data", *self.options(),
                          log=folder / "log") as service:
-                result = self._check(service, name, (kind, place, end), what)
+                if "log-is-not-noted" in (folder / "log").read_text():
+                    result = self._check_life(service, name, what)
+                else:
+                    result = self._check(service, name, (kind, place, end), what)
         except Refused as refused:
             result = self._check_refusal(refused, what)
         shutil.rmtree(folder)
@@ -113,6 +116,15 @@ class Subject:
             raise Failure(f"{what}: starts without the commits {revision + 1} to "
                           f"{self.history.revision}, and says nothing")
         return "as torn"
+
+    def _check_life(self, service, name, what):
+        """Without notes about the log, the folder is a copy: its revisions are others."""
+        state, revision = service.export()
+        if name != "latchkey.lock" or revision <= self.history.revision + (1 << 32):
+            raise Failure(f"{what}: goes on at {revision} behind {self.history.revision}")
+        history.compare(state, self.history.state, f"{what}: the state")
+        self._check_keys(service, what)
+        return "another life"
 
     def _check_keys(self, service, what):
         for first in self.keyed:
