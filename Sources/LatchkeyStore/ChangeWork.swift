@@ -17,7 +17,7 @@ struct ChangeWork {
     private static let nextWalkUnits = 64
     /// What the removal of a name costs besides the visit.
     ///
-    /// It takes ten times as long. More would refuse a deletion of some thousand names.
+    /// It takes ten times as long, but a step deletes a thousand names at most.
     private static let deletionUnits = 3
     /// How many pairs of prefixes the pops with claims of a change can have.
     private static let claimPairCountMax = 8

@@ -187,7 +187,7 @@ def work(run, _):
         client = Client(service)
         client.put(f"some/{number}" for number in range(14_900))
         for number in range(repeats):
-            client.put(f"gone{number}/{rest}" for rest in range(3800))
+            client.put(f"gone{number}/{rest}" for rest in range(1000))
             client.put(f"{kind}{number}/{rest:04}" for rest in range(COLD)
                        for kind in ("cold", "taken"))
         client.put(f"many/{number}" for number in range(NAMES))
@@ -203,7 +203,7 @@ def work(run, _):
                      [body if isinstance(body, str) else json.dumps(body)] * repeats)
                     for name, body in changes()]
         requests += [(name, "PATCH", path, ["{}"] * repeats) for name, path in PATCHES.items()]
-        requests += [("delete-prefix of 3,800 names", "POST", TRANSACTIONS, [
+        requests += [("delete-prefix of 1,000 names", "POST", TRANSACTIONS, [
             json.dumps({"then": [{"delete-prefix": f"gone{number}/"}]})
             for number in range(repeats)])]
         requests += [(name, "GET", path, [None] * repeats) for name, path in READS.items()]
