@@ -4,7 +4,7 @@ internal import LatchkeyStore
 
 /// Copies all that can be read of a database into a new one, whose revisions begin later.
 struct Rescue {
-    /// When it is made: the later, the later do revisions begin, so that no two lives that begin
+    /// When it is made: revisions begin elsewhere at each time, so that no two lives that begin
     /// with the same properties have the same ones.
     private let now: Timestamp
     /// Sentences about what could not be read.

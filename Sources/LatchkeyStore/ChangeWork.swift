@@ -4,7 +4,7 @@
 /// short: it is refused before the step that would exceed it, and nothing of it is applied.
 ///
 /// The work is counted in units and not in time, so that all replicas refuse the same. A unit is
-/// about the time that a name takes: a name that is visited, or a KiB that is compared or merged.
+/// a name that is visited, or a KiB that is compared or merged, which takes longer.
 /// What is in a text counts, too: see ``JSONEquality`` and ``MergePatch``.
 ///
 /// By the first rules, the bytes that a transaction reads and writes are counted in their place.

@@ -126,11 +126,11 @@ enum RestoreCommand {
         Usage: latchkey restore FILE DIR
 
         FILE is from 'latchkey backup'; DIR must be new or empty. Revisions go on at
-        least 4294967296 behind the last one of the backup, and later if it is restored
-        later; the history is dropped. So no entity tag, cursor or watch from after the
-        backup matches, nor one of an earlier restore: clients read again. The answers
-        of idempotency keys are dropped, too: a request that is sent again with its key
-        is made again.
+        least 4294967296 behind the last one of the backup: how far depends on the time.
+        The history is dropped. So no entity tag, cursor or watch from after the backup
+        matches, nor one of an earlier restore: clients read again. The answers of
+        idempotency keys are dropped, too: a request that is sent again with its key is
+        made again.
 
         Status:
           0    the folder can be used

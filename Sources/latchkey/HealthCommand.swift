@@ -31,7 +31,7 @@ enum HealthCommand {
                 help: "none, or a port from 1 to 65535",
                 isRight: { $0 == "none" || UInt16($0) ?? 0 > 0 }
             ),
-            default: "none",
+            default: defaults["admin-port", default: ""],
             "The second port of the service, or none. With it, this port is asked: it answers "
                 + "whatever clients do at the first one."
         ),
