@@ -49,13 +49,10 @@ extension StrategyLaws {
         _ make: () -> ChosenStrategy,
         rounds: Int
     ) -> [Violation] {
-        let values = Striped(count: 2, strategy: make, value: { _ in LawState() })
-        let ended = Arrivals()
-        let leave = ChosenStrategy.traits.appliesWritesAsynchronously ? hold(values[0]) : nil
-        for round in 0..<rounds {
+        endingsMayEnter("observers", make, rounds: rounds) { values, session, isEven in
             // Not `observed(by:)`, whose bodies hold the observer, too.
-            let observer = SessionObserver(Session { signOff(from: values[0], ended) })
-            if round.isMultiple(of: 2) {
+            let observer = SessionObserver(session)
+            if isEven {
                 try? values.submitWrite(0, observer: observer, { _ in }, completion: {})
             } else {
                 try? values.submitWrite(
@@ -66,9 +63,6 @@ extension StrategyLaws {
                 )
             }
         }
-        leave?.open()
-        return ended.wait(for: rounds)
-            ? [] : ["\(ChosenStrategy.name): \(rounds - ended.value) observers hang"]
     }
 
     /// The same of writes to several values.
@@ -76,20 +70,32 @@ extension StrategyLaws {
         _ make: () -> ChosenStrategy,
         rounds: Int
     ) -> [Violation] {
-        let values = Striped(count: 2, strategy: make, value: { _ in LawState() })
-        let ended = Arrivals()
-        let leave = ChosenStrategy.traits.appliesWritesAsynchronously ? hold(values[0]) : nil
-        for round in 0..<rounds {
-            let session = Session { signOff(from: values[0], ended) }
-            if round.isMultiple(of: 2) {
+        endingsMayEnter("sessions of several", make, rounds: rounds) { values, session, isEven in
+            if isEven {
                 try? values.submitWrite(several: [0, 1], { _ in session.use() }, completion: {})
             } else {
                 try? values.submitWrite(several: [0, 1], { _ in }, completion: { session.use() })
             }
         }
+    }
+
+    /// Whether all sessions sign off that end with what is submitted to one of two values, or both.
+    private static func endingsMayEnter<ChosenStrategy: Strategy>(
+        _ what: String,
+        _ make: () -> ChosenStrategy,
+        rounds: Int,
+        _ submit: (Striped<LawState, ChosenStrategy>, Session, _ isEven: Bool) -> Void
+    ) -> [Violation] {
+        let values = Striped(count: 2, strategy: make, value: { _ in LawState() })
+        let ended = Arrivals()
+        let leave = ChosenStrategy.traits.appliesWritesAsynchronously ? hold(values[0]) : nil
+        for round in 0..<rounds {
+            let session = Session { signOff(from: values[0], ended) }
+            submit(values, session, round.isMultiple(of: 2))
+        }
         leave?.open()
         return ended.wait(for: rounds)
-            ? [] : ["\(ChosenStrategy.name): \(rounds - ended.value) sessions of several hang"]
+            ? [] : ["\(ChosenStrategy.name): \(rounds - ended.value) \(what) hang"]
     }
 
     /// The same of tasks: what only a result or an observer holds, also if the task is cancelled.
