@@ -292,6 +292,12 @@ final class OpenedDatabase: Sendable {
         if isTorn { try connection.checkpoint(SQLITE_CHECKPOINT_TRUNCATE) }
     }
 
+    /// Whether a database has a position in the log of a cluster: it is one of a replica.
+    static func hasPosition(_ connection: Connection) throws(DatabaseError) -> Bool {
+        let position = "select 1 from notes where revision = \(BatchWriter.positionRevision)"
+        return try connection.integer(position) != nil
+    }
+
     /// Has no commit get a revision again that a client may have been shown, of a commit that was
     /// lost with `--durability interval`, or of another life; `bound` is nil if it is not known.
     private static func skip(
@@ -308,8 +314,7 @@ final class OpenedDatabase: Sendable {
         }
         guard let bound = bound ?? later, bound > last.revision else { return }
         // A replica has its revisions from the log of the cluster.
-        let position = "select count(*) from notes where revision = \(BatchWriter.positionRevision)"
-        guard try connection.integer(position) == 0 else { return }
+        guard try !hasPosition(connection) else { return }
         try beginNewLog(connection, isTorn)
         meta[.skipRow] = last.row
         meta[.skipRevision] = Int64(bitPattern: bound)

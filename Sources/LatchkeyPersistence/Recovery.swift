@@ -67,9 +67,7 @@ extension Persistence {
             do throws(DatabaseError) {
                 let connection = try Connection(folder.database, access)
                 try OpenedDatabase.checkTables(connection)
-                let position = "revision = \(BatchWriter.positionRevision)"
-                let count = try connection.integer("select count(*) from notes where \(position)")
-                return count ?? 0 > 0
+                return try OpenedDatabase.hasPosition(connection)
             } catch {
                 return false
             }
@@ -174,9 +172,8 @@ extension Persistence {
 
     /// Makes a new data folder from a backup.
     ///
-    /// Revisions go on at least 2³² behind the last one, and later if it is restored later.
-    /// History and notes are dropped. So nothing that a client remembers matches, also of what was
-    /// restored from the same backup before.
+    /// Revisions go on as ``Revision/laterLife(of:at:)`` says, and history and notes are dropped.
+    /// So nothing that a client remembers matches, also of what was restored of it before.
     package static func restore(
         _ file: String,
         into path: String,
