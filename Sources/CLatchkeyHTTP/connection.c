@@ -154,11 +154,13 @@ static void delete (latchkey_http_server *server, connection *c) {
 }
 
 static connection *create(latchkey_http_server *server, struct MHD_Connection *mhd) {
-    const union MHD_ConnectionInfo *socket =
+    // Each before the next is asked for: libmicrohttpd 1.0 keeps all of them in the same place.
+    const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD);
-    const union MHD_ConnectionInfo *from =
-        MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-    connection *c = socket != NULL ? malloc(sizeof(connection)) : NULL;
+    int socket = info != NULL ? info->connect_fd : -1;
+    info = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    const struct sockaddr *from = info != NULL ? info->client_addr : NULL;
+    connection *c = malloc(sizeof(connection));
     if (c == NULL) {
         return NULL;
     }
@@ -166,8 +168,12 @@ static connection *create(latchkey_http_server *server, struct MHD_Connection *m
     memset(c, 0, offsetof(connection, authority));
     c->server = server;
     c->mhd = mhd;
-    c->socket = socket->connect_fd;
-    c->peer = latchkey_http_address_of(from != NULL ? from->client_addr : NULL);
+    c->socket = socket;
+    if (!latchkey_http_arrival_begin(c)) {
+        free(c);
+        return NULL;
+    }
+    c->peer = latchkey_http_address_of(from);
     c->begun_milliseconds = latchkey_http_deadline_now(server);
     c->fields = c->fields_inline;
     c->field_capacity = FIELDS_INLINE;
@@ -231,22 +237,6 @@ bool latchkey_http_connection_ask(connection *c, struct tcp_info *info) {
     return getsockopt(c->socket, IPPROTO_TCP, TCP_INFO, info, &count) == 0;
 }
 
-// Counts a connection that libmicrohttpd has closed without an answer, because its first bytes were
-// not a request line: no request was seen, nothing was sent, and the client has not closed.
-static void count_unparsed(connection *c) {
-    // TCP_FIN_WAIT1 and TCP_FIN_WAIT2 of <netinet/tcp.h>, which cannot be included together with
-    // <linux/tcp.h>, which alone has the whole of tcp_info.
-    enum { KERNEL_FIN_WAIT_1 = 4, KERNEL_FIN_WAIT_2 = 5 };
-    struct tcp_info info;
-    // Under encryption the handshake was sent, or has failed, which is counted by itself.
-    if (!c->server->is_encrypted && atomic_load(&c->phase) == PHASE_WAITING &&
-        !atomic_load(&c->server->draining) && latchkey_http_connection_ask(c, &info) &&
-        info.tcpi_bytes_sent == 0 &&
-        (info.tcpi_state == KERNEL_FIN_WAIT_1 || info.tcpi_state == KERNEL_FIN_WAIT_2)) {
-        atomic_fetch_add_explicit(&c->server->library_refused_total, 1, memory_order_relaxed);
-    }
-}
-
 void latchkey_http_connection_notify(void *context, struct MHD_Connection *mhd,
                                      void **socket_context,
                                      enum MHD_ConnectionNotificationCode code) {
@@ -257,7 +247,8 @@ void latchkey_http_connection_notify(void *context, struct MHD_Connection *mhd,
         *socket_context = c;
         if (c == NULL) {
             atomic_fetch_sub(&server->admitting, 1);
-            latchkey_http_log_write(server, "no memory for a connection, which will be closed");
+            latchkey_http_log_write(server,
+                                    "a connection has no memory or no socket, and will be closed");
             return;
         }
         if (server->is_encrypted && !latchkey_http_tls_begin(c)) {
@@ -274,8 +265,8 @@ void latchkey_http_connection_notify(void *context, struct MHD_Connection *mhd,
     } else if (*socket_context != NULL) {
         connection *c = *socket_context;
         *socket_context = NULL;
-        count_unparsed(c);
         delete (server, c);
+        latchkey_http_arrival_end(c);
         latchkey_http_connection_release(c);
     }
 }

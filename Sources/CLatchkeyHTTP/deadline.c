@@ -23,10 +23,9 @@
 // since a client that takes a byte now and then would hold its connection without end.
 //
 // A request that is too slow is refused past libmicrohttpd (raw.c): a 408; a body without end with
-// a 413; a Content-Length that libmicrohttpd does not take with a 400 or 413. The phase EXPIRED
-// keeps all others from answering. Only our half of the connection is closed then; the other half
-// follows LINGER_MILLISECONDS later. Otherwise the client's next bytes would meet a closed socket,
-// and the reset would destroy the answer before the client has read it.
+// a 413. The phase EXPIRED keeps all others from answering. Only our half of the connection is
+// closed then; the other half follows LINGER_MILLISECONDS later. Otherwise the client's next bytes
+// would meet a closed socket, and the reset would destroy the answer before the client has read it.
 
 #include <errno.h>
 #include <linux/sockios.h>
@@ -47,46 +46,6 @@ enum { LINGER_MILLISECONDS = 1000 };
 void latchkey_http_deadline_refuse_body(connection *c) {
     latchkey_http_raw_refuse(c, atomic_load(&c->phase), "413 Content Too Large",
                              c->server->too_large_body);
-}
-
-// Whether a Content-Length is a number, and not too large for one.
-enum length { LENGTH_FITS, LENGTH_TOO_LARGE, LENGTH_MALFORMED };
-
-static enum length check_length(const char *text) {
-    size_t digits = strspn(text, "0123456789");
-    if (digits == 0 || text[digits] != '\0') {
-        return LENGTH_MALFORMED;
-    }
-    errno = 0;
-    strtoull(text, NULL, 10);
-    return errno == ERANGE ? LENGTH_TOO_LARGE : LENGTH_FITS;
-}
-
-static void refuse_unparsed(connection *c, bool lacks_memory) {
-    // Of a head that is not complete, these are the lines until now.
-    const char *text =
-        MHD_lookup_connection_value(c->mhd, MHD_HEADER_KIND, MHD_HTTP_HEADER_CONTENT_LENGTH);
-    enum length length = text != NULL ? check_length(text) : LENGTH_FITS;
-    if (length == LENGTH_TOO_LARGE) {
-        latchkey_http_deadline_refuse_body(c);
-    } else if (length == LENGTH_MALFORMED) {
-        latchkey_http_raw_refuse(c, atomic_load(&c->phase), "400 Bad Request",
-                                 c->server->malformed_body);
-    } else if (lacks_memory && latchkey_http_room_has_many_cookies(c)) {
-        latchkey_http_raw_refuse(c, atomic_load(&c->phase), "431 Request Header Fields Too Large",
-                                 c->server->head_too_large_body);
-    }
-}
-
-void latchkey_http_deadline_refuse_unparsed(latchkey_http_server *server, bool lacks_memory) {
-    pthread_mutex_lock(&server->lock);
-    for (connection *c = server->all.next; c != NULL; c = c->all.next) {
-        pthread_t thread = atomic_load_explicit(&c->thread, memory_order_relaxed);
-        if (pthread_equal(thread, pthread_self()) && c->stage == STAGE_LINE) {
-            refuse_unparsed(c, lacks_memory);
-        }
-    }
-    pthread_mutex_unlock(&server->lock);
 }
 
 static void count_timeout(connection *c) {
@@ -181,7 +140,9 @@ static void watch_waiting(connection *c, unsigned phase, uint64_t now, uint64_t 
         end(c, phase);
         return;
     }
-    if (c->arriving_milliseconds == 0 && has_begun(phase, elapsed, c->handshake_bytes, &info)) {
+    bool is_waiting = atomic_load_explicit(&c->arrival.is_waiting, memory_order_relaxed);
+    if (c->arriving_milliseconds == 0 &&
+        (is_waiting || has_begun(phase, elapsed, c->handshake_bytes, &info))) {
         c->arriving_milliseconds = now;
     }
     uint32_t request_bound = options->request_milliseconds;

@@ -42,7 +42,8 @@ enum {
 void latchkey_http_quiesce(latchkey_http_server *server) {
     pthread_mutex_lock(&server->lock);
     if (!atomic_exchange(&server->draining, true)) {
-        if (!latchkey_http_library_close_port(server->listener, server->plug[0])) {
+        if (server->listener >= 0 &&
+            !latchkey_http_library_close_port(server->listener, server->plug[0])) {
             latchkey_http_log_write(server, "the listener could not be closed");
         }
     }

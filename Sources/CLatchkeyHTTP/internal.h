@@ -86,6 +86,7 @@
 #include <sys/socket.h>
 
 #include "CLatchkeyHTTP.h"
+#include "arrival.h"
 #include "clock.h"
 #include "lines.h"
 #include "short.h"
@@ -128,18 +129,6 @@ enum {
     AUTHORITY_KEPT_BYTES_MAX = 64,
 };
 
-// The library's memory of a connection: one half for the head, and what comes behind it in the same
-// piece, one half for its own notes of header lines and for the head of the answer. All of it is
-// zeroed between two requests, which is the dearest thing that happens to a request outside of the
-// kernel, so it must not be generous.
-enum {
-    POOL_FIELD_BYTES = 64,  // its note of a header line or cookie
-    POOL_HALF_BYTES_MIN = LATCHKEY_HTTP_FIELDS_MAX * POOL_FIELD_BYTES +
-                          LATCHKEY_HTTP_ANSWER_HEAD_BYTES_MAX + LINES_BYTES +
-                          1792,  // some for cookies
-    POOL_HALF_BYTES_OVER_HEAD = 1024,
-};
-
 // How many connections of an address are served (address.c).
 typedef struct address_counter address_counter;
 
@@ -178,6 +167,8 @@ struct connection {
     // is the server's thread's.
     _Atomic(pthread_t) thread;
 
+    arrival arrival;
+    uint64_t number;  // of the request among those of the connection, from 1 on
     enum stage stage;
     bool may_shake;      // as `is_shaking`, for the server's thread without the lock
     bool closes;         // the answer must close the connection
@@ -187,9 +178,7 @@ struct connection {
     const char *target;  // libmicrohttpd's, until the first call of the access handler
     size_t target_count;
     size_t query_offset;  // in the target; 0: no `?`
-    char hidden;          // the first byte of the query while libmicrohttpd must not see it
-    bool has_cookies;     // of which the library has made copies
-    bool is_chunked;      // the body, behind which trailers may come
+    bool is_chunked;      // the body
     bool is_http_1_0;
     size_t head_count;
 
@@ -206,8 +195,6 @@ struct connection {
     uint64_t body_declared;      // Content-Length
     uint64_t body_bytes_max;     // of a request with a body
     struct body_reader *reader;  // of the body, or NULL (set and cleared under lock)
-    uint64_t consumed_bytes;     // what is known of the length of all requests before this one
-    bool consumed_unknown;       // the last one was chunked: its length is not known
 
     short_answer short_answer;
     struct MHD_Response *answer;
@@ -254,8 +241,6 @@ struct latchkey_http_server {
     struct MHD_Response *late_answer;
     char *timeout_body;
     char *too_large_body;
-    char *malformed_body;
-    char *head_too_large_body;
     char *late_body;
     char *draining_body;
     char *unknown_body;
@@ -374,30 +359,12 @@ void latchkey_http_head_take(connection *c, const char *method, const char *vers
 // The bit of the name of a header field, in whatever case.
 latchkey_http_known latchkey_http_field_known(const char *name, size_t count);
 
-// room.c
-
-// Whether the trailers are within the bounds of the head, and the library's memory of the
-// connection has room for the head of an answer. Called when the request is complete.
-bool latchkey_http_room_is_left(connection *c);
-
-// Whether the cookies that have arrived need more notes than there is memory set aside for.
-bool latchkey_http_room_has_many_cookies(connection *c);
-
-// Sets the length of all requests so far to the number of bytes that were read.
-void latchkey_http_room_count_anew(connection *c);
-
-// The length of the library's memory of a connection.
-size_t latchkey_http_room_pool_bytes(const latchkey_http_options *options);
-
 // raw.c
 
 // Refuses a request for which libmicrohttpd takes no answer, and sets the phase to EXPIRED. Does
 // nothing and returns false if the phase is not this one any more.
 bool latchkey_http_raw_refuse(connection *c, unsigned phase, const char *status,
                               const char *problem);
-
-// How many bytes libmicrohttpd has read on this connection; false if that is not known.
-bool latchkey_http_raw_is_read(connection *c, uint64_t *count);
 
 // Whether the client has ended its half of the connection, and all that it had sent was read. The
 // phase has lasted this long.
@@ -492,11 +459,6 @@ void latchkey_http_deadline_stop(latchkey_http_server *server);
 // Refuses a body without end with a 413 (raw.c).
 void latchkey_http_deadline_refuse_body(connection *c);
 
-// Does the same, with a 400, 413 or 431, to those connections of this thread whose head
-// libmicrohttpd is about to refuse in its faulty way: their Content-Length is no number, or, if it
-// lacks memory, they have very many cookies.
-void latchkey_http_deadline_refuse_unparsed(latchkey_http_server *server, bool lacks_memory);
-
 // log.c
 
 // Logs a sentence of ours, within the bound.
@@ -515,6 +477,7 @@ enum MHD_Result latchkey_http_log_not(enum MHD_Result result);
 void latchkey_http_server_release(latchkey_http_server *server);
 
 #include "body.h"
+#include "framing.h"
 #include "library.h"
 #include "stream.h"
 

@@ -1,27 +1,28 @@
-// What shields us from libmicrohttpd 0.9.75: what uses more than its documented interface.
+// What this target takes for granted of libmicrohttpd beyond its manual, and its faults.
 //
-// A case of Tests/c fails if the program is linked with another version, and the start logs it.
-// Then check each line of these tables again.
+// The tests of Tests/c run with 0.9.75 and with 1.0.1, the versions of Debian 12 and 13; each line
+// of these tables names the one that fails with a version that is made in another way. The program
+// itself tries the first table at each start (check.c), with the version that it finds.
 //
-// What it lacks, and what we use instead. The functions are below.
+//   what is taken for granted           | where            | test in Tests/c
+//   ------------------------------------+------------------+--------------------------------------
+//   it reads by recv() or by            | arrival.c        | leaves no refusal to the library;
+//   gnutls_record_recv(), and a shorter |                  | means one thing, in whatever pieces;
+//   read is the last until an event     |                  | keeps long pipelines in order
+//   it parses a head in place, and the  | head.c           | hands the target over as it was sent;
+//   method is its first byte            |                  | hands all fields over
+//   an answer keeps a copy of each      | short.c, lines.c | sends the common lines with each
+//   value, which is not looked at again |                  | answer; follows the clock in Date
+//   a suspended connection is left      | suspend.c,       | answers later, with a delay at each
+//   alone, an unanswered one comes back | response.c       | step
+//   after a round                       |                  |
+//   a listener that is another          | drain.c          | drains; stops under load
+//   descriptor by now goes unnoticed    |                  |
+//   bytes can be sent behind its back   | raw.c            | ends what takes too long
+//   while a request is not complete     |                  |
+//   it suspends in a callback of GnuTLS | tls.c            | TLSTests.swift: handshakes that wait
 //
-//   what it lacks                   | instead                     | test in Tests/c
-//   --------------------------------+-----------------------------+------------------------------
-//   an answer whose lines can be    | write over its own copy of  | sends the common lines with
-//   changed (short.c, lines.c)      | the value, of equal length  | each answer; follows the
-//                                   |                             | clock in Date
-//   a request whose query it does   | a NUL over the first byte   | hands the target over as it
-//   not cut into arguments          | of the query                | was sent
-//   a call before it refuses a      | the wording of its log      | counts what the library
-//   request by itself (log.c)       |                             | refuses
-//   a quiesce that closes the port  | dup3() over its listener    | drains; stops under load
-//   and never aborts (drain.c)      |                             |
-//
-//   Each can go when the library has it.
-//
-// Its defects, and which file has the way around each.
-//
-//   defect                                              | file      | test in Tests/c
+//   fault                                               | file      | test in Tests/c
 //   ----------------------------------------------------+-----------+------------------------------
 //   suspending or resuming twice ends the process       | suspend.c | answers later, with a delay
 //                                                       |           | at each step
@@ -31,15 +32,13 @@
 //                                                       |           | stream
 //   a vector of parts that does not fit ends the process| charged.c | charges up to the bound of an
 //                                                       |           | account
-//   a refused head while it stops ends the process      | drain.c   | stops among heads that the
-//                                                       |           | library refuses
+//   what it refuses while it stops ends the process     | arrival.c,| stops among heads that are
+//                                                       | drain.c   | refused
 //   an end of the connection that comes while it reads  | drain.c,  | stops with open connections
 //   is missed                                           | deadline.c|
-//   no room for an answer's head: closed without one    | room.c    | keeps room for an answer
-//   a Content-Length that is no number: its head is sent| deadline.c| refuses what the library
-//   twice                                               |           | would misread
-//   white space behind a coding: it reads without end   | head.c    | refuses what the library
-//                                                       |           | would misread
+//   no room for an answer's head: closed without one    | server.c  | keeps room for an answer
+//   a head, a length or a coding is misread or refused  | arrival.c | refuses what the library
+//   in its own words                                    |           | would misread
 //   a handshake that waits for its client keeps its     | tls.c     | TLSTests.swift: handshakes
 //   loop busy                                           |           | that wait for their clients
 //
@@ -54,18 +53,17 @@
 #include "internal.h"
 
 bool latchkey_http_library_is_known(void) {
-    return strcmp(MHD_get_version(), LATCHKEY_HTTP_LIBRARY_KNOWN) == 0;
+    static const char *const known[] = LATCHKEY_HTTP_LIBRARIES_KNOWN;
+    for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++) {
+        if (strcmp(MHD_get_version(), known[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
 }
 
 char *latchkey_http_library_value(struct MHD_Response *response, const char *name) {
     return (char *)(uintptr_t)MHD_get_response_header(response, name);
-}
-
-char latchkey_http_library_hide_query(const char *mark) {
-    char hidden = mark[1];
-    // The library itself puts a NUL over the `?` right after this call.
-    ((char *)(uintptr_t)mark)[1] = '\0';
-    return hidden;
 }
 
 static bool begins(const char *format, const char *text) {
@@ -82,11 +80,7 @@ library_message latchkey_http_library_message(const char *format) {
     if (strstr(format, "handshake") != NULL) {
         return LIBRARY_FAILS_HANDSHAKE;
     }
-    if (strstr(format, "Content-Length") != NULL) {
-        return LIBRARY_REFUSES_LENGTH;
-    }
-    return strstr(format, "Not enough memory in pool") != NULL ? LIBRARY_LACKS_MEMORY
-                                                               : LIBRARY_SAYS_OTHER;
+    return LIBRARY_SAYS_OTHER;
 }
 
 bool latchkey_http_library_close_port(int listener, int plug) {

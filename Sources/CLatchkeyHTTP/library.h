@@ -6,23 +6,17 @@
 #include <microhttpd.h>
 #include <stdbool.h>
 
-// Whether the library is the version that library.c is made for.
+// Whether the library is a version that all tests run with.
 bool latchkey_http_library_is_known(void);
 
 // The answer's own copy of the value of a header line that it has, which may be written over with
 // as many bytes. No other code uses it while the request is unanswered.
 char *latchkey_http_library_value(struct MHD_Response *response, const char *name);
 
-// Hides the query behind this `?` from the library, until it has parsed the head. Returns the byte
-// that was written over. `mark` is in the library's read buffer, which is not constant.
-char latchkey_http_library_hide_query(const char *mark);
-
 // What a line of its log tells.
 typedef enum library_message {
     LIBRARY_SAYS_OTHER,
     LIBRARY_REFUSES,              // a request, by itself, in order
-    LIBRARY_REFUSES_LENGTH,       // a Content-Length, in its faulty way
-    LIBRARY_LACKS_MEMORY,         // for the lines of a head; it may be about to refuse it likewise
     LIBRARY_SENDS_NO_LAST_CHUNK,  // of a stream that was cut off
     LIBRARY_FAILS_HANDSHAKE,
 } library_message;

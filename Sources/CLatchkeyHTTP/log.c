@@ -2,10 +2,9 @@
 //
 // Design
 //
-// Some lines are the only thing that tells what the library is about to do: that it refuses a
-// request by itself, which is counted, and that it does so in its faulty way, in which it sends the
-// head of its answer twice. Which request that is it does not say; deadline.c finds out. library.c
-// knows the words.
+// Some lines are the only thing that tells that the library refuses a request by itself. It should
+// never: what it would refuse does not reach it (arrival.c). So that is counted. library.c knows
+// the words.
 //
 // Clients cause most of these lines, as many as they like. So lines are limited for each second,
 // over all threads, and the rest is counted. One word holds the second and its count: a line costs
@@ -75,12 +74,6 @@ void latchkey_http_log_library(void *context, const char *format, va_list argume
     switch (latchkey_http_library_message(format)) {
     case LIBRARY_REFUSES:
         atomic_fetch_add_explicit(&server->library_refused_total, 1, memory_order_relaxed);
-        break;
-    case LIBRARY_REFUSES_LENGTH:
-        latchkey_http_deadline_refuse_unparsed(server, false);
-        break;
-    case LIBRARY_LACKS_MEMORY:
-        latchkey_http_deadline_refuse_unparsed(server, true);
         break;
     case LIBRARY_SENDS_NO_LAST_CHUNK:
         // A stream that was cut off must not get it (stream.c).

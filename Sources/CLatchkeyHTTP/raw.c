@@ -11,12 +11,10 @@
 //
 //   what              | plain                          | encrypted
 //   ------------------+--------------------------------+----------------------------------------
-//   408, 413, 400, 431| sent; the rest of the request  | the connection is closed without a
-//   made here         | is thrown away for a second    | byte of ours
+//   408, 413 made here| sent; the rest of the request  | the connection is closed without a
+//                     | is thrown away for a second    | byte of ours
 //   413 by its length | the same                       | given to the handler at the head, and
 //                     |                                | answered through the library (request.c)
-//   bytes behind the  | reckoned from the kernel's     | not known: a request with very many
-//   request (room.c)  | counts                         | cookies gets 431 earlier
 //   a request begins  | bytes have arrived since       | the same; those of the handshake do not
 //                     |                                | count (tls.c)
 //   the client has    | its end has come, and the      | the same, for a second: the library may
@@ -67,18 +65,6 @@ bool latchkey_http_raw_refuse(connection *c, unsigned phase, const char *status,
         shutdown(c->socket, SHUT_WR);
     }
     return expires;
-}
-
-bool latchkey_http_raw_is_read(connection *c, uint64_t *count) {
-    struct tcp_info info;
-    int unread = 0;
-    // In this order: what arrives in between counts.
-    if (is_encrypted(c) || ioctl(c->socket, FIONREAD, &unread) != 0 ||
-        !latchkey_http_connection_ask(c, &info)) {
-        return false;
-    }
-    *count = info.tcpi_bytes_received - (unsigned)unread;
-    return true;
 }
 
 bool latchkey_http_raw_has_ended(connection *c, const struct tcp_info *info, uint64_t elapsed) {

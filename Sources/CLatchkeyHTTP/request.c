@@ -10,10 +10,8 @@
 // head. Until then such an answer waits in `answer`, and the phase stays RECEIVING, so that the
 // deadline of the request holds for the body that is thrown away.
 //
-// latchkey_http_request_line() hides the query from libmicrohttpd by a NUL over its first byte.
-// Otherwise the library would cut it into arguments in place, which are not used here, and which
-// takes memory out of the connection's pool for each, until a long query is answered 431 by the
-// library.
+// A request that broke a rule comes as one without a fault, which stands for it (arrival.c). Its
+// number says which.
 
 #include <stdlib.h>
 #include <string.h>
@@ -28,21 +26,13 @@ void *latchkey_http_request_line(void *context, const char *target, struct MHD_C
     if (c == NULL || target == NULL) {
         return NULL;
     }
-    if (UNLIKELY(c->consumed_unknown)) {
-        latchkey_http_room_count_anew(c);
-    }
+    c->number++;
     c->stage = STAGE_LINE;
     c->target = target;
     atomic_store_explicit(&c->thread, pthread_self(), memory_order_relaxed);
-    const char *mark = strchr(target, '?');
-    if (mark == NULL) {
-        c->target_count = strlen(target);
-        c->query_offset = 0;
-    } else {
-        c->query_offset = (size_t)(mark + 1 - target);
-        c->target_count = c->query_offset + strlen(mark + 1);
-        c->hidden = latchkey_http_library_hide_query(mark);
-    }
+    const char *mark = strchr(target, ARRIVAL_QUERY_MARK);
+    c->target_count = strlen(target);
+    c->query_offset = mark != NULL ? (size_t)(mark + 1 - target) : 0;
     latchkey_http_connection_enter(c, PHASE_RECEIVING);
     return c;
 }
@@ -94,19 +84,24 @@ static void receive_body(connection *c, const char *bytes, size_t count) {
     }
 }
 
+// Whether the request is the one that has broken a rule. Its end, or that of its head, has come, so
+// this is known.
+static bool is_refused_there(const connection *c) {
+    return UNLIKELY(c->arrival.refused == c->number);
+}
+
 static enum MHD_Result complete(connection *c) {
     if (UNLIKELY(c->reader != NULL) && !latchkey_http_body_is_taken(c)) {
         return MHD_YES;
     }
-    bool has_room =
-        c->request.rejection != LATCHKEY_HTTP_REJECTION_NONE || latchkey_http_room_is_left(c);
-    if (UNLIKELY(c->answers_head) && has_room) {
+    bool is_refused = is_refused_there(c) && c->request.rejection == LATCHKEY_HTTP_REJECTION_NONE;
+    if (UNLIKELY(c->answers_head) && !is_refused) {
         return latchkey_http_response_give(c);
     }
-    if (UNLIKELY(!has_room)) {
+    if (UNLIKELY(is_refused)) {
         latchkey_http_short_drop(c, c->answer);
         c->answer = NULL;
-        reject_body(c, LATCHKEY_HTTP_REJECTION_HEAD_TOO_LARGE);
+        reject_body(c, c->arrival.refusal);
         if (c->reader != NULL) {
             latchkey_http_body_lose(c, LATCHKEY_HTTP_BODY_REFUSED);
         }
@@ -121,6 +116,9 @@ static enum MHD_Result begin(connection *c, const char *method, const char *vers
         c->closes = true;
     } else if (atomic_load_explicit(&c->server->draining, memory_order_relaxed)) {
         c->request.rejection = LATCHKEY_HTTP_REJECTION_DRAINING;
+        c->closes = true;
+    } else if (is_refused_there(c) && c->arrival.is_head) {
+        c->request.rejection = c->arrival.refusal;
         c->closes = true;
     }
     latchkey_http_head_take(c, method, version);
@@ -145,7 +143,6 @@ static enum MHD_Result begin(connection *c, const char *method, const char *vers
         }
         break;
     case LATCHKEY_HTTP_REJECTION_MALFORMED:
-    case LATCHKEY_HTTP_REJECTION_TRANSFER_CODING:
     case LATCHKEY_HTTP_REJECTION_MEMORY:
         // Where this request ends is not known, or not worth knowing.
         return latchkey_http_response_dispatch(c, true);
@@ -245,13 +242,10 @@ void latchkey_http_request_completed(void *context, struct MHD_Connection *mhd,
         c->body = NULL;
         c->body_capacity = 0;
     }
-    c->consumed_bytes += c->head_count + c->body_received;
-    c->consumed_unknown |= c->is_chunked;
     memset(&c->request, 0, sizeof(c->request));
     c->stage = STAGE_NONE;
     c->closes = false;
     c->expects = false;
-    c->has_cookies = false;
     c->is_chunked = false;
     c->body_declared = 0;
     c->failed_head = false;

@@ -123,8 +123,6 @@ void latchkey_http_server_release(latchkey_http_server *server) {
     free((latchkey_http_network *)(uintptr_t)server->options.proxies);
     free(server->timeout_body);
     free(server->too_large_body);
-    free(server->malformed_body);
-    free(server->head_too_large_body);
     free(server->late_body);
     free(server->draining_body);
     free(server->unknown_body);
@@ -144,10 +142,6 @@ static bool copy_bodies(latchkey_http_server *server) {
          "{\"title\":\"Request Timeout\",\"status\":408}"},
         {&server->too_large_body, &options->too_large_body,
          "{\"title\":\"Content Too Large\",\"status\":413}"},
-        {&server->malformed_body, &options->malformed_body,
-         "{\"title\":\"Bad Request\",\"status\":400}"},
-        {&server->head_too_large_body, &options->head_too_large_body,
-         "{\"title\":\"Request Header Fields Too Large\",\"status\":431}"},
         {&server->late_body, &options->late_body,
          "{\"title\":\"Service Unavailable\",\"status\":503}"},
         {&server->draining_body, &options->draining_body,
@@ -194,6 +188,7 @@ static latchkey_http_server *create(const latchkey_http_options *options) {
     // Not 0, which stands for no time.
     atomic_init(&server->passed_milliseconds, 1);
     server->refusals_max = latchkey_http_connection_refusals_max(options);
+    server->listener = -1;
     server->plug[0] = -1;
     server->plug[1] = -1;
     server->watch_set = -1;
@@ -216,12 +211,33 @@ static latchkey_http_server *create(const latchkey_http_options *options) {
     return server;
 }
 
+// The length of the library's memory of a connection: one half for the head, and what comes behind
+// it in the same piece, one half for its notes of header lines and for the head of the answer. If
+// the latter does not fit, the library closes the connection instead of answering, after the
+// request was served. All of it is zeroed between two requests, which is the dearest thing that
+// happens to a request outside of the kernel, so it must not be generous (decision 0015).
+static size_t pool_bytes(const latchkey_http_options *options) {
+    enum {
+        FIELD_BYTES = 64,  // its note of a header line
+        HALF_BYTES_MIN = LATCHKEY_HTTP_FIELDS_MAX * FIELD_BYTES +
+                         LATCHKEY_HTTP_ANSWER_HEAD_BYTES_MAX + LINES_BYTES + 256,
+        HALF_BYTES_OVER_HEAD = 1024,
+    };
+    size_t half = (size_t)options->head_bytes_max + HALF_BYTES_OVER_HEAD;
+    return 2 * (half < HALF_BYTES_MIN ? HALF_BYTES_MIN : half);
+}
+
 static struct MHD_Daemon *start_daemon(latchkey_http_server *server) {
     const latchkey_http_options *options = &server->options;
     unsigned flags = MHD_USE_ERROR_LOG | MHD_USE_ITC | MHD_USE_EPOLL_INTERNAL_THREAD |
                      MHD_ALLOW_SUSPEND_RESUME | (server->is_encrypted ? MHD_USE_TLS : 0);
-    struct MHD_OptionItem further[4] = {{MHD_OPTION_END, 0, NULL}};
+    struct MHD_OptionItem further[5];
     struct MHD_OptionItem *at = further;
+    if (options->joins_only) {
+        flags |= MHD_USE_NO_LISTEN_SOCKET;
+    } else {
+        *at++ = (struct MHD_OptionItem){MHD_OPTION_LISTEN_SOCKET, server->listener, NULL};
+    }
     if (options->threads >= 2) {
         *at++ = (struct MHD_OptionItem){MHD_OPTION_THREAD_POOL_SIZE, options->threads, NULL};
     }
@@ -230,16 +246,16 @@ static struct MHD_Daemon *start_daemon(latchkey_http_server *server) {
         at += 2;
     }
     *at = (struct MHD_OptionItem){MHD_OPTION_END, 0, NULL};
-    return MHD_start_daemon(
-        flags, server->port, latchkey_http_connection_admit, server, latchkey_http_request_access,
-        server, MHD_OPTION_EXTERNAL_LOGGER, latchkey_http_log_library, server,
-        MHD_OPTION_LISTEN_SOCKET, server->listener, MHD_OPTION_NOTIFY_CONNECTION,
-        latchkey_http_connection_notify, server, MHD_OPTION_NOTIFY_COMPLETED,
-        latchkey_http_request_completed, server, MHD_OPTION_URI_LOG_CALLBACK,
-        latchkey_http_request_line, server, MHD_OPTION_UNESCAPE_CALLBACK, keep_escapes, server,
-        MHD_OPTION_CONNECTION_MEMORY_LIMIT, latchkey_http_room_pool_bytes(options),
-        MHD_OPTION_CONNECTION_LIMIT, (unsigned)INT_MAX, MHD_OPTION_THREAD_STACK_SIZE,
-        (size_t)LATCHKEY_HTTP_STACK_BYTES, MHD_OPTION_ARRAY, further, MHD_OPTION_END);
+    return MHD_start_daemon(flags, server->port, latchkey_http_connection_admit, server,
+                            latchkey_http_request_access, server, MHD_OPTION_EXTERNAL_LOGGER,
+                            latchkey_http_log_library, server, MHD_OPTION_NOTIFY_CONNECTION,
+                            latchkey_http_connection_notify, server, MHD_OPTION_NOTIFY_COMPLETED,
+                            latchkey_http_request_completed, server, MHD_OPTION_URI_LOG_CALLBACK,
+                            latchkey_http_request_line, server, MHD_OPTION_UNESCAPE_CALLBACK,
+                            keep_escapes, server, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+                            pool_bytes(options), MHD_OPTION_CONNECTION_LIMIT, (unsigned)INT_MAX,
+                            MHD_OPTION_THREAD_STACK_SIZE, (size_t)LATCHKEY_HTTP_STACK_BYTES,
+                            MHD_OPTION_ARRAY, further, MHD_OPTION_END);
 }
 
 uint32_t latchkey_http_descriptors_max(const latchkey_http_options *options) {
@@ -297,15 +313,19 @@ static bool start_parts(latchkey_http_server *server, const latchkey_http_option
     if (!create_watch_set(server, failure)) {
         return false;
     }
-    server->listener = listen_on(options, true, failure);
-    if (server->listener < 0) {
-        return false;
+    if (!options->joins_only) {
+        server->listener = listen_on(options, true, failure);
+        if (server->listener < 0) {
+            return false;
+        }
+        server->port = port_of(server->listener);
     }
-    server->port = port_of(server->listener);
     int code = pthread_create(&server->watchdog, NULL, latchkey_http_deadline_watch, server);
     if (code != 0) {
         fail(failure, "pthread_create", code);
-        close(server->listener);
+        if (server->listener >= 0) {
+            close(server->listener);
+        }
         return false;
     }
     server->watchdog_runs = true;
@@ -331,11 +351,18 @@ latchkey_http_server *latchkey_http_start(const latchkey_http_options *options,
         latchkey_http_server_release(server);
         return NULL;
     }
-    if (!latchkey_http_library_is_known()) {
-        latchkey_http_log_write(server, "libmicrohttpd is not " LATCHKEY_HTTP_LIBRARY_KNOWN
-                                        ", whose faults are known and shielded from");
+    if (!latchkey_http_library_is_known() && !options->joins_only) {
+        latchkey_http_log_write(server, "libmicrohttpd is a version that was not tested with this "
+                                        "program; its short check at the start has passed");
     }
     return server;
+}
+
+bool latchkey_http_join(latchkey_http_server *server, int socket) {
+    // For those who ask where it comes from.
+    struct sockaddr_in from = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    return MHD_add_connection(server->daemon, socket, (struct sockaddr *)&from, sizeof(from)) ==
+           MHD_YES;
 }
 
 uint16_t latchkey_http_port(const latchkey_http_server *server) {

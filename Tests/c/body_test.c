@@ -90,7 +90,12 @@ static void handle(void *context, latchkey_http_request *request) {
     snprintf(text, sizeof(text), "%zu in pieces, %zu whole", so_far != NULL ? *so_far : 0,
              request->body.count);
     bool is_rejected = request->rejection != LATCHKEY_HTTP_REJECTION_NONE;
-    respond_text(request, is_rejected ? 431 : 200, is_rejected ? "rejected" : text);
+    bool is_malformed = request->rejection == LATCHKEY_HTTP_REJECTION_MALFORMED;
+    respond_text(request,
+                 is_malformed  ? 400
+                 : is_rejected ? 431
+                               : 200,
+                 is_rejected ? "rejected" : text);
 }
 
 static void start_reading(latchkey_http_options options) {
@@ -216,7 +221,7 @@ static void reports_clients_that_go(void) {
         send_head(&c, "/take", 100, true, false);
         client_send(&c, "zz\r\n");
         CHECK(client_read(&c, false)->status == 400);
-        CHECK(COMES(gones == 3) && reason == LATCHKEY_HTTP_BODY_CLIENT && handled == 0);
+        CHECK(COMES(gones == 3) && reason == LATCHKEY_HTTP_BODY_REFUSED && handled == 1);
         stop_reading(1000);
     }
 }

@@ -48,6 +48,7 @@ const char *repeated(char byte, size_t count);
 bool body_is(const reply *r, const char *text);
 
 // Ends with a case without a name.
+extern const test_case arrival_cases[];
 extern const test_case body_cases[];
 extern const test_case fault_cases[];
 extern const test_case gone_cases[];

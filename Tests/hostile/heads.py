@@ -17,7 +17,7 @@ REQUEST_SECONDS, LONG_SECONDS = 2, 600
 BATCH = 64
 SHOWN_MAX = 12
 # What the service answers past the library, and under TLS not at all: it closes (decision 0018).
-PAST_LIBRARY = {400, 408, 413, 431}
+PAST_LIBRARY = {408, 413}
 BEHIND = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
 
 
@@ -76,10 +76,9 @@ def mistake(peer, statuses):
 
 def rows_of(mode):
     """The table. Under TLS it has what decision 0018 says: a connection is closed where it would
-    be refused past the library, and the room for cookies is reckoned with caution."""
+    be refused past the library."""
     for name, text, statuses in table():
         if is_encrypted(mode):
-            statuses = statuses | ({431, CLOSED} if " cookie" in name else set())
             statuses = statuses | ({CLOSED} if statuses & PAST_LIBRARY else set())
         yield name, text, statuses
 
@@ -148,8 +147,7 @@ def applied(run, mode):
             if status != 200 and happened:
                 (unanswered if status is None else refused_and_applied).append(name)
             lines = text.count(b"\r\n")
-            is_careful = is_encrypted(mode) and name.startswith("cookies")
-            if status == 431 and lines < 100 and len(text) < 8000 and not is_careful:
+            if status == 431 and lines < 100 and len(text) < 8000:
                 refused_small.append(name)
     figures = (f"{len(rows)} increments; applied without an answer: {shorten(unanswered)}; refused "
                f"and applied: {shorten(refused_and_applied)}; 431 far below the bounds: "

@@ -1,6 +1,6 @@
-"""Heads, as data: what is sent, and which statuses are right for it.
+"""Heads and bodies, as data: what is sent, and which statuses are right for it.
 
-CLOSED among the statuses means that the connection may be closed without an answer. Sets with more
+They are right under every version of libmicrohttpd. CLOSED among the statuses means that the connection may be closed without an answer. Sets with more
 than one member are where RFC 9110 and 9112 leave the choice, or where the service has bounds of
 its own.
 """
@@ -9,10 +9,9 @@ CLOSED = 0
 # The request is not complete, so that silence is right until the time for it to arrive is up.
 ARRIVING = {408, 413, -1}
 STORED = {201, 204}
-BAD = {400, CLOSED}
+BAD = {400}
 CODING = {400, 501}
-VERSION = {400, 505, CLOSED}
-LONG = {414, 431, CLOSED}
+LONG = {414, 431}
 ELSEWHERE = {400, 421}
 HOST = "Host: 127.0.0.1"
 CHUNKED = "Transfer-Encoding: chunked"
@@ -33,9 +32,8 @@ def put(*lines, body="12345", version="HTTP/1.1"):
 
 
 def lengths():
-    for text in ("5", " 5", "5 ", "5\t"):
-        yield f"length {text!r}", put(f"Content-Length:{text}"), STORED | {400}
-    yield "length 0005", put("Content-Length: 0005"), STORED | {400}
+    for text in ("5", " 5", "5 ", "5\t", "\t5 \t", "0005"):
+        yield f"length {text!r}", put(f"Content-Length:{text}"), STORED
     yield "length 0", put("Content-Length: 0", body=""), {400}
     for text in ("9223372036854775807", "9223372036854775808", "18446744073709551615",
                  "18446744073709551616", "18446744073709551621", "9" * 60):
@@ -45,12 +43,12 @@ def lengths():
     for text in ("+5", "-1", "-0", "0x5", "5.0", "5e0", "5 5", "5;", "abc", "", "5,", ",5", "5_0",
                  "\u0665", "'5'"):
         yield f"length {text!r}", put(f"Content-Length: {text}"), BAD
-    yield "lengths 5 and 5", put("Content-Length: 5", "Content-Length: 5"), STORED | {400}
+    yield "lengths 5 and 5", put("Content-Length: 5", "Content-Length: 5"), BAD
     yield "lengths 5 and 6", put("Content-Length: 5", "Content-Length: 6"), BAD
     yield "lengths 6 and 5", put("Content-Length: 6", "Content-Length: 5"), BAD
-    yield "length 5, 5", put("Content-Length: 5, 5"), STORED | BAD
+    yield "length 5, 5", put("Content-Length: 5, 5"), BAD
     yield "length 5, 6", put("Content-Length: 5, 6"), BAD
-    yield "length 5 and a list", put("Content-Length: 5", "Content-Length: 5, 5"), STORED | BAD
+    yield "length 5 and a list", put("Content-Length: 5", "Content-Length: 5, 5"), BAD
     yield "GET with a body", get("Content-Length: 5") + "12345", {200, 400, 413}
     yield "unknown path with a body", head("PUT /x HTTP/1.1", "Content-Length: 5",
                                            body="12345"), {404}
@@ -60,14 +58,15 @@ def lengths():
 def codings():
     for text in ("chunked", "Chunked", "CHUNKED", "  chunked"):
         yield f"coding {text!r}", put(f"Transfer-Encoding: {text}", body=FIVE), STORED
-    for text in ("chunked ", "chunked  ", "chunked\t", "\tchunked", "chunked \t ", ",chunked",
-                 "chunked,", "chunked , "):
-        yield f"coding {text!r}", put(f"Transfer-Encoding:{text}", body=FIVE), STORED | CODING
+    for text in ("chunked ", "chunked  ", "chunked\t", "\tchunked", "chunked \t "):
+        yield f"coding {text!r}", put(f"Transfer-Encoding:{text}", body=FIVE), STORED
+    for text in (",chunked", "chunked,", "chunked , "):
+        yield f"coding {text!r}", put(f"Transfer-Encoding:{text}", body=FIVE), {501}
     for text in ("identity", "chunked, chunked", "gzip, chunked", "gzip", "xchunked", "chunkedx",
                  '"chunked"', "chunked;q=1", "identity, chunked", "chunked, identity", "chunk ed",
                  "", "chunked\x0b", "chunked\x0c", "chunked\x00", "\x00chunked", "chun\tked",
                  "deflate,chunked", "chunked\x7f", "chunked\xa0"):
-        yield f"coding {text!r}", put(f"Transfer-Encoding: {text}", body=FIVE), CODING | {CLOSED}
+        yield f"coding {text!r}", put(f"Transfer-Encoding: {text}", body=FIVE), CODING
     yield "two codings", put(CHUNKED, CHUNKED, body=FIVE), CODING
     yield "chunked and identity", put(CHUNKED, "Transfer-Encoding: identity", body=FIVE), CODING
     yield "identity and chunked", put("Transfer-Encoding: identity", CHUNKED, body=FIVE), CODING
@@ -76,12 +75,12 @@ def codings():
     yield "length, then coding", put("Content-Length: 5", CHUNKED, body=FIVE), {400}
     yield "trimmed coding and length", put("Transfer-Encoding: chunked ", "Content-Length: 5",
                                            body=FIVE), {400}
-    yield "coding, HTTP/1.0", put(CHUNKED, body=FIVE, version="HTTP/1.0"), STORED | CODING
-    yield "coding in a fold", put("Transfer-Encoding:\r\n chunked", body=FIVE), STORED | CODING
+    yield "coding, HTTP/1.0", put(CHUNKED, body=FIVE, version="HTTP/1.0"), BAD
+    yield "coding in a fold", put("Transfer-Encoding:\r\n chunked", body=FIVE), BAD
     yield "lower-case coding", put("transfer-encoding: chunked", body=FIVE), STORED
     yield "space before the colon", put("Transfer-Encoding : chunked", body=FIVE), BAD
     yield "GET, chunked", get(CHUNKED) + FIVE, {200, 400, 413}
-    yield "GET, chunked and a space", get("Transfer-Encoding: chunked ") + FIVE, {200} | CODING
+    yield "GET, chunked and a space", get("Transfer-Encoding: chunked ") + FIVE, {200, 400, 413}
 
 
 def hosts():
@@ -141,34 +140,33 @@ def targets():
 
 
 def line_ends():
-    lax = {200} | BAD
     ordinary = get("A: b")
-    yield "bare LF", ordinary.replace("\r\n", "\n"), lax
-    yield "bare LF after the first", ordinary.replace("\r\n", "\n", 1), lax
-    yield "bare LF at the end", ordinary[:-2] + "\n", lax
-    yield "CR CR LF", ordinary.replace("\r\n", "\r\r\n"), lax
-    yield "CR CR LF after the first", ordinary.replace("\r\n", "\r\r\n", 1), lax
-    yield "CR in a value", get("A: b\rc"), lax
+    yield "bare LF", ordinary.replace("\r\n", "\n"), BAD
+    yield "bare LF after the first", ordinary.replace("\r\n", "\n", 1), BAD
+    yield "bare LF at the end", ordinary[:-2] + "\n", BAD
+    yield "CR CR LF", ordinary.replace("\r\n", "\r\r\n"), BAD
+    yield "CR CR LF after the first", ordinary.replace("\r\n", "\r\r\n", 1), BAD
+    yield "CR in a value", get("A: b\rc"), BAD
     yield "CR in a name", get("A\rb: c"), BAD
     yield "CR for CR LF", ordinary[:-4].replace("\r\n", "\r") + "\r\n\r\n", BAD
     yield "CR in the target", get(target="/a\rb"), BAD
     yield "LF in the target", get(target="/a\nb"), BAD
     for count in (1, 2, 3, 100):
-        yield f"{count} empty lines first", "\r\n" * count + ordinary, lax
-    yield "LF first", "\n" + ordinary, lax
-    yield "CR first", "\r" + ordinary, BAD | {200, 405, 501}
-    yield "space first", " " + ordinary, BAD | {501, 405}
-    yield "NUL first", "\x00" + ordinary, BAD | {501, 405}
+        yield f"{count} empty lines first", "\r\n" * count + ordinary, {200}
+    yield "LF first", "\n" + ordinary, BAD
+    yield "CR first", "\r" + ordinary, BAD
+    yield "space first", " " + ordinary, BAD
+    yield "NUL first", "\x00" + ordinary, BAD
     for text in ("A: b\r\n c", "A: b\r\n\tc", "A: b\r\n ", "A:\r\n b", "A: b\r\n  \r\n c",
                  "A: b\n c", " A: b", "\tA: b"):
-        yield f"fold {text!r}", get(text), lax
-    yield "fold first", get(host=f" \r\n{HOST}"), lax
-    yield "fold of the host", get(host="Host:\r\n 127.0.0.1"), lax
-    yield "fold in the host", get(host="Host: 127.0\r\n .0.1"), lax | {421}
-    yield "fold of the length", put("Content-Length:\r\n 5"), STORED | BAD
+        yield f"fold {text!r}", get(text), BAD
+    yield "fold first", get(host=f" \r\n{HOST}"), BAD
+    yield "fold of the host", get(host="Host:\r\n 127.0.0.1"), BAD
+    yield "fold in the host", get(host="Host: 127.0\r\n .0.1"), BAD
+    yield "fold of the length", put("Content-Length:\r\n 5"), BAD
     yield "fold in the length", put("Content-Length: 5\r\n 5"), BAD
-    yield "fold after the length", put("Content-Length: 5\r\n "), STORED | BAD
-    yield "blank last line", ordinary[:-2] + " \r\n\r\n", lax
+    yield "fold after the length", put("Content-Length: 5\r\n "), BAD
+    yield "blank last line", ordinary[:-2] + " \r\n\r\n", BAD
 
 
 def versions():
@@ -176,20 +174,20 @@ def versions():
                  "HTTP/1.1x", "HTTP/1.1 x", "HTTP/3", "ICY/1.1", "HTTP/-1.1", "HTTP/11.1",
                  "HTTP 1.1", "http/1.1", "Http/1.1", "HTTP/.1", "HTTP/1,1", "HTTP/1.1\x00", "X",
                  "HTTP/1.-1", "HTTP/4294967297.1", "HTTP/1.4294967297", "HTTP", "HTTPS/1.1"):
-        yield f"version {text!r}", get(version=text), VERSION
+        yield f"version {text!r}", get(version=text), BAD
     yield "HTTP/1.0", get(version="HTTP/1.0"), {200}
     yield "HTTP/1.0, kept alive", get("Connection: keep-alive", version="HTTP/1.0"), {200}
-    yield "HTTP/1.2", get(version="HTTP/1.2"), {200} | VERSION
-    yield "version and a space", get(version="HTTP/1.1 "), {200} | VERSION
-    yield "no version", head("GET /healthz"), VERSION
-    yield "no version and a space", head("GET /healthz "), VERSION
-    yield "only a method", head("GET"), VERSION
+    yield "HTTP/1.2", get(version="HTTP/1.2"), {200}
+    yield "version and a space", get(version="HTTP/1.1 "), BAD
+    yield "no version", head("GET /healthz"), BAD
+    yield "no version and a space", head("GET /healthz "), BAD
+    yield "only a method", head("GET"), BAD
     yield "only a line", "GET /healthz HTTP/1.1\r\n\r\n", {400}
-    yield "HTTP/2 preface", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", VERSION
-    yield "TLS", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", VERSION
-    yield "SSH", "SSH-2.0-OpenSSH_9.2\r\n\r\n", VERSION
-    yield "a proxy's line", "PROXY TCP4 1.1.1.1 2.2.2.2 1 2\r\n" + get(), VERSION
-    yield "no words", "hello\r\n\r\n", VERSION
+    yield "HTTP/2 preface", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", BAD
+    yield "TLS", "\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\r\n\r\n", BAD
+    yield "SSH", "SSH-2.0-OpenSSH_9.2\r\n\r\n", BAD
+    yield "a proxy's line", "PROXY TCP4 1.1.1.1 2.2.2.2 1 2\r\n" + get(), BAD
+    yield "no words", "hello\r\n\r\n", BAD
 
 
 def methods():
@@ -213,7 +211,7 @@ def fields():
     for text in ("A : b", "A\t: b", ": b", "A(b): c", '"a": b', "no colon", "A\x00: b", "a b: c",
                  "a: b\x00c", "a: b\x01", "a: b\x0bc", "a: b\x7f", "a=b: c", "a@b: c", "\xe9: b",
                  "a/b: c", "a[b]: c", "\x7f: b", "no colon at all\r\nA: b", ":", "::", " "):
-        yield f"line {text!r}", get(text), BAD | ({200} if text == " " else set())
+        yield f"line {text!r}", get(text), BAD
     for text in ("a:", "a:b", "a:\tb", "a: b ", "a: \xff", "a: b:c", "a:  ", "A!#$%&'*+-.^_`|~: b",
                  "Range: bytes=0-1", "Upgrade: h2c", "Connection: upgrade", "Cookie: a=b; c",
                  "Cookie: =", "Cookie: ;;;", 'Cookie: a="b', "Authorization: Basic x",
@@ -226,8 +224,10 @@ def fields():
     yield "name of 9,000 bytes", get("a" * 9000 + ": b"), {400} | LONG
     for count in (4000, 7000, 7800):
         yield f"value of {count} bytes", get("A: " + "x" * count), {200}
-    for count in (8300, 12000, 20000, 70000, 300000):
+    for count in (8300, 12000, 20000, 70000):
         yield f"value of {count} bytes", get("A: " + "x" * count), LONG
+    # The rest of what is far too long can meet a socket that is closed.
+    yield "value of 300,000 bytes", get("A: " + "x" * 300000), LONG | {CLOSED}
     for count in (10, 50, 90, 99):
         yield f"{count} lines", get(*(f"a{i}: b" for i in range(count - 1))), {200}
     for count in (100, 101, 128, 150, 161, 200, 216, 300, 400, 1000):
@@ -236,9 +236,8 @@ def fields():
         yield f"{count} shortest lines", get(*["a:"] * (count - 1)), {200} | LONG
     yield "100 cookies", get("Cookie: " + "; ".join(["c" * 48] * 100)), {200}
     yield "100 cookies with values", get("Cookie: " + "; ".join(["c=" + "v" * 46] * 100)), {200}
-    # What the library notes of each cookie is bounded.
-    yield "500 small cookies", get("Cookie: " + "; ".join(["c=v"] * 500)), {200, 431}
-    yield "2,000 empty cookies", get("Cookie: " + ";" * 2000), {200, 431}
+    yield "500 small cookies", get("Cookie: " + "; ".join(["c=v"] * 500)), {200}
+    yield "2,000 empty cookies", get("Cookie: " + ";" * 2000), {200}
     yield "90 cookie lines", get(*["Cookie: c=" + "v" * 48] * 90), {200}
     yield "50 lines of 100 bytes", get(*["A: " + "x" * 95] * 50), {200}
     yield "Content-Range", put("Content-Length: 5", "Content-Range: bytes 0-4/5"), {400}
@@ -255,32 +254,41 @@ def chunks():
                        ("an extension", "5;a=b\r\n12345\r\n"), ("many", "1\r\n7\r\n" * 500),
                        ("a quoted extension", '5;a="b;c"\r\n12345\r\n')):
         yield f"chunks: {name}", chunked(body + last), STORED
-    yield "chunks: last 00", chunked("5\r\n12345\r\n00\r\n\r\n"), STORED | {400}
+    yield "chunks: last 00", chunked("5\r\n12345\r\n00\r\n\r\n"), STORED
+    for name, body in (("spaces and extension", "5 ; a=b\r\n12345\r\n"),
+                       ("100 zeros", "0" * 100 + "5\r\n12345\r\n"),
+                       ("long extension", "5;" + "x" * 5000 + "\r\n12345\r\n")):
+        yield f"chunks: {name}", chunked(body + last), STORED
+    # A proxy for which a bare LF does not end the line sees no second request in this one.
+    hidden = "1;\n1\r\nDELETE /v1/properties/h HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
     for name, body in (("space before the size", " 5\r\n12345\r\n"), ("LF", "5\n12345\n"),
                        ("space after the size", "5 \r\n12345\r\n"), ("LF after", "5\r\n12345\n"),
-                       ("spaces and extension", "5 ; a=b\r\n12345\r\n"),
-                       ("100 zeros", "0" * 100 + "5\r\n12345\r\n"),
+                       ("CR", "5\r12345\r"), ("CR CR LF", "5\r\r\n12345\r\n"),
+                       ("CR after", "5\r\n12345\r"), ("a hidden request", hidden),
                        ("extension with CR", "5;a\rb\r\n12345\r\n"),
-                       ("long extension", "5;" + "x" * 5000 + "\r\n12345\r\n"),
+                       ("extension with LF", "5;a\nb\r\n12345\r\n"),
+                       ("extension with NUL", "5;a\0b\r\n12345\r\n"),
+                       ("extension of 20 kB", "5;" + "x" * 20000 + "\r\n12345\r\n"),
                        ("endless extension", "5;" + "x" * 50000 + "\r\n12345\r\n")):
-        yield f"chunks: {name}", chunked(body + last), STORED | {400, 413, 431, 500, CLOSED}
+        yield f"chunks: {name}", chunked(body + last), BAD
     for size in ("7fffffffffffffff", "8000000000000000", "ffffffffffffffff", "fffffffffffffffe",
                  "10000000000000000", "10000000000000005", "f" * 40, "100001"):
         yield f"chunk of {size}", chunked(size + "\r\n12345\r\n" + last), BAD | ARRIVING
     for size in ("-5", "+5", "0x5", "g", "", "5g", "5,5", "5 5", "\x00", "5\x00"):
-        yield f"chunk of {size!r}", chunked(size + "\r\n12345\r\n" + last), {400, 413, CLOSED}
-    yield "chunk without its end", chunked("5\r\n123450\r\n\r\n"), {400, CLOSED}
-    yield "chunk longer than said", chunked("4\r\n12345\r\n" + last), {400, CLOSED}
+        yield f"chunk of {size!r}", chunked(size + "\r\n12345\r\n" + last), BAD
+    yield "chunk without its end", chunked("5\r\n123450\r\n\r\n"), BAD
+    yield "chunk longer than said", chunked("4\r\n12345\r\n" + last), BAD
     yield "no chunks", chunked(last), {400}
-    ends = STORED | {400, 413, 431, CLOSED}
     for name, text in (("one", "A: b\r\n"), ("ten", "A: b\r\n" * 10)):
         yield f"trailers: {name}", chunked(f"5\r\n12345\r\n0\r\n{text}\r\n"), STORED
-    for name, text in (("200", "A: b\r\n" * 200), ("16 KB", "A: " + "x" * 16000 + "\r\n"),
-                       ("64 KB", "A: " + "x" * 64000 + "\r\n"), ("no colon", "abc\r\n"),
-                       ("a fold", "A: b\r\n c\r\n"), ("a length", "Content-Length: 9\r\n"),
-                       ("a coding", CHUNKED + "\r\n"), ("a NUL", "A: \x00\r\n"),
-                       ("a space", " \r\n"), ("2,000", "A: b\r\n" * 2000)):
-        yield f"trailers: {name}", chunked(f"5\r\n12345\r\n0\r\n{text}\r\n"), ends
+    for statuses, *trailers in (
+            (STORED, ("a length", "Content-Length: 9\r\n"), ("a coding", CHUNKED + "\r\n")),
+            ({431}, ("200", "A: b\r\n" * 200), ("16 KB", "A: " + "x" * 16000 + "\r\n"),
+             ("64 KB", "A: " + "x" * 64000 + "\r\n"), ("2,000", "A: b\r\n" * 2000)),
+            (BAD, ("no colon", "abc\r\n"), ("a fold", "A: b\r\n c\r\n"), ("LF", "A: b\n"),
+             ("a NUL", "A: \x00\r\n"), ("a space", " \r\n"), ("a spaced name", "A : b\r\n"))):
+        for name, text in trailers:
+            yield f"trailers: {name}", chunked(f"5\r\n12345\r\n0\r\n{text}\r\n"), statuses
 
 
 def expectations():

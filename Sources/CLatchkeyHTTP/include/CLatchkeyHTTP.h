@@ -111,24 +111,22 @@ typedef struct latchkey_http_network {
 typedef enum latchkey_http_rejection {
     // Serve it.
     LATCHKEY_HTTP_REJECTION_NONE = 0,
-    // The head is not HTTP/1: NUL or control characters, a method that is no token, a space in the
-    // target, a folded header line, a bad header name, no Host, two or a bad one, an absolute
-    // target without a host, contradicting lengths, white space behind a Transfer-Encoding. 400.
-    // The connection is closed after the answer. The handler does not see a head that libmicrohttpd
-    // cannot parse. The library answers it with a page of its own (400, 413, or 505 for another
-    // version) and closes; after a request line without a space it closes without an answer. Both
-    // are counted in `library_refused_total`. This target answers a Content-Length that is not a
-    // number with 400, and one that is too large with 413.
+    // The head or the framing of the body is not HTTP/1 (RFC 9112): a line that does not end with
+    // CR
+    // LF, a control character, a method that is no token, a space in the target, another version, a
+    // folded header line, a bad header name, no Host, two or a bad one, an absolute target without
+    // a host, contradicting lengths, a length that is no number, a bad chunk or trailer, or
+    // extensions of chunks of more than 16 KiB. 400. The connection is closed after the answer.
+    // Method and target are those of the request if its body is bad, and `GET` and `/` otherwise.
     LATCHKEY_HTTP_REJECTION_MALFORMED,
     // The Transfer-Encoding is something other than `chunked`. 501. Closed after the answer.
     LATCHKEY_HTTP_REJECTION_TRANSFER_CODING,
-    // The target is longer than `target_bytes_max`. 414. `path` and `query` are empty then. If a
-    // head does not fit into the memory of a connection, libmicrohttpd answers 414 or 431 and
-    // closes: a head twice as long as `head_bytes_max`, or one of very many short lines.
+    // The target is longer than `target_bytes_max`. 414. `path` and `query` are empty then. If
+    // the request line alone is longer than `head_bytes_max`, the connection is closed after the
+    // answer.
     LATCHKEY_HTTP_REJECTION_TARGET_TOO_LONG,
     // Request line, headers and trailers together are longer than `head_bytes_max`, or are more
-    // than LATCHKEY_HTTP_FIELDS_MAX lines, or libmicrohttpd's copies of very many cookies leave no
-    // room for an answer. 431. Closed after the answer, except for long headers.
+    // than LATCHKEY_HTTP_FIELDS_MAX lines. 431. Closed after the answer.
     LATCHKEY_HTTP_REJECTION_HEAD_TOO_LARGE,
     // The body is longer than `body_bytes_max`. 413. Closed after the answer. With
     // `Expect: 100-continue` the answer goes out before the body is sent. Otherwise the body is
@@ -255,7 +253,7 @@ typedef struct latchkey_http_options {
     const latchkey_http_network *proxies;
     size_t proxy_count;
     // Path and query. A target within this bound that is longer than `head_bytes_max` is refused as
-    // HEAD_TOO_LARGE, or by libmicrohttpd with 414 or 431.
+    // HEAD_TOO_LARGE, or TARGET_TOO_LONG.
     uint32_t target_bytes_max;
     uint32_t head_bytes_max;  // request line and headers; each KiB costs a request about 30 ns
     uint64_t body_bytes_max;
@@ -270,18 +268,18 @@ typedef struct latchkey_http_options {
     // connection wait has the idle time instead, until its head is complete: one whose first bytes
     // came in one piece with the request before it, or within about a tick after that one's answer.
     uint32_t request_milliseconds;
+    // There is no port: connections come by latchkey_http_join() only.
+    bool joins_only;
     // For tests: the clock of deadlines stands still, and only latchkey_http_pass moves it.
     // latchkey_http_stop keeps the system's time.
     bool clock_stands;
     // The bodies of the answers that are made here: a problem's JSON each, of at most
     // LATCHKEY_HTTP_RAW_BODY_BYTES_MAX. Copied. NULL stands for a problem without a type.
-    const char *timeout_body;         // 408: a request took too long to arrive
-    const char *too_large_body;       // 413: a body went on and on, or would
-    const char *malformed_body;       // 400: a Content-Length is no number
-    const char *head_too_large_body;  // 431: there are too many cookies
-    const char *draining_body;        // 503: the request was not handled, because the server stops
-    const char *unknown_body;         // 500: the request was taken away; it may take effect or not
-    const char *late_body;            // 503: the same, of a method that has no effect
+    const char *timeout_body;    // 408: a request took too long to arrive
+    const char *too_large_body;  // 413: a body went on and on, or would
+    const char *draining_body;   // 503: the request was not handled, because the server stops
+    const char *unknown_body;    // 500: the request was taken away; it may take effect or not
+    const char *late_body;       // 503: the same, of a method that has no effect
     latchkey_http_handler handler;
     latchkey_http_head head;  // may be NULL
     latchkey_http_log log;    // may be NULL
@@ -299,8 +297,15 @@ typedef struct latchkey_http_failure {
     int code;
 } latchkey_http_failure;
 
-// The version of libmicrohttpd that the shields are made for. Another one is logged at start.
-#define LATCHKEY_HTTP_LIBRARY_KNOWN "0.9.75"
+// The versions of libmicrohttpd that all tests run with: those of Debian 12 and 13. Another one is
+// logged at start.
+#define LATCHKEY_HTTP_LIBRARIES_KNOWN                                                              \
+    { "0.9.75", "1.0.1" }
+
+// Tries what this target takes for granted of libmicrohttpd, over socket pairs: some requests, and
+// what they must be answered. Takes some milliseconds, and a thread. Returns false, and says in
+// `reason` what is wrong, if an answer is another one: then the library must not be served with.
+bool latchkey_http_check(char *reason, size_t capacity);
 
 typedef struct latchkey_http_server latchkey_http_server;
 
@@ -308,6 +313,10 @@ typedef struct latchkey_http_server latchkey_http_server;
 // given to latchkey_http_stop(). The options are copied, `host` is not needed after the call.
 latchkey_http_server *latchkey_http_start(const latchkey_http_options *options,
                                           latchkey_http_failure *failure);
+
+// Serves a connection that was made elsewhere. The descriptor is taken over, also by a call that
+// returns false.
+bool latchkey_http_join(latchkey_http_server *server, int socket);
 
 // Whether latchkey_http_start() could listen there now: the address is bound and given back, and
 // no client can connect meanwhile. Says why not in `failure`. Only `host` and `port` are used.

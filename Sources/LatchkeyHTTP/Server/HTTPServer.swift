@@ -50,13 +50,15 @@ package final class HTTPServer: @unchecked Sendable {
     ///     `handle` is not called. A client that sent `Expect: 100-continue` is not asked for the
     ///     body, and its connection is closed; otherwise the body is read and discarded.
     ///   - handle: called for each request. Must answer it, then or later.
-    /// - Throws: if the address cannot be listened on, or the configuration is out of bounds.
+    /// - Throws: if the address cannot be listened on, the configuration is out of bounds, or the
+    ///   library answers otherwise than it must.
     package init(
         _ configuration: HTTPServerConfiguration,
         log: @escaping Log = { _ in },
         head: Handler? = nil,
         handle: @escaping Handler
     ) throws(HTTPServerError) {
+        try HTTPServer.checkLibrary()
         var options = unsafe try HTTPServer.options(configuration)
         let callbacks = Callbacks(handle: handle, head: head ?? { _ in }, log: log)
         unsafe options.context = Unmanaged.passUnretained(callbacks).toOpaque()
@@ -93,6 +95,31 @@ package final class HTTPServer: @unchecked Sendable {
         port = unsafe latchkey_http_port(server)
     }
 
+    /// What is wrong with the library that was found, or `nil`. Once for the process.
+    private static let libraryFault: String? = {
+        let capacity = 512
+        return unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: capacity) { reason in
+            let start = unsafe reason.baseAddress.unsafelyUnwrapped
+            return unsafe latchkey_http_check(start, capacity) ? nil : String(cString: start)
+        }
+    }()
+
+    /// Checks that the libmicrohttpd of this machine answers some requests as it must.
+    ///
+    /// Takes some milliseconds, once for the process.
+    ///
+    /// - Throws: If an answer is another one.
+    package static func checkLibrary() throws(HTTPServerError) {
+        if let libraryFault {
+            throw HTTPServerError(
+                code: .system,
+                message: "The HTTP library of this machine is not as this program needs it: "
+                    + "\(libraryFault). The versions of Debian 12 (0.9.75) and 13 (1.0.1) are.",
+                cause: nil
+            )
+        }
+    }
+
     /// Checks that a server could listen on the address of the configuration now.
     ///
     /// No client can connect meanwhile.
@@ -102,6 +129,7 @@ package final class HTTPServer: @unchecked Sendable {
     package static func checkAddress(
         _ configuration: HTTPServerConfiguration
     ) throws(HTTPServerError) {
+        try checkLibrary()
         var options = unsafe latchkey_http_options()
         var failure = unsafe latchkey_http_failure()
         unsafe options.port = configuration.port
@@ -169,8 +197,7 @@ extension HTTPServer {
         unsafe configuration.host.withCString { host in
             unsafe options.host = unsafe host
             let bodies = [
-                configuration.timeoutBody, configuration.tooLargeBody, configuration.malformedBody,
-                configuration.headTooLargeBody, configuration.drainingBody,
+                configuration.timeoutBody, configuration.tooLargeBody, configuration.drainingBody,
                 configuration.unknownBody, configuration.lateBody,
             ]
             // One piece of memory for all, in which each ends with a NUL.
@@ -180,11 +207,9 @@ extension HTTPServer {
                 let base = unsafe memory.baseAddress.unsafelyUnwrapped
                 unsafe options.timeout_body = unsafe base + starts[0]
                 unsafe options.too_large_body = unsafe base + starts[1]
-                unsafe options.malformed_body = unsafe base + starts[2]
-                unsafe options.head_too_large_body = unsafe base + starts[3]
-                unsafe options.draining_body = unsafe base + starts[4]
-                unsafe options.unknown_body = unsafe base + starts[5]
-                unsafe options.late_body = unsafe base + starts[6]
+                unsafe options.draining_body = unsafe base + starts[2]
+                unsafe options.unknown_body = unsafe base + starts[3]
+                unsafe options.late_body = unsafe base + starts[4]
                 let proxies = configuration.trustedProxies.compactMap { Network($0)?.network }
                 return unsafe proxies.withUnsafeBufferPointer { proxies in
                     unsafe options.proxies = proxies.baseAddress

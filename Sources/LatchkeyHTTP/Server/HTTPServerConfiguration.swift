@@ -54,10 +54,6 @@ package struct HTTPServerConfiguration: Sendable {
     package var timeoutBody = #"{"title":"Request Timeout","status":408}"#
     /// The same of the 413 for a body that goes on and on after it was refused.
     package var tooLargeBody = #"{"title":"Content Too Large","status":413}"#
-    /// The same of the 400 for a length that is no number.
-    package var malformedBody = #"{"title":"Bad Request","status":400}"#
-    /// The same of the 431 for too many cookies.
-    package var headTooLargeBody = #"{"title":"Request Header Fields Too Large","status":431}"#
     /// The same of the 503 for a request that was not handled, because the server stops.
     package var drainingBody = #"{"title":"Service Unavailable","status":503}"#
     /// The same of the 500 for a request that was taken away from its handler.

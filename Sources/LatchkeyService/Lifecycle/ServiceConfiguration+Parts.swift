@@ -199,8 +199,6 @@ extension HTTPServerConfiguration {
         var server = self
         server.timeoutBody = Problem.requestTimeout.text
         server.tooLargeBody = Problem.bodyTooLarge.text
-        server.malformedBody = Problem.malformedRequest.text
-        server.headTooLargeBody = Problem.headersTooLarge.text
         server.drainingBody = Problem.draining.text
         server.unknownBody = Problem.outcomeUnknown.text
         server.lateBody = Problem.timedOut.text

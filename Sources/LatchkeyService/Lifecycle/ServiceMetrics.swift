@@ -37,7 +37,7 @@ enum ServiceMetrics {
     private static let libraryRefused = MetricFamily(
         "latchkey_http_unparsed_requests_total",
         .counter,
-        help: "Requests that libmicrohttpd could not parse and refused by itself."
+        help: "Requests that libmicrohttpd refused by itself: 0, unless it is an unknown version."
     )
     private static let logSuppressed = MetricFamily(
         "latchkey_http_log_suppressed_total",

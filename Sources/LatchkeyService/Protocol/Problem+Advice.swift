@@ -86,10 +86,10 @@ extension Problem {
             "Nothing was changed. Use a key for one request only: the same method, target and "
                 + "body. Choose a new key for a new request."
         case .headersTooLarge:
-            "Send at most 100 header lines, of at most --max-header-bytes bytes together. Very "
-                + "many cookies can be too large below that bound."
+            "Send at most 100 header lines, of at most --max-header-bytes bytes together."
         case .malformedRequest:
-            "Send a request line and header fields as in RFC 9112, with one Host and one length."
+            "Send a request as in RFC 9112: lines that end with CR LF, one Host, one length, and "
+                + "chunks with at most 16 KiB of extensions."
         case .tooManyConnectionsPerAddress:
             "Use your open connections again, or raise --max-connections-per-address or "
                 + "--client-share. If the address is a proxy's, name it with --trusted-proxy."

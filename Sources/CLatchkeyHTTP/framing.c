@@ -1,0 +1,231 @@
+// The rules of HTTP/1 for the bytes of requests: RFC 9112, sections 2.2, 3, 5 and 7.
+//
+// Design
+//
+// Bytes are looked at by lines, and made plain in place: what is kept never grows. The last line of
+// a head decides how its body is framed. A head is kept once it is whole; a line of a body, once
+// its end is there. So nothing of what breaks a rule was given to the library before.
+//
+// Stricter than section 2.2 allows: a bare line feed ends no line. Heads are in framing_head.c.
+
+#include "framing.h"
+
+#include <string.h>
+
+#include "bytes.h"
+#include "internal.h"
+
+// More digits of a chunk's size do not fit a length.
+enum { SIZE_DIGITS_MAX = 15 };
+
+static const char refused_head[] = "GET / HTTP/1.1\r\nHost: refused\r\n\r\n";
+
+// The length of the line that begins here, with its end; 0 if the end has not come. Sets `*is_bad`
+// if the end is a bare line feed.
+size_t latchkey_http_framing_line_length(const region *r, bool *is_bad) {
+    const char *line = r->bytes + r->read;
+    const char *end = memchr(line, '\n', r->count - r->read);
+    if (end == NULL) {
+        return 0;
+    }
+    *is_bad = end == line || end[-1] != '\r';
+    return (size_t)(end + 1 - line);
+}
+
+// Gives the library this in place of what has come, and nothing of what comes.
+static bool refuse(connection *c, latchkey_http_rejection why, const char *closing) {
+    arrival *a = &c->arrival;
+    a->state = ARRIVAL_OVER;
+    a->refused = a->heads;
+    a->refusal = why;
+    a->closing = closing;
+    return false;
+}
+
+bool latchkey_http_framing_refuse_head(connection *c, region *r, latchkey_http_rejection why) {
+    c->arrival.heads++;
+    c->arrival.is_head = true;
+    r->write = r->unit;
+    return refuse(c, why, refused_head);
+}
+
+static bool refuse_body(connection *c, latchkey_http_rejection why) {
+    switch (c->arrival.state) {
+    case ARRIVAL_CHUNK_END:
+        return refuse(c, why, "\r\n0\r\n\r\n");
+    case ARRIVAL_TRAILERS:
+        return refuse(c, why, "\r\n");
+    default:
+        return refuse(c, why, "0\r\n\r\n");
+    }
+}
+
+// Refuses what has broken a rule.
+bool latchkey_http_framing_refuse_malformed(connection *c, region *r) {
+    return c->arrival.state == ARRIVAL_HEAD
+               ? latchkey_http_framing_refuse_head(c, r, LATCHKEY_HTTP_REJECTION_MALFORMED)
+               : refuse_body(c, LATCHKEY_HTTP_REJECTION_MALFORMED);
+}
+
+// Refuses what is longer than a bound.
+bool latchkey_http_framing_refuse_long(connection *c, region *r) {
+    arrival *a = &c->arrival;
+    if (a->state != ARRIVAL_HEAD) {
+        return refuse_body(c, LATCHKEY_HTTP_REJECTION_HEAD_TOO_LARGE);
+    }
+    return latchkey_http_framing_refuse_head(c, r,
+                                             a->lines == 0
+                                                 ? LATCHKEY_HTTP_REJECTION_TARGET_TOO_LONG
+                                                 : LATCHKEY_HTTP_REJECTION_HEAD_TOO_LARGE);
+}
+
+// Takes a line over, without its end, and adds one.
+void latchkey_http_framing_keep_line(region *r, size_t kept, size_t length) {
+    if (r->write != r->read) {
+        memmove(r->bytes + r->write, r->bytes + r->read, kept);
+    }
+    memcpy(r->bytes + r->write + kept, "\r\n", 2);
+    r->write += kept + 2;
+    r->read += length;
+}
+
+// Takes bytes of a body or of a chunk.
+static bool take_bytes(arrival *a, region *r, arrival_state next) {
+    size_t count = r->count - r->read;
+    count = count < a->left ? count : (size_t)a->left;
+    if (r->write != r->read) {
+        memmove(r->bytes + r->write, r->bytes + r->read, count);
+    }
+    r->write += count;
+    r->read += count;
+    a->left -= count;
+    if (a->left == 0) {
+        a->state = next;
+        r->unit = r->write;
+    }
+    return true;
+}
+
+// Whether what is behind a chunk's size is nothing, or an extension. White space may be in front of
+// the semicolon only.
+static bool is_extension(const char *bytes, size_t count) {
+    size_t i = 0;
+    while (i < count && is_space(bytes[i])) {
+        i++;
+    }
+    return count == 0 || (i < count && bytes[i] == ';' && !has_controls(bytes, count));
+}
+
+static bool take_chunk_size(connection *c, region *r) {
+    arrival *a = &c->arrival;
+    bool is_bad = false;
+    size_t length = latchkey_http_framing_line_length(r, &is_bad);
+    size_t known = a->extension_bytes + (length > 0 ? length : r->count - r->read);
+    if (is_bad || known > ARRIVAL_EXTENSION_BYTES_MAX) {
+        return latchkey_http_framing_refuse_malformed(c, r);
+    }
+    if (length == 0) {
+        return false;
+    }
+    const char *line = r->bytes + r->read;
+    size_t size_count = span_of(line, length, &bytes_of_hexadecimal);
+    if (size_count == 0 || !is_extension(line + size_count, length - 2 - size_count)) {
+        return latchkey_http_framing_refuse_malformed(c, r);
+    }
+    size_t zeros = 0;
+    while (zeros + 1 < size_count && line[zeros] == '0') {
+        zeros++;
+    }
+    if (size_count - zeros > SIZE_DIGITS_MAX) {
+        return refuse_body(c, LATCHKEY_HTTP_REJECTION_BODY_TOO_LARGE);
+    }
+    a->left = 0;
+    for (size_t i = zeros; i < size_count; i++) {
+        unsigned char byte = (unsigned char)line[i];
+        a->left = a->left * 16 + (byte <= '9' ? byte & 0xfu : (byte & 0xfu) + 9);
+    }
+    a->extension_bytes += zeros + length - 2 - size_count;
+    a->state = a->left > 0 ? ARRIVAL_CHUNK : ARRIVAL_TRAILERS;
+    r->read += zeros;
+    latchkey_http_framing_keep_line(r, size_count - zeros, length - zeros);
+    return true;
+}
+
+static bool take_chunk_end(connection *c, region *r) {
+    size_t count = r->count - r->read;
+    if (r->bytes[r->read] != '\r' || (count > 1 && r->bytes[r->read + 1] != '\n')) {
+        return latchkey_http_framing_refuse_malformed(c, r);
+    }
+    if (count > 1) {
+        latchkey_http_framing_keep_line(r, 0, 2);
+        c->arrival.state = ARRIVAL_CHUNK_SIZE;
+    }
+    return count > 1;
+}
+
+static bool take_trailer(connection *c, region *r) {
+    arrival *a = &c->arrival;
+    bool is_bad = false;
+    size_t length = latchkey_http_framing_line_length(r, &is_bad);
+    size_t known = a->head_bytes + (length > 0 ? length : r->count - r->read);
+    if (known > c->server->options.head_bytes_max) {
+        return latchkey_http_framing_refuse_long(c, r);
+    }
+    if (length == 0 || is_bad) {
+        return is_bad && latchkey_http_framing_refuse_malformed(c, r);
+    }
+    if (length == 2) {
+        latchkey_http_framing_keep_line(r, 0, 2);
+        a->state = ARRIVAL_HEAD;
+        a->head_bytes = 0;
+        a->lines = 0;
+        r->unit = r->write;
+        return true;
+    }
+    const char *line = r->bytes + r->read;
+    size_t name_count = span_of(line, length, &bytes_of_token);
+    if (name_count == 0 || line[name_count] != ':' || has_controls(line, length - 2)) {
+        return latchkey_http_framing_refuse_malformed(c, r);
+    }
+    a->head_bytes += length;
+    r->read += length;
+    return a->lines++ <= LATCHKEY_HTTP_FIELDS_MAX || latchkey_http_framing_refuse_long(c, r);
+}
+
+// Takes the next part. Returns false if its end has not come, or it is refused.
+static bool take_next(connection *c, region *r) {
+    switch (c->arrival.state) {
+    case ARRIVAL_HEAD:
+        return latchkey_http_framing_take_head_line(c, r);
+    case ARRIVAL_BODY:
+        return take_bytes(&c->arrival, r, ARRIVAL_HEAD);
+    case ARRIVAL_CHUNK_SIZE:
+        return take_chunk_size(c, r);
+    case ARRIVAL_CHUNK:
+        return take_bytes(&c->arrival, r, ARRIVAL_CHUNK_END);
+    case ARRIVAL_CHUNK_END:
+        return take_chunk_end(c, r);
+    case ARRIVAL_TRAILERS:
+        return take_trailer(c, r);
+    case ARRIVAL_OVER:
+        break;
+    }
+    return false;
+}
+
+size_t latchkey_http_framing_check(connection *c, char *bytes, size_t count, size_t *rest) {
+    arrival *a = &c->arrival;
+    region r = {.bytes = bytes, .count = count, .read = a->scanned, .write = a->scanned};
+    while (r.read < count && take_next(c, &r)) {
+    }
+    a->scanned = 0;
+    if (a->state == ARRIVAL_OVER) {
+        *rest = 0;
+        return r.write;
+    }
+    memmove(bytes + r.write, bytes + r.read, count - r.read);
+    size_t kept = a->state == ARRIVAL_HEAD ? r.unit : r.write;
+    a->scanned = r.write - kept;
+    *rest = r.write - kept + count - r.read;
+    return kept;
+}

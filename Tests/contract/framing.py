@@ -1,0 +1,69 @@
+"""Whether the service refuses what h11 refuses: bytes on which two servers in a row could disagree.
+
+h11 is a parser of others', and a strict one. Where it takes what is not ours to take, the table in
+Tests/hostile/variants.py says so; here it judges the other way round.
+"""
+
+import pathlib
+import socket
+import sys
+import urllib.parse
+
+import h11
+
+TOP = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path += [str(TOP / "Tests" / "hostile"), str(TOP / "scripts")]
+
+from answers import parse  # noqa: E402
+from process import PATIENCE_SECONDS, Failure  # noqa: E402
+from variants import ARRIVING, table  # noqa: E402
+
+# What h11 refuses although RFC 9112 allows it: empty lines in front of a request (2.2), white space
+# in front of an extension (7.1.1), and zeros in front of a size (7.1).
+TAKEN = {*(f"line_ends: {count} empty lines first" for count in (1, 2, 3, 100)),
+         "chunks: chunks: spaces and extension", "chunks: chunks: 100 zeros"}
+
+
+def refuses(text):
+    """Whether h11 finds a fault in a request, with its body."""
+    parser = h11.Connection(h11.SERVER, max_incomplete_event_size=1 << 20)
+    parser.receive_data(text)
+    parser.receive_data(b"")
+    try:
+        while True:
+            event = parser.next_event()
+            if isinstance(event, h11.EndOfMessage) or event in (h11.NEED_DATA, h11.PAUSED):
+                return False
+            if isinstance(event, h11.ConnectionClosed):
+                return True
+    except h11.RemoteProtocolError:
+        return True
+
+
+def status_of(address, text):
+    with socket.create_connection(address, PATIENCE_SECONDS) as connection:
+        connection.sendall(text)
+        connection.shutdown(socket.SHUT_WR)
+        data = b""
+        try:
+            while piece := connection.recv(65536):
+                data += piece
+        except ConnectionResetError:
+            pass
+    found = parse(data)[0]
+    return found[0].status if found else None
+
+
+def judge(service):
+    """The rows that are taken although h11 refuses them."""
+    wrong, count, url = [], 0, urllib.parse.urlsplit(service.url)
+    for name, text, statuses in table():
+        if ARRIVING <= statuses or name in TAKEN or not refuses(text):
+            continue
+        count += 1
+        status = status_of((url.hostname, url.port), text)
+        if status is None or status < 400:
+            wrong.append(f"{name}: {status}")
+    if wrong or count < 100:
+        raise Failure(f"{count} refused by h11; taken nevertheless:\n" + "\n".join(wrong))
+    print(f"   {count} variants that h11 refuses")
