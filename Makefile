@@ -35,6 +35,8 @@ FLOOR := Benchmarks/build/floor
 PARKING_LOT := Benchmarks/build/parking-lot/release/parking-lot-peer
 HEAP := Benchmarks/build/heap.so
 BENCH_CLIENTS := $(addprefix Benchmarks/build/, closed puts sessions watchers writers)
+# Runs a command with the libmicrohttpd of the other Debian.
+OTHER = LD_LIBRARY_PATH="$$(scripts/other-microhttpd)"
 SWIFT_SOURCES := Package.swift Sources Tests $(wildcard Benchmarks Examples)
 C_SOURCES := $(shell git ls-files '*.c' '*.h')
 
@@ -124,8 +126,12 @@ test: ## what to run before a commit; builds for debugging only
 .PHONY: test-deep
 test-deep: ## the other tests: sanitizers, models, examples, the release binary (28 minutes)
 	scripts/stages unit-deep diagnostics test-c test-model test-threads test-example test-docs \
-	    build process upgrade allocations machine-code dashboard clients proxies test-install \
-	    hostile-quick durability-quick cluster-quick
+	    contract-other build process upgrade allocations machine-code dashboard clients proxies \
+	    test-install hostile-quick durability-quick cluster-quick
+
+.PHONY: release-check
+release-check: ## before a release: the other libmicrohttpd, a clean Debian 13 (an hour)
+	scripts/stages wire-other hostile-other debian-13
 
 .PHONY: lint
 lint: ## check the format of the Swift and C sources
@@ -169,6 +175,11 @@ unit-deep: build-tests ## unit tests that have a deep form, in it: every strateg
 	scripts/require test
 	LATCHKEY_TEST_DEEP=1 $(TEST) $(WIDTH) $(or $(ARGS),$(DEEP:%=--filter %)) </dev/null
 
+.PHONY: wire-other
+wire-other: build-tests ## the tests over HTTP with the libmicrohttpd of the other Debian
+	scripts/require test
+	$(OTHER) $(TEST) $(WIDTH) $(or $(ARGS),--filter 'LatchkeyHTTPTests|LatchkeyWireTests') </dev/null
+
 .PHONY: smoke
 smoke: build-tests ## the process: starts, one request of each kind, kills, ends (20 seconds)
 	scripts/require load
@@ -179,9 +190,10 @@ diagnostics: build-tests ## what the compiler says about wrong uses of LatchkeyS
 	Tests/diagnostics/run.py --build .build-debug/debug
 
 .PHONY: test-c
-test-c: ## the C wrapper under AddressSanitizer, ThreadSanitizer and valgrind, and its memory
+test-c: ## the C wrapper under sanitizers and valgrind, and its memory, with both libmicrohttpd
 	scripts/require test
 	Tests/c/run.sh
+	$(OTHER) Tests/c/run.sh
 
 .PHONY: test-model
 test-model: ## adaptive, mcs, snapshot: the C++20 memory model, exhaustively (40 seconds)
@@ -221,6 +233,11 @@ contract: build-tests ## check the service against openapi.yaml, and its metrics
 	scripts/require test
 	Tests/contract/run.py --binary .build-debug/debug/latchkey
 
+.PHONY: contract-other
+contract-other: build-tests ## `make contract` with the libmicrohttpd of the other Debian
+	scripts/require test
+	$(OTHER) Tests/contract/run.py --binary .build-debug/debug/latchkey
+
 .PHONY: dashboard
 dashboard: build ## the page at / in headless Chromium (ARGS="--screenshots FOLDER")
 	scripts/require dashboard
@@ -250,6 +267,11 @@ hostile: build ## hostile clients against the running service, also over TLS (20
 hostile-quick: build ## `make hostile` in under 2 minutes
 	scripts/require load
 	Tests/hostile/run.py --binary $(RELEASE_BINARY) --quick
+
+.PHONY: hostile-other
+hostile-other: build ## `make hostile` with the libmicrohttpd of the other Debian (20 minutes)
+	scripts/require test
+	$(OTHER) Tests/hostile/run.py --binary $(RELEASE_BINARY)
 
 .PHONY: hostile-asan
 hostile-asan: ## stops in a storm of malformed heads, under AddressSanitizer (5 minutes)

@@ -81,6 +81,7 @@ def run_parts(arguments):
 
 def check_pages(arguments, log):
     with Latchkey(arguments.binary, log=log) as service:
+        step("the service runs with the library that was chosen", loads_library, service)
         step("docs/http-api.md is true: each command gets its status", run_page, service)
         step("that check finds mistakes", run_broken_pages, service)
         step("the generated client calls it", call_generated, service, arguments.client)
@@ -165,6 +166,16 @@ def take_tour(service):
     mistakes = tour.mistakes(service.url)
     if mistakes:
         raise Failure("the tour goes wrong:\n" + "\n".join(mistakes))
+
+
+def loads_library(service):
+    """The first libmicrohttpd in the folders of LD_LIBRARY_PATH, if there is one."""
+    name = "libmicrohttpd.so.12"
+    chosen = [path.resolve() for folder in os.environ.get("LD_LIBRARY_PATH", "").split(":")
+              if folder and (path := pathlib.Path(folder, name)).exists()]
+    maps = pathlib.Path(f"/proc/{service.process.pid}/maps").read_text(encoding="utf-8")
+    if chosen and str(chosen[0]) not in maps:
+        raise Failure(f"{chosen[0]} is not loaded")
 
 
 def run_page(service, has_data=False):
