@@ -1,8 +1,8 @@
 # Latchkey in a container: the program, the libraries that it loads, and nothing else.
 #
-#   make image && docker run --rm -p 127.0.0.1:8080:8080 latchkey
+#   make image && docker run --rm -p 127.0.0.1:8080:8080 localhost/latchkey:dev
 #
-# `make image` says which version and build it is; `docker build -t latchkey .` leaves that out.
+# `make image` says which version and build it is; `docker build .` leaves that out.
 # The image runs as an unprivileged user, writes to the volume /data only (so `--read-only`
 # works), needs no capability, and drains on SIGTERM. It has no shell. Its program has no symbols;
 # they are a file of their own, for gdb and perf:

@@ -64,7 +64,7 @@ package: build ## a package for Debian and an archive, in .build-release/package
 
 .PHONY: image
 image: ## build the container image (podman or docker)
-	$$(command -v podman || command -v docker) build --tag latchkey \
+	$$(command -v podman || command -v docker) build --tag localhost/latchkey:dev \
 	    --build-arg BUILD="$$(scripts/version build)" \
 	    --build-arg VERSION="$$(scripts/version)" .
 

@@ -85,6 +85,9 @@ def manifest_mistakes(text, patch="", scheme="HTTP"):
     for document in documents:
         pod = document.get("spec", {}).get("template", {}).get("spec")
         for container in pod["containers"] if pod else ():
+            if not container["image"].startswith("localhost/") \
+                    or container.get("imagePullPolicy") != "Never":
+                yield f"{container['image']} is pulled from somebody's registry"
             rights = container.get("securityContext", {})
             if not rights.get("readOnlyRootFilesystem") \
                     or rights.get("capabilities") != {"drop": ["ALL"]}:
@@ -138,6 +141,10 @@ def main():
             unit, binary, unit_tls.replace("Environment=", "Environ=")),
         "a misspelled member of a patch": manifest_mistakes(
             manifest, patch.replace("scheme:", "schema:"), "HTTPS"),
+        "an image of somebody": manifest_mistakes(
+            manifest.replace("image: localhost/latchkey:dev", "image: latchkey")),
+        "an image that is pulled": manifest_mistakes(
+            manifest.replace("imagePullPolicy: Never", "imagePullPolicy: Always")),
         "a probe among the clients": manifest_mistakes(
             manifest.replace("/healthz, port: admin", "/healthz, port: http")),
         "a probe without TLS": manifest_mistakes(

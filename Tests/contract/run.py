@@ -14,6 +14,7 @@ import contextlib
 import json
 import os
 import pathlib
+import re
 import subprocess
 import sys
 import tempfile
@@ -282,7 +283,13 @@ def check_compose():
 
 
 def test_alerts():
-    run(tool("promtool"), "test", "rules", TOP / "Tests" / "contract" / "alerts.yaml")
+    tests = TOP / "Tests" / "contract" / "alerts.yaml"
+    run(tool("promtool"), "test", "rules", tests)
+    names = re.findall(r"- alert: (\w+)", (TOP / "deploy" / "alerts.yaml").read_text("utf-8"))
+    text = tests.read_text("utf-8")
+    untested = [name for name in names if not re.search(rf"\b{name}\b", text)]
+    if untested or not names:
+        raise Failure(f"no test has the alerts {untested}")
 
 
 def check_dashboard():
