@@ -8,6 +8,7 @@ import json
 import os
 import pathlib
 import re
+import shlex
 import shutil
 import signal
 import subprocess
@@ -15,11 +16,28 @@ import time
 
 from pages import output
 import process
-from process import Failure, Server
+from process import Failure, Refused, Server, await_true, expect
 
+TOP = pathlib.Path(__file__).resolve().parent.parent.parent
+# The releases of Debian that the package is for, oldest first.
+SUITES = ("bookworm", "trixie")
 # Any number that is no user of Debian: the unit's user has a number only while it runs.
 USER = 61_999
 UNIT = "lib/systemd/system/latchkey.service"
+DATA = "var/lib/latchkey"
+SETTINGS = "etc/default/latchkey"
+EARLIER = "0.1.0~202001010000.00000000"
+# In the first page of SQLite's files: `pragma user_version`.
+FORMAT_OFFSET = 60
+
+
+def suites():
+    """The release of this machine, and those after it: what is built on one runs on later ones."""
+    release = pathlib.Path("/etc/os-release").read_text(encoding="utf-8")
+    found = re.search(r"^VERSION_CODENAME=(\w+)", release, re.MULTILINE)
+    if found is None or found[1] not in SUITES or not shutil.which("mmdebstrap"):
+        raise Failure("this is none of the releases of Debian here, or mmdebstrap is missing")
+    return SUITES[SUITES.index(found[1]):]
 
 
 def run(*command, **options):
@@ -28,29 +46,24 @@ def run(*command, **options):
 
 
 class Root:
-    """A Debian of the release of this machine, with `apt` and what it cannot be without."""
+    """A Debian of a release, with `apt` and what it cannot be without."""
 
-    def __init__(self, path):
-        self.path = path
+    def __init__(self, path, suite):
+        self.path, self.suite = path, suite
 
     def make(self):
         """Returns the seconds that it took."""
         began = time.monotonic()
         if os.geteuid() != 0:
             raise Failure("only root can")
-        release = pathlib.Path("/etc/os-release").read_text(encoding="utf-8")
-        suite = re.search(r"^VERSION_CODENAME=(\w+)", release, re.MULTILINE)
-        if suite is None or not shutil.which("mmdebstrap"):
-            raise Failure("this is not Debian, or mmdebstrap is missing")
-        sources = [path for path in (*pathlib.Path("/etc/apt/sources.list.d").glob("*.sources"),
-                                     pathlib.Path("/etc/apt/sources.list")) if path.is_file()]
+        mirror = run(TOP / "scripts" / "debian-mirror").strip()
         # How this machine reaches its packages: proxies, and whether a list may be old.
         kept = "".join(line + "\n" for line in output("apt-config", "dump").splitlines()
                        if re.match(r"Acquire::(Check-|https?::Proxy)", line))
         options = self.path.with_name("apt.conf")
         options.write_text(kept, encoding="utf-8")
-        run("mmdebstrap", "--variant=apt", "--mode=root", f"--aptopt={options}", suite[1],
-            self.path, *sources[:1])
+        run("mmdebstrap", "--variant=apt", "--mode=root", f"--aptopt={options}", self.suite,
+            self.path, f"deb {mirror} {self.suite} main")
         shutil.copy("/etc/resolv.conf", self.path / "etc/resolv.conf")
         # No package may start anything, as in a container.
         policy = self.path / "usr/sbin/policy-rc.d"
@@ -87,10 +100,8 @@ class Root:
 class Service(Server):
     """`latchkey serve` in an empty Debian, as a user without rights."""
 
-    def __init__(self, root, program, variables):
-        words = [f"{name}={value}" for name, value in variables.items()]
-        super().__init__(*root.inside(f"--userspec={USER}:{USER}", root.path, "env", "-i", *words,
-                                      program, "serve", "--port", "0"))
+    def __init__(self, root, program, variables, log=subprocess.DEVNULL):
+        super().__init__(*inside(root, variables, program, "serve", "--port", "0"), log=log)
 
     def ask_to_end(self):
         self.process.send_signal(signal.SIGTERM)
@@ -101,23 +112,33 @@ class Service(Server):
         return self.ask("PUT", "/v1/properties/first", "1", headers, expect=None)[0]
 
 
+def inside(root, variables, *command):
+    """The words that run a command in there as the unit's user, with these variables only."""
+    words = [f"{name}={value}" for name, value in variables.items()]
+    return root.inside(f"--userspec={USER}:{USER}", root.path, "env", "-i", *words, *command)
+
+
 def settings_of_unit(root):
-    """The command and the variables of the installed unit, read as systemd reads them."""
-    unit = (root.path / UNIT).read_text(encoding="utf-8")
-    lines = dict(line.split("=", 1) for line in unit.splitlines() if "=" in line)
+    """The variables of the installed unit, read as systemd reads them."""
+    lines = unit_lines(root)
     if lines["ExecStart"] != "/usr/bin/latchkey serve":
         raise Failure(f"the unit starts {lines['ExecStart']}")
     text = (root.path / lines["EnvironmentFile"].lstrip("/")).read_text(encoding="utf-8")
-    return dict(line.split("=", 1) for line in text.splitlines()
-                if line and not line.startswith("#"))
+    variables = dict(line.split("=", 1) for line in text.splitlines()
+                     if line and not line.startswith("#"))
+    if not {"LATCHKEY_TOKEN_FILE", "LATCHKEY_FIRST_TOKEN"} <= variables.keys():
+        raise Failure("everybody may write: the settings name no tokens")
+    return variables
 
 
-def check_unit(root, binary):
-    """What systemd says about the installed unit; the program stands elsewhere here."""
-    unit = root.path.with_name("latchkey.service")
-    text = (root.path / UNIT).read_text(encoding="utf-8")
-    unit.write_text(text.replace("/usr/bin/latchkey", str(binary)), encoding="utf-8")
-    said = run("systemd-analyze", "verify", "--recursive-errors=no", unit)
+def unit_lines(root):
+    unit = (root.path / UNIT).read_text(encoding="utf-8")
+    return dict(line.split("=", 1) for line in unit.splitlines() if "=" in line)
+
+
+def check_unit(root):
+    """What the systemd of that Debian says, in which no package is that the unit does not need."""
+    said = root.run("systemd-analyze", "verify", "--recursive-errors=no", f"/{UNIT}")
     if said.strip():
         raise Failure(f"systemd-analyze verify: {said.strip()}")
     wanted = root.path / "etc/systemd/system/multi-user.target.wants/latchkey.service"
@@ -128,48 +149,113 @@ def check_unit(root, binary):
 def first_put(root):
     """Serves as the unit does, and writes with the first token."""
     variables = settings_of_unit(root)
-    if not {"LATCHKEY_TOKEN_FILE", "LATCHKEY_FIRST_TOKEN"} <= variables.keys():
-        raise Failure("everybody may write: the settings name no tokens")
     # What StateDirectory= of the unit does.
-    data = root.path / "var/lib/latchkey"
+    data = root.path / DATA
     data.mkdir(mode=0o700, exist_ok=True)
     os.chown(data, USER, USER)
+    said = run(*inside(root, variables, "/usr/bin/latchkey", "check-config"))
+    if not said.startswith("OK"):
+        raise Failure(f"check-config: {said}")
     with Service(root, "/usr/bin/latchkey", variables) as service:
+        service.ask("GET", "/healthz", expect=(200,))
         token = root.path / variables["LATCHKEY_FIRST_TOKEN"].lstrip("/")
         if token.stat().st_mode & 0o077:
             raise Failure("others can read the first token")
-        if service.put(token.read_text(encoding="utf-8").strip()) != 201:
-            raise Failure("the first put does not create a property")
+        expect("the first put", service.put(token.read_text(encoding="utf-8").strip()), 201)
         reached = time.monotonic()
-        if service.put() != 401:
-            raise Failure("the service takes a write without a token")
+        expect("a write without a token", service.put(), 401)
     return reached
 
 
-def check_package(root, package, binary):
+def check_same_data(root, when):
+    """The service has the first property still, for the first token; its reload works."""
+    variables = settings_of_unit(root) | {"LATCHKEY_AUDIT_LOG": f"/{DATA}/audit"}
+    token = (root.path / variables["LATCHKEY_FIRST_TOKEN"].lstrip("/")).read_text("utf-8").strip()
+    audit = root.path / DATA / "audit"
+    with Service(root, "/usr/bin/latchkey", variables) as service:
+        headers = {"Authorization": f"Bearer {token}"}
+        status, _, value = service.ask("GET", "/v1/properties/first", headers=headers, expect=None)
+        expect(f"the first property {when}", (status, value), (200, b"1"))
+        audit.unlink()
+        # SIGHUP opens it anew. What systemd puts in its environment is given here.
+        root.run("env", f"MAINPID={service.process.pid}",
+                 *shlex.split(unit_lines(root)["ExecReload"]))
+        await_true("ExecReload of the unit", audit.exists)
+
+
+def earlier(package, folder):
+    """The same package with an earlier version, as that of an earlier commit is."""
+    content, made = folder / "content", folder / "earlier.deb"
+    run("dpkg-deb", "--raw-extract", package, content)
+    control = content / "DEBIAN/control"
+    text = re.sub("^Version: .*$", f"Version: {EARLIER}", control.read_text("utf-8"), flags=re.M)
+    control.write_text(text, encoding="utf-8")
+    run("dpkg-deb", "--root-owner-group", "-Znone", "--build", content, made)
+    return made
+
+
+def check_versions(package):
+    """An earlier commit, this one and the release sort in this order."""
+    version = run("dpkg-deb", "--field", package, "Version").strip()
+    for one, other in ((EARLIER, version), (version, version.split("~")[0] + "-1")):
+        run("dpkg", "--compare-versions", one, "lt", other)
+
+
+def check_other_format(root):
+    """A folder of a later format is refused, with what to do."""
+    with (root.path / DATA / "latchkey.db").open("r+b", buffering=0) as file:
+        file.seek(FORMAT_OFFSET)
+        number = int.from_bytes(file.read(4), "big")
+
+        def write(number):
+            file.seek(FORMAT_OFFSET)
+            file.write(number.to_bytes(4, "big"))
+
+        write(number + 1)
+        try:
+            with Service(root, "/usr/bin/latchkey", settings_of_unit(root),
+                         root.path.with_name("log")):
+                raise Failure("a folder of a later format is served")
+        except Refused as refusal:
+            if refusal.status != 1 or "latchkey export" not in refusal.log:
+                raise
+        write(number)
+
+
+def check_package(root, package):
+    """Installs, serves, upgrades, goes back, removes, installs again and purges."""
+    root.apt("install", "systemd")
     before = root.files()
     shutil.copy(package, root.path / "tmp/latchkey.deb")
+    shutil.copy(earlier(package, root.path / "tmp"), root.path / "tmp/earlier.deb")
     began = time.monotonic()
-    root.apt("install", "--download-only", "/tmp/latchkey.deb")
+    root.apt("install", "--download-only", "/tmp/earlier.deb")
     fetched = time.monotonic()
-    root.apt("install", "/tmp/latchkey.deb")
+    root.apt("install", "/tmp/earlier.deb")
     installed = time.monotonic()
     seconds = first_put(root) - fetched
+    settings = root.path / SETTINGS
+    with settings.open("a", encoding="utf-8") as file:
+        file.write("# mine\n")
+
+    root.apt("install", "/tmp/latchkey.deb")
     version = root.run("dpkg-query", "-W", "-f", "${Version}", "latchkey")
     if not root.run("latchkey", "--version").startswith(f"latchkey {version}\n"):
         raise Failure("the program says another version than the package")
-    if root.run("dpkg", "--verify", "latchkey"):
+    if root.run("dpkg", "--verify", "latchkey").strip() not in ("", f"??5?????? c /{SETTINGS}"):
         raise Failure("the installed files are not those of the package")
-    check_unit(root, binary)
-    settings = root.path / "etc/default/latchkey"
-    with settings.open("a", encoding="utf-8") as file:
-        file.write("# mine\n")
-    root.run("dpkg", "-i", "/tmp/latchkey.deb")
+    check_unit(root)
+    check_same_data(root, "behind an upgrade")
+    root.apt("install", "--allow-downgrades", "/tmp/earlier.deb")
+    check_same_data(root, "behind a downgrade")
+    check_other_format(root)
+    root.apt("remove", "latchkey")
+    if not settings.is_file() or not (root.path / DATA / "latchkey.db").is_file():
+        raise Failure("removing the package takes settings or data away")
+    root.apt("install", "/tmp/latchkey.deb")
+    check_same_data(root, "when the package is installed again")
     if not settings.read_text(encoding="utf-8").endswith("# mine\n"):
         raise Failure("an upgrade replaces settings")
-    root.apt("remove", "latchkey")
-    if not settings.is_file() or not (root.path / "var/lib/latchkey/latchkey.db").is_file():
-        raise Failure("removing the package takes settings or data away")
     root.apt("purge", "--autoremove", "latchkey")
     left = root.files() - before
     if left:

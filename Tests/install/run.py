@@ -3,8 +3,8 @@
 
     Tests/install/run.py --binary .build-release/bin/latchkey --packages .build-release/package
 
-Needs root, for an empty Debian in a temporary folder; what `scripts/require install` installs; and
-Debian's packages from where this machine gets its own. Standard library only.
+Needs root, for an empty Debian of each release in a temporary folder; what `scripts/require install`
+installs; and Debian's packages from where this machine gets its own. Standard library only.
 """
 
 import argparse
@@ -19,6 +19,7 @@ sys.path.insert(0, str(TOP / "scripts"))
 
 import empty  # noqa: E402
 import pages  # noqa: E402
+import process  # noqa: E402
 import shells  # noqa: E402
 from process import Failure  # noqa: E402
 
@@ -28,6 +29,12 @@ def only(folder, pattern):
     if len(found) != 1:
         raise Failure(f"{folder} has {len(found)} files {pattern}: make package first")
     return found[0]
+
+
+def check_late(binary):
+    """In a network of its own."""
+    return process.run("unshare", "--net", TOP / "Tests" / "install" / "late.py", binary,
+                       TOP / "deploy" / "latchkey.service").strip()
 
 
 class Checks:
@@ -64,17 +71,20 @@ def main():
     checks.run("a mistake in a page is found", pages.check_that_mistakes_are_found, binary)
     for shell in shells.ALL:
         checks.run(f"{shell.__name__} offers every command and flag", shells.check, shell, binary)
-    with tempfile.TemporaryDirectory(prefix="latchkey-debian-") as folder:
-        root = empty.Root(pathlib.Path(folder) / "root")
-        try:
-            print(f"     an empty Debian: {root.make():.1f} s", flush=True)
-        except Failure as error:
-            print(f"FAIL this machine cannot make an empty Debian: {error}")
-            checks.failed += 1
-        else:
-            checks.run("the package is installed, serves and goes away", empty.check_package,
-                       root, package, binary)
-            checks.run("the archive serves with the packages that it names",
+    checks.run("an address or a port that comes late is waited for", check_late, binary)
+    checks.run("versions sort", empty.check_versions, package)
+    for suite in empty.suites():
+        with tempfile.TemporaryDirectory(prefix="latchkey-debian-") as folder:
+            root = empty.Root(pathlib.Path(folder) / "root", suite)
+            try:
+                print(f"     an empty Debian, {suite}: {root.make():.1f} s", flush=True)
+            except Failure as error:
+                print(f"FAIL this machine cannot make an empty Debian, {suite}: {error}")
+                checks.failed += 1
+                continue
+            checks.run(f"{suite}: the package is installed, upgraded, removed and purged",
+                       empty.check_package, root, package)
+            checks.run(f"{suite}: the archive serves with the packages that it names",
                        empty.check_archive, root, archive)
     checks.run("lintian finds no error", empty.check_with_lintian, package)
     print(f"{checks.passed} passed, {checks.failed} failed")
