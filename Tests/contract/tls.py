@@ -53,18 +53,26 @@ def certificate(folder, name="localhost", days=30):
     return (folder / "new").read_text(), (folder / "new-key").read_text()
 
 
-def client_certificate(folder, name, authority, usage="clientAuth", days=30):
-    """Files with a certificate that an authority, (certificate, key), has signed, and its key.
+def validity(has_ended):
+    """The options of `openssl x509` for the time of a certificate."""
+    if not has_ended:
+        return "-days", "30"
+    # From 3.4 on there are times, and from 3.5 on an end may not be before the begin.
+    version = re.match(r"OpenSSL (\d+)\.(\d+)", run("openssl", "version"))
+    if (int(version[1]), int(version[2])) < (3, 4):
+        return "-days", "-1"
+    return "-not_before", "20200101000000Z", "-not_after", "20200102000000Z"
 
-    One of `days` below 0 has ended.
-    """
+
+def client_certificate(folder, name, authority, usage="clientAuth", has_ended=False):
+    """Files with a certificate that an authority, (certificate, key), has signed, and its key."""
     place = pathlib.Path(tempfile.mkdtemp(dir=folder))
     (place / "ca").write_text(authority[0])
     (place / "ca-key").write_text(authority[1])
     (place / "extensions").write_text(f"extendedKeyUsage={usage}\n")
     sh(place, *REQUEST, "-subj", f"/CN={name}", "-keyout", "key", "-out", "request")
     sh(place, "openssl", "x509", "-req", "-in", "request", "-CA", "ca", "-CAkey", "ca-key",
-       "-CAcreateserial", "-extfile", "extensions", "-days", str(days), "-out", "certificate")
+       "-CAcreateserial", "-extfile", "extensions", *validity(has_ended), "-out", "certificate")
     return place / "certificate", place / "key"
 
 
@@ -313,7 +321,7 @@ def clients(binary, folder):
     shown_files |= {
         "foreign": client_certificate(folder, "ann", certificate(folder, "authority")),
         "for servers": client_certificate(folder, "ann", bench.authority, "serverAuth"),
-        "ended": client_certificate(folder, "ann", bench.authority, days=-1),
+        "ended": client_certificate(folder, "ann", bench.authority, has_ended=True),
         "signed by a client": client_certificate(folder, "ann", ann)}
     shows = {name: ("--cert", files[0], "--key", files[1])
              for name, files in shown_files.items()}

@@ -16,11 +16,10 @@ KINDS = {"EC": ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1"),
 class Certificate:
     """A certificate and its key, as files. Signed by itself unless another one is given.
 
-    `usage` is what the key may be used for, as openssl names it. With `days` below 0 it has ended.
+    `usage` is what the key may be used for, as openssl names it.
     """
 
-    def __init__(self, name, signer=None, usage="serverAuth", days=DAYS, is_authority=False,
-                 kind="EC"):
+    def __init__(self, name, signer=None, usage="serverAuth", is_authority=False, kind="EC"):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="latchkey-certificate-"))
         self.chain, self.key = self.folder / "chain.pem", self.folder / "key.pem"
         request = self.folder / "request.pem"
@@ -31,7 +30,7 @@ class Certificate:
                           + ("" if is_authority else f"extendedKeyUsage={usage}\n")
                           + "subjectAltName=DNS:localhost,IP:127.0.0.1\n", encoding="ascii")
         signs = ("-CA", signer.chain, "-CAkey", signer.key) if signer else ("-key", self.key)
-        run("x509", "-req", "-in", request, *signs, "-days", days, "-extfile", fields,
+        run("x509", "-req", "-in", request, *signs, "-days", DAYS, "-extfile", fields,
             "-out", self.chain)
 
     def options(self):
