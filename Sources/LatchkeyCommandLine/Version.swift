@@ -7,9 +7,11 @@ package let latchkeyVersion = "0.1.0"
 /// it has not said it, as the Makefile does.
 package let latchkeyBuild = unsafe String(cString: latchkey_build_commit())
 
-/// The version and the build: `0.1.0+202601312359.0123abcd`.
+/// The version and the build: `0.1.0~202601312359.0123abcd`.
+///
+/// A build is of the time before its release: for dpkg, a tilde sorts it below the release.
 package let latchkeyFullVersion =
-    latchkeyVersion + (latchkeyBuild.isEmpty ? "" : "+" + latchkeyBuild)
+    latchkeyVersion + (latchkeyBuild.isEmpty ? "" : "~" + latchkeyBuild)
 
 /// The day of the build as `2026-01-31`; empty if it is not known.
 package let latchkeyBuildDay = day(of: latchkeyBuild)
