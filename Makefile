@@ -131,7 +131,7 @@ test-deep: ## the other tests: sanitizers, models, examples, the release binary 
 
 .PHONY: release-check
 release-check: ## before a release: the other libmicrohttpd, a clean Debian 13 (an hour)
-	scripts/stages wire-other hostile-other debian-13
+	scripts/stages wire-other hostile-other languages debian-13
 
 .PHONY: lint
 lint: ## check the format of the Swift and C sources
@@ -230,13 +230,18 @@ upgrade: build ## what earlier versions wrote (Tests/upgrade) is read by this on
 
 .PHONY: contract
 contract: build-tests ## check the service against openapi.yaml, and its metrics with promtool
-	scripts/require test
+	scripts/require test clients
 	Tests/contract/run.py --binary .build-debug/debug/latchkey
 
 .PHONY: contract-other
 contract-other: build-tests ## `make contract` with the libmicrohttpd of the other Debian
-	scripts/require test
+	scripts/require test clients
 	$(OTHER) Tests/contract/run.py --binary .build-debug/debug/latchkey
+
+.PHONY: languages
+languages: ## make clients in Go and C# from openapi.yaml, compile the one in Go (10 seconds)
+	scripts/require test languages
+	Tests/contract/languages.py
 
 .PHONY: dashboard
 dashboard: build ## the page at / in headless Chromium (ARGS="--screenshots FOLDER")
