@@ -1,12 +1,13 @@
 """Who may do what: each operation of openapi.yaml with each right, alone and together.
 
-The table is made from the `security` of the operations, so that a route that is new is in it.
+The table is made from the `security` of the operations, so that a route that is new is in it. Each
+answer is read by httplint, too.
 
     access.py --list
     access.py URL TOKENS
 
 TOKENS is a JSON file of the tokens by the rights that they have. Runs with the Python of
-.build-tools, which has PyYAML.
+.build-tools, which has PyYAML and httplint.
 """
 
 import http.client
@@ -17,6 +18,8 @@ import sys
 import urllib.parse
 
 import yaml
+
+import lint
 
 CONTRACT = pathlib.Path(__file__).resolve().parent.parent.parent / "openapi.yaml"
 METHODS = ("get", "head", "put", "post", "patch", "delete")
@@ -54,7 +57,7 @@ def operations():
 
 
 def ask(url, name, method, path, token=None):
-    """The status, the header fields and the beginning of the body."""
+    """The status, the header fields, the beginning of the body, and what is wrong by HTTP."""
     target = path.replace("{name}", "n").replace("{id}", "none").replace("{problem}", "gone")
     kind, body = BODIES.get(name, (None, None))
     headers = {} if token is None else {"Authorization": f"Bearer {token}"}
@@ -64,9 +67,13 @@ def ask(url, name, method, path, token=None):
     connection = http.client.HTTPConnection(
         parts.hostname, parts.port, timeout=ANSWER_SECONDS_MAX)
     try:
-        connection.request(method, target + QUERIES.get(name, ""), body, headers)
+        target += QUERIES.get(name, "")
+        connection.request(method, target, body, headers)
         answer = connection.getresponse()
-        return answer.status, answer.headers, answer.read(200) if answer.status >= 400 else b""
+        body = answer.read() if answer.status >= 400 else None
+        wrong = lint.mistakes((method, target, headers.items()),
+                              (answer.status, answer.getheaders(), body))
+        return answer.status, answer.headers, body, wrong
     finally:
         connection.close()
 
@@ -76,7 +83,8 @@ def mistakes(url, tokens, listed):
     for name, method, path, needed in listed:
         place = f"{method} {path}"
         for label, token in [("no token", None), ("a wrong token", "lk_" + "0" * 72)]:
-            status, headers, _ = ask(url, name, method, path, token)
+            status, headers, _, wrong = ask(url, name, method, path, token)
+            yield from wrong
             is_open = needed is None
             if name in ("getMetrics", "getVersion"):
                 is_open = False
@@ -85,7 +93,8 @@ def mistakes(url, tokens, listed):
             if status == 401 and not headers.get("WWW-Authenticate", "").startswith("Bearer"):
                 yield f"{place} with {label}: no WWW-Authenticate"
         for rights, token in tokens.items():
-            status, _, body = ask(url, name, method, path, token)
+            status, _, body, wrong = ask(url, name, method, path, token)
+            yield from wrong
             held = set(rights.split(","))
             missing = (needed or set()) - held
             if (status == 403) != bool(missing) or status == 401:
@@ -116,6 +125,7 @@ def main():
     }
     found += [f"{name} is overlooked" for name, operation in planted.items()
               if not list(mistakes(url, tokens, [operation]))]
+    found += lint.missed()
     print("\n".join(found))
     return 1 if found else 0
 

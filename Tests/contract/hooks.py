@@ -6,6 +6,8 @@ import uuid
 import schemathesis
 from schemathesis.core import NOT_SET
 
+import lint
+
 NAME_BYTES_MAX = 256
 WAIT = re.compile(r"[0-9]+(\.[0-9]+)?(e-[0-9]+)?")
 WAIT_SECONDS_MAX = 60
@@ -89,3 +91,14 @@ def before_call(context, case, kwargs):
     for name, key in list((case.headers or {}).items()):
         if name.lower() == "idempotency-key" and KEY.fullmatch(str(key)):
             case.headers[name] = str(uuid.uuid4())
+
+
+@schemathesis.check
+def httplint(context, answer, case):
+    """Each answer is right by the rules of HTTP, too."""
+    sent = answer.request
+    fields = [(name, value) for name, values in answer.headers.items() for value in values]
+    found = lint.mistakes((sent.method, sent.path_url, sent.headers.items()),
+                          (answer.status_code, fields, answer.content))
+    if found:
+        raise AssertionError("\n".join(found))
