@@ -12,6 +12,8 @@ import subprocess
 import sys
 import tempfile
 
+import httpx
+
 HERE = pathlib.Path(__file__).resolve().parent
 TOP = HERE.parent.parent
 FILE = TOP / "clients" / "python" / "latchkey.py"
@@ -19,7 +21,7 @@ sys.path[:0] = [str(TOP / "scripts"), str(FILE.parent)]
 
 import process  # noqa: E402
 from cutting import CuttingProxy  # noqa: E402
-from expecting import at_once, expect, refused, timed  # noqa: E402
+from expecting import ManualClock, at_once, expect, refused, timed  # noqa: E402
 import holding  # noqa: E402
 import latchkey  # noqa: E402
 from latchkey import Latchkey  # noqa: E402
@@ -160,6 +162,39 @@ def check_work(client):
     expect(client.get("worked").value, 20)
 
 
+def check_polls(_):
+    """A poll that the service ends before its time, as behind a proxy, is asked for again."""
+    clock, asked = ManualClock(), []
+
+    def answer(request):
+        wait = request.url.params.get("wait")
+        asked.append((request.method, wait, request.headers.get("If-None-Match")))
+        clock.time += min(20, float(wait))
+        if request.method == "POST":
+            return httpx.Response(200, json={"succeeded": False, "revision": 1, "results": []})
+        missing = {"type": "/problems/not-found"}
+        return httpx.Response(304) if "7" in str(request.url) else httpx.Response(404, json=missing)
+
+    def waits(*pieces, after=7):
+        expect(asked, [("GET", wait, f'"{after}"') for wait in pieces])
+        asked.clear()
+
+    with httpx.Client(transport=httpx.MockTransport(answer)) as http:
+        client = Latchkey("http://service", http=http)
+        client._clock = clock
+        expect(client.wait("a", 7, wait=50), None)
+        waits("50.0", "30.0", "10.0")
+        expect(client.wait("a", 7, wait=100), None)
+        waits("60.0", "60.0", "60.0", "40.0", "20.0")
+        expect(client.wait("a", wait=30), None)
+        waits("30.0", "10.0", after=0)
+        # The least time that a client can have left is not written with an exponent.
+        expect(client.wait("a", 7, wait=0.00005), None)
+        waits("0.001")
+        expect(client.transaction([], wait=0.00005).succeeded, False)
+        expect(asked, [("POST", "0.001", None)])
+
+
 def check_repeats(binary):
     """Each write is made once, although the answers of many are cut off."""
     with process.Latchkey(binary) as service:
@@ -212,7 +247,7 @@ def main():
         for check in (check_values, check_conditions, check_times_to_live, check_several,
                       check_transactions, check_queue):
             timed(check.__name__, check, client)
-    for check in (check_repeats, check_access, *watching.CHECKS, *holding.CHECKS):
+    for check in (check_polls, check_repeats, check_access, *watching.CHECKS, *holding.CHECKS):
         timed(check.__name__, check, binary)
     return 0
 

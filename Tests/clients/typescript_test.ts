@@ -131,6 +131,26 @@ async function several(): Promise<void> {
   for (const name of [".", ".."]) await refused(LatchkeyError, () => client.get(name));
 }
 
+/** A poll that the service ends before its time, as behind a proxy, is asked for again. */
+async function polls(): Promise<void> {
+  const clock = new ManualClock();
+  const asked: string[][] = [];
+  const proxied = new Latchkey("http://service", { clock, fetch: async (target, init) => {
+    const wait = new URL(String(target)).searchParams.get("wait") ?? "";
+    asked.push([wait, new Headers(init?.headers).get("If-None-Match") ?? ""]);
+    clock.time += Math.min(20, Number(wait));
+    return init?.method === "POST"
+      ? new Response('{"succeeded": false, "revision": 1, "results": []}')
+      : new Response(null, { status: 304 });
+  } });
+  expect(await proxied.wait("a", 7, 50), undefined);
+  expect(asked.splice(0), [["50", '"7"'], ["30", '"7"'], ["10", '"7"']]);
+  // The least time that a client can have left is not written with an exponent.
+  expect(await proxied.wait("a", 7, 1e-7), undefined);
+  expect((await proxied.transaction({}, 1e-7)).succeeded, false);
+  expect(asked, [["0.001", '"7"'], ["0.001", ""]]);
+}
+
 async function repeats(): Promise<void> {
   const cut = new Latchkey(proxyURL);
   for (let sum = 1; sum <= 30; sum += 1) expect(await cut.increment("cut"), sum);
@@ -292,7 +312,7 @@ async function silence(): Promise<void> {
 }
 
 async function main(): Promise<void> {
-  for (const check of [values, several, repeats, access, watches, queue, locks]) {
+  for (const check of [values, several, polls, repeats, access, watches, queue, locks]) {
     console.log(`   ${check.name}`);
     await check();
   }

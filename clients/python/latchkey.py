@@ -21,6 +21,7 @@ Length: one file, so that it can be copied.
 from __future__ import annotations
 
 import json
+import math
 import random
 import socket
 import ssl
@@ -335,16 +336,25 @@ class Latchkey:
     def wait(self, name: str, after: int = 0, *, wait: float = 30) -> Property | None:
         """Waits until the property's revision is above `after`; None after `wait` seconds.
 
-        At most 60 seconds. With `after=0` it also waits for a property that does not exist yet;
-        otherwise a missing one raises `NotFound`.
+        With `after=0` it also waits for a property that does not exist yet; otherwise a missing one
+        raises `NotFound`.
         """
-        try:
-            answer = self._ask("GET", _path(name), {"after": after, "wait": wait}, wait=wait)
-        except NotFound:
-            if after == 0:
+        end = self._clock.now() + wait
+        while True:
+            # The service ends a poll before its time, above all one behind a proxy.
+            left = _piece(end - self._clock.now())
+            try:
+                # Proxies want a condition where the answer can be 304.
+                answer = self._ask(
+                    "GET", _path(name), {"after": after, "wait": left}, wait=left,
+                    headers={"If-None-Match": f'"{after}"'})
+                if answer.status_code != 304:
+                    return _answered(name, answer)
+            except NotFound:
+                if after != 0:
+                    raise
+            if self._clock.now() >= end:
                 return None
-            raise
-        return None if answer.status_code == 304 else _answered(name, answer)
 
     # Several properties
 
@@ -396,6 +406,7 @@ class Latchkey:
         the conditions hold and each `pop` finds something; all steps wait, not only the pop.
         """
         body = {"if": [*when], "then": [*then], "else": [*otherwise]}
+        wait = _whole(wait)
         answer = self._ask(
             "POST", "/v1/transactions", {"wait": wait or None}, body=body, has_body=True,
             wait=wait).json()
@@ -467,7 +478,7 @@ class Latchkey:
         while True:
             sent = self._clock.now()
             left = WAIT_SECONDS_MAX if end is None else end - sent
-            outcome = self.transaction([step], wait=max(0, min(left, WAIT_SECONDS_MAX)))
+            outcome = self.transaction([step], wait=_piece(left))
             found = _popped(outcome.results[0])
             if found:
                 return found, outcome.revision, sent
@@ -486,7 +497,7 @@ class Latchkey:
             left = WAIT_SECONDS_MAX if end is None else end - sent
             outcome = self.transaction(
                 [{"put": name, "value": value, "ttl": ttl}], when=[{"name": name, "absent": True}],
-                wait=max(0, min(left, WAIT_SECONDS_MAX)))
+                wait=_piece(left))
             if outcome.succeeded:
                 lease = Lease(self, name, outcome.revision, ttl, sent)
                 if lease._start():
@@ -856,6 +867,16 @@ def _path(name: str) -> str:
     encoded = quote(name, safe="")
     # A path would lose these two.
     return "/v1/properties/" + (encoded.replace(".", "%2E") if name in (".", "..") else encoded)
+
+
+def _whole(seconds: float) -> float:
+    """In whole milliseconds, and not less: the shortest wait is one."""
+    return math.ceil(seconds * 1000) / 1000
+
+
+def _piece(seconds: float) -> float:
+    """What one request waits of a longer time."""
+    return _whole(max(0, min(seconds, WAIT_SECONDS_MAX)))
 
 
 def _query(params: Mapping[str, Any]) -> httpx.QueryParams:

@@ -341,19 +341,27 @@ export class Latchkey {
   }
 
   /**
-   * Waits until the property's revision is above `after`; undefined after `wait` seconds, at most
-   * 60. With `after` 0 it also waits for a property that does not exist yet; otherwise a missing
-   * one throws `NotFound`.
+   * Waits until the property's revision is above `after`; undefined after `wait` seconds. With
+   * `after` 0 it also waits for a property that does not exist yet; otherwise a missing one throws
+   * `NotFound`.
    */
   async wait<Value = Json>(
     name: string, after = 0, wait = 30,
   ): Promise<Property<Value> | undefined> {
-    try {
-      const answer = await this.ask("GET", path(name), { params: { after, wait }, wait });
-      return answer.status === 304 ? undefined : property<Value>(name, answer);
-    } catch (error) {
-      if (error instanceof NotFound && after === 0) return undefined;
-      throw error;
+    const end = this.clock.now() + wait;
+    for (;;) {
+      // The service ends a poll before its time, above all one behind a proxy.
+      const left = pieceOf(end - this.clock.now());
+      try {
+        const answer = await this.ask("GET", path(name), {
+          // Proxies want a condition where the answer can be 304.
+          params: { after, wait: left }, wait: left, headers: { "If-None-Match": `"${after}"` },
+        });
+        if (answer.status !== 304) return property<Value>(name, answer);
+      } catch (error) {
+        if (!(error instanceof NotFound) || after !== 0) throw error;
+      }
+      if (this.clock.now() >= end) return undefined;
     }
   }
 
@@ -408,7 +416,7 @@ export class Latchkey {
   async transaction(
     transaction: { if?: Condition[]; then?: Step[]; else?: Step[] }, wait = 0,
   ): Promise<Outcome> {
-    const params = wait > 0 ? { wait } : {};
+    const params = wait > 0 ? { wait: whole(wait) } : {};
     return this.json("POST", "/v1/transactions", { params, body: transaction, wait });
   }
 
@@ -954,8 +962,14 @@ function found(result: Result | undefined): Property | undefined {
   return result && result.revision > 0 ? { created: 0, value: null, ...result } : undefined;
 }
 
+/** In whole milliseconds, and not less: the shortest wait is one. */
+function whole(seconds: number): number {
+  return Math.ceil(1000 * seconds) / 1000;
+}
+
+/** What one request waits of a longer time. */
 function pieceOf(seconds: number): number {
-  return Math.max(0, Math.min(seconds, waitSecondsMax));
+  return whole(Math.max(0, Math.min(seconds, waitSecondsMax)));
 }
 
 /** Not secret, only different from all others. */
