@@ -225,10 +225,10 @@ struct BoardTests {
         #expect(events.last?.operation.stepCount == 4)
     }
 
-    @Test(arguments: ["", "a b", "ä", "a/b", String(repeating: "a", count: 65)])
+    @Test(arguments: ["", ".", "..", "a b", "ä", "a/b", String(repeating: "a", count: 65)])
     func `other texts are no identifiers`(text: String) {
         #expect(OperationID(text) == nil)
-        for right in ["aZ0._-", String(repeating: "a", count: 64)] {
+        for right in ["aZ0._-", "...", ".a", String(repeating: "a", count: 64)] {
             #expect(OperationID(right)?.text == right)
         }
     }

@@ -1,4 +1,6 @@
 /// The identifier of an operation: 1 to 64 ASCII letters, digits, dots, hyphens and underscores.
+///
+/// Neither `.` nor `..`, which clients take out of a path.
 package struct OperationID: Hashable, Sendable {
     package static let countMax = 64
 
@@ -7,7 +9,7 @@ package struct OperationID: Hashable, Sendable {
     /// Checks a text that a client chose; nil if it is not an identifier.
     package init?(_ text: String) {
         guard (1...Self.countMax).contains(text.utf8.count),
-            text.utf8.allSatisfy(Self.isAllowed)
+            text.utf8.allSatisfy(Self.isAllowed), text != ".", text != ".."
         else { return nil }
         self.text = text
     }

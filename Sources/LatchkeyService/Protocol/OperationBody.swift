@@ -78,7 +78,7 @@ struct OperationBody {
         guard let text = json.string, let id = OperationID(text) else {
             throw invalid(
                 "An identifier has 1 to \(OperationID.countMax) letters, digits, dots, hyphens and "
-                    + "underscores."
+                    + "underscores, and is not . or .. itself."
             )
         }
         return id
