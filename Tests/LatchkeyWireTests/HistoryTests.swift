@@ -75,6 +75,7 @@ struct HistoryTests {
             #expect(try ask("after=2", "none").problem == "gone")
             for query in [
                 "after=1&wait=0.2", "after=1", "after=1&wait=0", "after=1&wait=0.0",
+                "after=1&wait=0.0001", "after=1&wait=5e-05", "after=1&wait=1.5E-3",
             ] {
                 let start = ContinuousClock.now
                 let answer = try ask(query)
@@ -90,7 +91,7 @@ struct HistoryTests {
             for query in [
                 "wait=1", "after=1&wait=61", "after=1&wait=-1", "after=1&wait=x", "after=-1",
                 "after=1.1", "revision=1&after=1", "revision=x", "revision=1.1", "other=1",
-                "after=1&wait=0.0001",
+                "after=1&wait=7e1", "after=1&wait=1e999", "after=1&wait=%2B1", "after=1&wait=e1",
             ] {
                 #expect(try ask(query).problem == "invalid-query", "\(query)")
             }

@@ -9,7 +9,7 @@ from schemathesis.core import NOT_SET
 import lint
 
 NAME_BYTES_MAX = 256
-WAIT = re.compile(r"[0-9]+(\.[0-9]+)?(e-[0-9]+)?")
+WAIT = re.compile(r"([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 WAIT_SECONDS_MAX = 60
 REVISION = re.compile("[0-9]{1,19}")
 KEY = re.compile("[!-~]{1,255}")
@@ -55,7 +55,7 @@ def before_call(context, case, kwargs):
     Otherwise a request would be answered with the answer to an earlier one. Nor can a schema say
     which parameters stand alone: `wait` of a property needs `after`, and `revision` stands without
     both; names of a list stand without a page, `ttl-if-new` without `ttl`, and a claim has a time,
-    and not the prefix of its pop. A wait is made short, and its time has no exponent. What is for
+    and not the prefix of its pop. A wait is made short. What is for
     replicas is of no past revision, and changes for them are of all names. A revision that does not
     come would be waited for in vain.
     """

@@ -138,17 +138,15 @@ extension ServiceRequest {
     /// The longest wait, in milliseconds.
     private static let waitMillisecondsMax: TimeToLive = 60_000
 
-    /// A parameter `wait`, in milliseconds.
+    /// A parameter `wait`, in milliseconds; one that is less than a half is one.
     static func wait(_ text: String?) throws(RequestFailure) -> TimeToLive {
         guard let text else {
             return 0
         }
-        guard let wait = SecondsText.milliseconds(text, in: 0...waitMillisecondsMax),
-            wait > 0 || Double(text) == 0
-        else {
+        guard let wait = SecondsText.milliseconds(text, in: 0...waitMillisecondsMax) else {
             throw RequestFailure(.invalidQuery, "wait must be a number of seconds from 0 to 60.")
         }
-        return wait
+        return wait == 0 && Double(text) != 0 ? 1 : wait
     }
 
     /// When so many milliseconds of waiting are over, in nanoseconds of the monotonic clock.

@@ -1,12 +1,18 @@
 /// Times as seconds, such as `0.25`.
 package enum SecondsText {
-    /// Parses digits, maybe with a point, rounded to milliseconds; nil for anything else and out
-    /// of bounds.
+    /// Parses a decimal number without a sign, rounded to milliseconds; nil for anything else and
+    /// out of bounds.
+    ///
+    /// It may have an exponent: many languages write 0.00005 as `5e-05`.
     package static func milliseconds(_ text: String, in bounds: ClosedRange<Int64>) -> Int64? {
-        let isPlain = text.utf8.allSatisfy {
-            (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) || $0 == UInt8(ascii: ".")
-        }
-        return isPlain ? Double(text).flatMap { milliseconds($0, in: bounds) } : nil
+        guard let first = text.utf8.first, isPlain(first),
+            text.utf8.allSatisfy({ isPlain($0) || "eE+-".utf8.contains($0) })
+        else { return nil }
+        return Double(text).flatMap { milliseconds($0, in: bounds) }
+    }
+
+    private static func isPlain(_ byte: UInt8) -> Bool {
+        (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) || byte == UInt8(ascii: ".")
     }
 
     /// The same of a JSON number.
