@@ -98,6 +98,26 @@ struct HistoryTests {
         }
     }
 
+    /// Who leaves behind a proxy is not seen to leave: the poll ends, and its client asks again.
+    @Test func `a read that waits behind a proxy is short, and a pop is not`() async throws {
+        let flags = ["--trusted-proxy", "127.0.0.2"]
+        try await Deployment.inProcess.serve(flags, limits: "read-behind-proxy-seconds=1") { site in
+            _ = try site.ask("PUT", "/v1/properties/n", "1")
+            let pop = try site.asking("POST", "/v1/pop?prefix=jobs/&wait=60", from: 2)
+            let direct = try site.asking("GET", "/v1/properties/n?after=1&wait=60")
+            try site.awaitMetric("latchkey_watchers", 2)
+            let short = try site.ask("GET", "/v1/properties/n?after=1&wait=60", from: 2)
+            #expect(short.status == 304)
+            let target = "/v1/properties/n?after=1&min-revision=99&wait=60"
+            #expect(try site.ask("GET", target, from: 2).problem == "not-level")
+            try site.awaitMetric("latchkey_watchers", 2)
+            #expect(try site.ask("PUT", "/v1/properties/jobs%2F1", "1").status == 201)
+            #expect(try pop.answer().status == 200)
+            #expect(try site.ask("PUT", "/v1/properties/n", "2").status == 204)
+            #expect(try direct.answer().text == "2")
+        }
+    }
+
     @Test(arguments: Deployment.allCases)
     func `past values are those that were shown`(deployment: Deployment) async throws {
         try await deployment.serve(["--history", "6"]) { site in

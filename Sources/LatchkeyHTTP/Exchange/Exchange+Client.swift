@@ -10,6 +10,11 @@ extension Exchange {
     /// proxy's as well. What is no address ends the walk.
     package var client: ClientKey { ClientKey(clientAddress) }
 
+    /// Whether a trusted proxy has sent this request: its connection can outlive its client's.
+    package var isOfProxy: Bool {
+        isProxy(NetworkAddress(unsafe latchkey_http_request_peer(request)))
+    }
+
     /// The address of ``client``.
     package var clientAddress: NetworkAddress {
         var address = NetworkAddress(unsafe latchkey_http_request_peer(request))

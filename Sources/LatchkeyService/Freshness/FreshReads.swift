@@ -104,7 +104,8 @@ private final class FreshRead: Sendable {
         revision = freshness.revision
         self.match = match
         self.handle = handle
-        deadlineNanoseconds = request.deadlineNanoseconds(freshness.wait)
+        let wait = min(freshness.wait, reads.hub.readMillisecondsMax(request))
+        deadlineNanoseconds = request.deadlineNanoseconds(wait)
         id = reads.hub.nextIdentifier()
         visitor = WatchVisitor(request)
     }

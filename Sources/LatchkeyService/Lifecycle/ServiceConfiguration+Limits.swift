@@ -88,6 +88,12 @@ extension ServiceConfiguration {
             "The time between two comments of a watch."
         ),
         .seconds(
+            "read-behind-proxy-seconds",
+            \.watchLimits.readBehindProxy,
+            1...60,
+            "The longest wait of a long poll, or of another read, behind a trusted proxy."
+        ),
+        .seconds(
             "session-seconds",
             \.access.sessionTime,
             60...2_592_000,

@@ -47,7 +47,8 @@ struct HistoryRoutes: Sendable {
             readPast(request, conditions, search)
             return
         }
-        let wait = try ServiceRequest.wait(query["wait"])
+        // A shorter poll than was asked for does no harm: its client asks again.
+        let wait = min(try ServiceRequest.wait(query["wait"]), hub.readMillisecondsMax(request))
         let after = store.journal.named(try Self.revision(query["after"], "after"))
         // No property of this store can have passed a revision of another one.
         guard (store.journal.start...store.usage().revision).contains(after) else {

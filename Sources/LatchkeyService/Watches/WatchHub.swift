@@ -69,6 +69,11 @@ final class WatchHub: Sendable {
         thread.start()
     }
 
+    /// For how long a request that reads can wait, in milliseconds.
+    func readMillisecondsMax(_ request: ServiceRequest) -> TimeToLive {
+        request.exchange.isOfProxy ? Int64(limits.readBehindProxy.wholeMilliseconds) : .max
+    }
+
     /// Watches and long polls now.
     var watcherCount: Int { places.count }
 

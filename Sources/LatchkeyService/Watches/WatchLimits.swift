@@ -10,6 +10,11 @@ package struct WatchLimits: Sendable, Hashable {
     package var bufferBytesMax = 64 * 1024
     /// The time between two keep-alive comments of a watch.
     package var keepAlive = Duration.seconds(15)
+    /// For how long a read behind a trusted proxy can wait, such as a long poll.
+    ///
+    /// Most proxies notice late, or not at all, that a client has gone whose answer has not begun:
+    /// its place is taken until then.
+    package var readBehindProxy = Duration.seconds(20)
 
     package init() {}
 }
