@@ -23,12 +23,14 @@ struct FreshnessTests {
         let all = try Self.freshness("consistency=linearizable&min-revision=7&wait=20.5")
         #expect(all.isLinearizable && all.revision == 7 && all.wait == 20_500)
         #expect(try Self.freshness("min-revision=7&wait=1").wait == 5000)
+        #expect(try Self.freshness("min-revision=\(1 << 62)").revision == 1 << 62)
     }
 
     @Test(arguments: [
         "consistency=", "consistency=strong", "consistency=local&consistency=local",
         "min-revision=", "min-revision=-1", "min-revision=7.1", "min-revision=+7",
         "min-revision=1&min-revision=1", "consistency=local&wait=61",
+        "min-revision=4611686018427387905", "min-revision=9999999999999999999",
     ])
     func `other values are refused`(query: String) {
         #expect(throws: RequestFailure.self) { try Self.freshness(query) }

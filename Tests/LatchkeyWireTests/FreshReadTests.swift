@@ -39,6 +39,7 @@ struct FreshReadTests {
                 for query in [
                     "consistency=strong", "consistency=local&consistency=local", "min-revision=x",
                     "consistenc%79=local", "consistency", "consistency=local&other=1",
+                    "min-revision=4611686018427387905",
                 ] {
                     let target = Self.target(path, query)
                     let answer = try site.ask("GET", target)

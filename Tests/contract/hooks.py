@@ -12,6 +12,7 @@ NAME_BYTES_MAX = 256
 WAIT = re.compile(r"([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 WAIT_SECONDS_MAX = 60
 REVISION = re.compile("[0-9]{1,19}")
+REVISION_MAX = 1 << 62
 KEY = re.compile("[!-~]{1,255}")
 
 
@@ -86,7 +87,8 @@ def before_call(context, case, kwargs):
     if query.get("replica") in (True, "true") and ("revision" in query or "prefix" in query):
         if case.path != "/v1/export" or "revision" in query:
             del query["replica"]
-    if REVISION.fullmatch(str(query.get("min-revision"))):
+    least = str(query.get("min-revision"))
+    if REVISION.fullmatch(least) and int(least) <= REVISION_MAX:
         query["min-revision"] = 0
     for name, key in list((case.headers or {}).items()):
         if name.lower() == "idempotency-key" and KEY.fullmatch(str(key)):

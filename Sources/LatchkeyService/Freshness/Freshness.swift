@@ -78,6 +78,10 @@ struct Freshness: Sendable, Equatable {
         }
         if let text = values["min-revision"] {
             revision = try HistoryRoutes.revision(text, "min-revision")
+            // It would be waited for in vain.
+            guard revision <= InputCheck.revisionMax else {
+                throw RequestFailure(.invalidQuery, "No store can reach this min-revision.")
+            }
         }
         wait = max(wait, try ServiceRequest.wait(values["wait"]))
     }
