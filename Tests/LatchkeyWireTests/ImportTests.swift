@@ -104,6 +104,15 @@ struct ImportTests {
                 let answer = try site.ask("POST", "/v1/import?partial=true", "\n", headers: fields)
                 #expect(answer.status == status, "\(field)")
             }
+            // Longer than what is read of another request only to be able to answer it.
+            let endless = String(repeating: "x\n", count: 1 << 20)
+            for (query, type, status) in [
+                ("?partial=true", "text/csv", 415), ("?batch=0", "application/x-ndjson", 400),
+            ] {
+                let fields = ["Content-Type: \(type)"]
+                let answer = try site.ask("POST", "/v1/import\(query)", endless, headers: fields)
+                #expect(answer.status == status, "\(answer.text)")
+            }
             let start = "{\"name\":\"a\",\"value\":\""
             let long = start + String(repeating: "x", count: 1000 - start.count - 2) + "\"}"
             #expect(try site.imported(long + "\n" + long) == (2, 2), "a full batch ends early")

@@ -20,15 +20,20 @@ struct ImportRoutes: Sendable {
             needs: .right(.import),
             statuses: [200, 400, 415, 503, 507],
             checkHead: { request, _ throws(RequestFailure) in
-                request.exchange.readBody(with: try makeImport(request))
+                do throws(RequestFailure) {
+                    request.exchange.readBody(with: try makeImport(request))
+                } catch {
+                    // Who asks before it sends the body need not send it.
+                    guard !request.exchange.hasHeader(named: "expect") else { throw error }
+                    request.exchange.readBody(with: RefusedImport(request, error))
+                }
             },
             handle: { request, _ throws(RequestFailure) in
+                switch request.exchange.bodyReader {
+                case let reader as Import: reader.finish()
+                case let refused as RefusedImport: throw refused.failure
                 // A request without a body gets no call at its head.
-                let reader = request.exchange.bodyReader as? Import
-                if let reader {
-                    reader.finish()
-                } else {
-                    try makeImport(request).finish()
+                default: try makeImport(request).finish()
                 }
             }
         )
@@ -63,6 +68,24 @@ struct ImportRoutes: Sendable {
         }
         return count
     }
+}
+
+/// Refuses an import for what its head says, behind a body of any length: no other body of that
+/// length gets an answer but 413, which would be the wrong reason.
+private final class RefusedImport: BodyReader {
+    private let request: ServiceRequest
+    let failure: RequestFailure
+
+    init(_ request: ServiceRequest, _ failure: RequestFailure) {
+        (self.request, self.failure) = (request, failure)
+    }
+
+    func take(_ piece: Bytes, of exchange: Exchange) -> BodyProgress {
+        request.fail(failure)
+        return .more
+    }
+
+    func lose(_ reason: BodyLoss) {}
 }
 
 extension ServiceRequest {
