@@ -32,7 +32,9 @@ struct AccessTests {
             let ci = site.with(tokens, "ci")
             #expect(try ci.ask("GET", "/v1/count", headers: tokens.headers("ci")).status == 401)
             #expect(try ci.ask("PUT", "/v1/properties/a", "1").status == 201)
-            #expect(try ask("bearer \(token)").text == "1")
+            for scheme in ["bearer", "Bearer ", "BEARER   "] {
+                #expect(try ask("\(scheme) \(token)").text == "1", "\(scheme)")
+            }
             let metrics = try ci.ask("GET", "/metrics").text
             #expect(metrics.contains("\nlatchkey_access_tokens 1\n"))
             #expect(metrics.contains("\nlatchkey_access_insecure 0\n"))

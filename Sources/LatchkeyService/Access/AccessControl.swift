@@ -167,14 +167,16 @@ extension Bytes {
             && (count == scheme.count || !self[scheme.count].isLetterOfScheme)
     }
 
-    /// The token of an `Authorization` field (RFC 6750, section 2.1); nil if it has none.
+    /// The token of an `Authorization` field with the scheme for tokens (RFC 6750, section 2.1),
+    /// behind one space or more (RFC 9110, section 11.4); nil if it has none.
     fileprivate var bearerToken: Bytes? {
-        let scheme = Bytes("bearer ")
-        guard count > scheme.count, range(0, scheme.count).equalsIgnoringCase(scheme) else {
-            return nil
-        }
-        let secret = range(scheme.count, count)
-        return secret.contains(UInt8(ascii: " ")) ? nil : secret
+        let space = UInt8(ascii: " ")
+        let end = Bytes("bearer").count
+        var start = end
+        while start < count, self[start] == space { start += 1 }
+        guard start > end, start < count else { return nil }
+        let secret = range(start, count)
+        return secret.contains(space) ? nil : secret
     }
 }
 
