@@ -67,6 +67,17 @@ struct WatchPumpTests {
         #expect(rig.counters.events.value == 3)
     }
 
+    @Test func `each stream is told a time of its own after which to come back`() {
+        let rig = WatchRig()
+        let streams = (0..<3).map { _ in rig.open(.now(0)) }
+        #expect(
+            streams.map { $0.text.prefix { $0 != "\n" } } == [
+                "retry: 1000", "retry: 1001", "retry: 1002",
+            ]
+        )
+        #expect(ServerSentEvents.retryMilliseconds == 1000...3000)
+    }
+
     @Test(arguments: filters) func `a client that is cut off anywhere loses and repeats nothing`(
         filter: WatchFilter
     ) {

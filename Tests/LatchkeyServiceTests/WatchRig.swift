@@ -18,6 +18,8 @@ final class WatchRig {
     let armed = Synchronized<[Revision], LockStrategy>([])
     private(set) var commits: [Commit] = []
     private let time = Synchronized<UInt64, LockStrategy>(1_000_000_000)
+    /// What the last stream was told; the next one is told one millisecond more.
+    private let retries = Synchronized<Int, LockStrategy>(999)
     /// What a write to a stream takes of the pump's time.
     private let writeNanoseconds: UInt64
     private var lastID: UInt64 = 0
@@ -45,6 +47,12 @@ final class WatchRig {
             clock: clock,
             processorCount: 2,
             nanoseconds: { [time] in time.read { $0 } },
+            retryMilliseconds: { [retries] in
+                retries.write { retries in
+                    retries += 1
+                    return retries
+                }
+            },
             arm: { [armed] revision in armed.write { $0.append(revision) } }
         )
     }

@@ -31,6 +31,13 @@ struct OperationTests {
             #expect(try site.ask("GET", "/v1/properties/n").status == 404)
             let resumed = try site.events(of: operation.id, after: events.all[2].number)
             #expect(resumed.states == ["finished"], "the stream goes on where it was left")
+            let stream = try site.ask("GET", "/v1/operations/\(operation.id)/events").text
+            let retry = stream.prefix { $0 != "\n" }.split(separator: " ")
+            #expect(retry.first == "retry:" && retry.last.flatMap { Int($0) } ?? 0 >= 1000)
+            for name in [".", ".."] {
+                let refused = try site.submit(#"{"id":"\#(name)","steps":[{"wait":0}]}"#)
+                #expect(refused.problem == "invalid-body")
+            }
             let metrics = try site.ask("GET", "/metrics").text
             #expect(metrics.contains(#"latchkey_operations_ended_total{outcome="finished"} 1"#))
             #expect(metrics.contains(#"latchkey_operations{state="finished"} 1"#))

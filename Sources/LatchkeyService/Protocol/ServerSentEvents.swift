@@ -3,8 +3,15 @@ internal import LatchkeyStore
 
 /// The text of server-sent events (HTML standard, section 9.2).
 enum ServerSentEvents {
-    /// The first bytes of each stream: clients wait a second before they connect again.
-    static let start = Array("retry: 1000\n".utf8)
+    /// How long clients wait before they connect again, in milliseconds.
+    ///
+    /// Drawn for each stream, so that those that a restart has cut do not come back in one second.
+    static let retryMilliseconds = 1000...3000
+
+    /// The first bytes of each stream.
+    static func start(retryMilliseconds: Int) -> [UInt8] {
+        Array("retry: \(retryMilliseconds)\n".utf8)
+    }
 
     /// A keep-alive comment.
     ///
@@ -49,8 +56,7 @@ enum ServerSentEvents {
 extension ServiceRequest {
     /// Answers with a stream of server-sent events.
     ///
-    /// The request counts now, with the time until the stream begins. The caller writes
-    /// ``ServerSentEvents/start``.
+    /// The caller writes ``ServerSentEvents/start(retryMilliseconds:)``.
     @discardableResult
     func respond(
         events: ResponseStream.Events,

@@ -50,7 +50,8 @@ final class OperationStream: Sendable {
                 gone: { _, _ in events.end() }
             )
         )
-        _ = stream.write(ServerSentEvents.start)
+        let retry = Int.random(in: ServerSentEvents.retryMilliseconds)
+        _ = stream.write(ServerSentEvents.start(retryMilliseconds: retry))
         events.observe(stream)
     }
 

@@ -28,6 +28,7 @@ final class WatchPump {
     private let keepAliveNanoseconds: UInt64
     let clock: StoreClock
     let nanoseconds: () -> UInt64
+    private let retryMilliseconds: () -> Int
     private let arm: @Sendable (Revision) -> Void
 
     private(set) var watchers: [UInt64: Watcher] = [:]
@@ -60,6 +61,7 @@ final class WatchPump {
     ///   - clock: The store's, for times to live.
     ///   - processorCount: Those that the service can use.
     ///   - nanoseconds: The time now, in nanoseconds of the clock of all other calls.
+    ///   - retryMilliseconds: Draws how long a client waits before it connects again.
     ///   - arm: Asks for a call of ``journalMoved()`` once the journal has reached a revision.
     init(
         journal: Journal,
@@ -69,6 +71,9 @@ final class WatchPump {
         clock: StoreClock = .system,
         processorCount: Int,
         nanoseconds: @escaping () -> UInt64,
+        retryMilliseconds: @escaping () -> Int = {
+            .random(in: ServerSentEvents.retryMilliseconds)
+        },
         arm: @escaping @Sendable (Revision) -> Void
     ) {
         self.journal = journal
@@ -77,6 +82,7 @@ final class WatchPump {
         self.answers = answers
         self.clock = clock
         self.nanoseconds = nanoseconds
+        self.retryMilliseconds = retryMilliseconds
         self.arm = arm
         pace = WatchPace(processorCount: processorCount)
     }
@@ -92,7 +98,8 @@ final class WatchPump {
         {
             close(former, with: EventText.replaced)
         }
-        _ = output.write(ServerSentEvents.start + greeting(request.start))
+        let start = ServerSentEvents.start(retryMilliseconds: retryMilliseconds())
+        _ = output.write(start + greeting(request.start))
         guard !isDraining, watcher.isAllowed else {
             close(watcher, with: ServerSentEvents.close)
             return
