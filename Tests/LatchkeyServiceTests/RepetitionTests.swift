@@ -12,6 +12,20 @@ import Testing
 struct RepetitionTests {
     static let kinds = [StrategyKind.lock, .barrierQueueAsync]
 
+    /// Each answer says by itself how it may be kept, and must not say it twice.
+    @Test func `what a note of an earlier version says of caches is left out`() throws {
+        let client = ClientKey(try #require(NetworkAddress("127.0.0.1")))
+        let fingerprint = RequestFingerprint([UInt8](repeating: 0, count: 32))
+        let fields = [
+            ResponseField(name: "Cache-Control", value: "no-cache"),
+            ResponseField(name: "ETag", value: "\"1\""),
+        ]
+        let answer = KeptAnswer(status: 200, fields: fields, body: [])
+        let stored = RepetitionNote([0x6B], client, fingerprint, answer).encoded
+        let read = try #require(RepetitionNote(stored)).answer
+        #expect(read.fields.map { "\($0.name)" } == ["ETag"])
+    }
+
     /// The server answers `outcome-unknown` by itself while the commit is held back.
     ///
     ///     client       store

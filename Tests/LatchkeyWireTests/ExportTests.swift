@@ -97,7 +97,7 @@ struct ExportTests {
                 let head = try site.ask("HEAD", "/v1/export")
                 #expect(head.status == 200)
                 #expect(head.headers["latchkey-revision"] == "1")
-                #expect(head.headers["cache-control"] == "no-cache")
+                #expect(head.headers["cache-control"] == "no-store")
                 try site.awaitExport()
             }
             let text = try site.awaitExport()

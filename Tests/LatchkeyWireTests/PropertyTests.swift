@@ -46,30 +46,6 @@ struct PropertyTests {
         }
     }
 
-    @Test func `caches ask before they use what was read`() async throws {
-        try await Deployment.inProcess.serve { site in
-            let client = try site.client()
-            func caching(
-                _ method: String,
-                _ target: String,
-                _ fields: [String] = []
-            ) throws -> String? {
-                try client.request(method, target, headers: fields).headers["cache-control"]
-            }
-            let name = "/v1/properties/a"
-            let put = try client.request("PUT", name, body: [0x31])
-            #expect(put.headers["cache-control"] == nil)
-            for method in ["GET", "HEAD"] {
-                #expect(try caching(method, name) == "no-cache")
-                #expect(try caching(method, name, ["If-None-Match: \"1\""]) == "no-cache", "304")
-                #expect(try caching(method, "/v1/properties/none") == "no-cache", "404")
-                #expect(try caching(method, "/v1/properties") == "no-cache")
-                #expect(try caching(method, "/v1/contention") == "no-cache")
-            }
-            #expect(try caching("POST", "\(name)/increment") == nil)
-        }
-    }
-
     @Test(arguments: Deployment.allCases)
     func `conditions decide by RFC 9110`(deployment: Deployment) async throws {
         try await deployment.serve { site in

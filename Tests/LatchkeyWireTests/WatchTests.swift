@@ -125,7 +125,7 @@ struct WatchTests {
             }
             let watch = try site.stream("/v1/watch?initial=true&prefix=a")
             #expect(watch.headers["content-type"] == "text/event-stream")
-            #expect(watch.headers["cache-control"] == "no-cache")
+            #expect(watch.headers["cache-control"] == "no-store")
             #expect(watch.headers["x-accel-buffering"] == "no")
             let state = try watch.events { $0.type == "ready" }
             #expect(

@@ -112,7 +112,7 @@ def try_curl(binary, log):
                 raise Failure(f"curl ended with {curl.returncode}: {curl.stderr.read()}")
     text = "\n".join(lines)
     for part in (r"^HTTP/1\.1 200 ", r"^Content-Type: text/event-stream$",
-                 r"^Cache-Control: no-cache$", r"^X-Accel-Buffering: no$",
+                 r"^Cache-Control: no-store$", r"^X-Accel-Buffering: no$",
                  r'^event: put\ndata: \{"name":"a","revision":\d+,"created":\d+,'
                  r'"value":\{"x": 1\}\}$',
                  r'^data: \{"name":"b","revision":\d+,"created":\d+,"value":"two\\nlines"\}$',

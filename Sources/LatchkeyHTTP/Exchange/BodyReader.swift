@@ -83,7 +83,7 @@ extension Exchange {
         }
         if unsafe !latchkey_http_request_read(request, &callbacks) {
             unsafe box.release()
-            respond(HTTPStatus(rawValue: 503), closes: true)
+            respond(.unavailable, closes: true) { $0.add("Cache-Control", "no-store") }
         }
     }
 

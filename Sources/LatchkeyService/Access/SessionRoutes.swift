@@ -21,7 +21,6 @@ struct SessionRoutes: Sendable {
             request.respond(.noContent) {
                 let isSecure = request.exchange.isOfSecurePage
                 $0.add("Set-Cookie", text: access.cookie(for: digest, isSecure: isSecure))
-                $0.add("Cache-Control", "no-store")
             }
         }
         table.add(.delete, "/v1/session", needs: .nothing, statuses: [204, 400], isLocal: true) {

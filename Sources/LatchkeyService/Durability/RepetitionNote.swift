@@ -66,6 +66,6 @@ struct RepetitionNote: Codable, Sendable {
 
     /// The fields of answers to changes, since a field's name is a constant of the program.
     static let names: [StaticString] = [
-        "Cache-Control", "Content-Type", "ETag", "Latchkey-Created", "Latchkey-TTL",
+        "Content-Type", "ETag", "Latchkey-Created", "Latchkey-TTL",
     ]
 }

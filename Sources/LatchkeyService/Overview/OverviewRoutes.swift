@@ -15,7 +15,6 @@ struct OverviewRoutes: Sendable {
             // Of a bounded length, and wanted most when a service has no room.
             request.respond(.ok, body: .bytes(Array(json)), bound: .none) { answer in
                 answer.add("Content-Type", "application/json")
-                answer.mustBeRevalidated()
             }
         }
     }

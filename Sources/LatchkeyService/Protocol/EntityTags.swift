@@ -17,6 +17,35 @@ package enum EntityTags {
         _ field: [UInt8],
         comparison: Comparison
     ) throws(MalformedEntityTags) -> Conditions.Tags {
+        var revisions: [Revision] = []
+        let isAny = try read(field, comparison) { opaque in
+            if let revision = revision(of: opaque) { revisions.append(revision) }
+        }
+        return isAny ? .any : .oneOf(revisions)
+    }
+
+    /// Whether a field has this tag, given without its quotes, or is `*`.
+    ///
+    /// - Throws: As ``parse(_:comparison:)``.
+    static func names(
+        _ tag: String,
+        in field: [UInt8],
+        comparison: Comparison
+    ) throws(MalformedEntityTags) -> Bool {
+        var isNamed = false
+        let isAny = try read(field, comparison) { opaque in
+            isNamed = isNamed || opaque.elementsEqual(tag.utf8)
+        }
+        return isAny || isNamed
+    }
+
+    /// Calls `take` with each tag that can match, without its quotes; returns whether the field is
+    /// `*` instead.
+    private static func read(
+        _ field: [UInt8],
+        _ comparison: Comparison,
+        _ take: (ArraySlice<UInt8>) -> Void
+    ) throws(MalformedEntityTags) -> Bool {
         var scanner = Scanner(rest: field[...])
         scanner.skipSpace()
         if scanner.take("*") {
@@ -24,9 +53,8 @@ package enum EntityTags {
             guard scanner.rest.isEmpty else {
                 throw MalformedEntityTags()
             }
-            return .any
+            return true
         }
-        var revisions: [Revision] = []
         var isEmpty = true
         while true {
             // Empty elements are ignored: RFC 9110 section 5.6.1.2.
@@ -40,9 +68,7 @@ package enum EntityTags {
             }
             let opaque = try scanner.takeOpaqueTag()
             isEmpty = false
-            if comparison == .weak || !isWeak, let revision = revision(of: opaque) {
-                revisions.append(revision)
-            }
+            if comparison == .weak || !isWeak { take(opaque) }
             scanner.skipSpace()
             guard scanner.rest.isEmpty || scanner.rest.first == UInt8(ascii: ",") else {
                 throw MalformedEntityTags()
@@ -51,7 +77,7 @@ package enum EntityTags {
         if isEmpty {
             throw MalformedEntityTags()
         }
-        return .oneOf(revisions)
+        return false
     }
 
     /// The revision of a tag: decimal digits without leading zeros, so that no two tags mean the

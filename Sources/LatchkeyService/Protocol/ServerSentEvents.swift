@@ -62,20 +62,8 @@ extension ServiceRequest {
         events: ResponseStream.Events,
         bufferBytesMax: Int = ResponseStream.bufferBytesMax
     ) -> ResponseStream {
-        series.record(
-            .ok,
-            startedNanoseconds: exchange.startedNanoseconds,
-            receivedByteCount: exchange.body.count,
-            sentByteCount: 0
-        )
-        return exchange.respond(
-            .ok,
-            streaming: events,
-            bufferBytesMax: bufferBytesMax,
-            budget: answers
-        ) { answer in
+        respond(streaming: events, bufferBytesMax: bufferBytesMax) { answer in
             answer.add("Content-Type", "text/event-stream")
-            answer.mustBeRevalidated()
             // Keeps nginx from collecting the events.
             answer.add("X-Accel-Buffering", "no")
         }

@@ -145,21 +145,6 @@ final class ExportQueue: Sendable {
     ) {
         let series = request.series
         let export = Export(source, permit, on: queue, sent: { series.recordSent($0) })
-        series.record(
-            .ok,
-            startedNanoseconds: request.exchange.startedNanoseconds,
-            receivedByteCount: request.exchange.body.count,
-            sentByteCount: 0
-        )
-        let stream = request.exchange.respond(
-            .ok,
-            streaming: export.events,
-            budget: request.answers,
-            isWhole: true
-        ) { answer in
-            fields(&answer)
-            answer.mustBeRevalidated()
-        }
-        export.start(stream)
+        export.start(request.respond(streaming: export.events, isWhole: true, fields: fields))
     }
 }

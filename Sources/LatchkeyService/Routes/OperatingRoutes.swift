@@ -20,24 +20,19 @@ struct OperatingRoutes: Sendable {
 
     /// Adds all but the probes.
     func add(to table: inout RouteTable) {
-        let strategies = StrategyTable.json(serving: strategy)
         let dashboard = Dashboard(version: context.version, strategy: strategy)
-        table.add(.get, "/", needs: .nothing, statuses: [200, 400]) {
-            request,
-            _ throws(RequestFailure) in
-            try request.noQuery()
-            request.respond(.ok, body: .bytes(dashboard.html)) {
-                $0.add("Content-Type", "text/html; charset=utf-8")
-                $0.mustBeRevalidated()
+        let page = FixedPage(Self.html, dashboard.html)
+        Self.add("/", needs: .nothing, to: &table) { request, _ throws(RequestFailure) in
+            try request.respond(page) {
                 $0.add("Content-Security-Policy", text: dashboard.policy)
                 $0.add("Referrer-Policy", "no-referrer")
             }
         }
-        table.add(.get, "/v1/strategies", needs: .token, statuses: [200, 400]) {
+        let strategies = FixedPage("application/json", StrategyTable.json(serving: strategy))
+        Self.add("/v1/strategies", needs: .token, to: &table) {
             request,
             _ throws(RequestFailure) in
-            try request.noQuery()
-            request.respond(json: strategies)
+            try request.respond(strategies)
         }
         table.add(.get, "/v1/contention", needs: .token, statuses: [200, 400]) {
             request,
@@ -57,39 +52,46 @@ struct OperatingRoutes: Sendable {
             meters.reset()
             request.respond(.noContent)
         }
-        addVersion(to: &table)
-        let contract = unsafe latchkey_pages_contract().bytes
-        table.add(.get, "/openapi.yaml", needs: .nothing, statuses: [200, 400]) {
+        // It tells what is known to be wrong with the libraries. So it asks for a token where
+        // others do, unless the operator opens it.
+        let version = FixedPage("application/json", program.json)
+        Self.add("/version", needs: .tokenUnless(.version), to: &table) {
             request,
             _ throws(RequestFailure) in
-            try request.noQuery()
-            request.respond(.ok, body: .bytes(contract)) {
-                $0.add("Content-Type", "application/yaml")
-                $0.mustBeRevalidated()
-            }
+            try request.respond(version)
         }
-        table.add(.get, "/problems/{problem}", needs: .nothing, statuses: [200, 400, 404]) {
+        let contract = FixedPage("application/yaml", unsafe latchkey_pages_contract().bytes)
+        Self.add("/openapi.yaml", needs: .nothing, to: &table) {
+            request,
+            _ throws(RequestFailure) in
+            try request.respond(contract)
+        }
+        Self.add("/problems/{problem}", needs: .nothing, statuses: [404], to: &table) {
             request,
             match throws(RequestFailure) in
-            try request.noQuery()
             let name = String(decoding: match.capture, as: UTF8.self)
             guard let problem = Problem(rawValue: name) else {
                 throw RequestFailure(.noRoute)
             }
-            request.respond(html: HTMLPages.problem(problem))
+            try request.respond(FixedPage(Self.html, Array(HTMLPages.problem(problem).utf8)))
         }
     }
 
-    /// The version, which tells what is known to be wrong with the libraries.
-    ///
-    /// So it asks for a token where others do, unless the operator opens it.
-    private func addVersion(to table: inout RouteTable) {
-        let version = program.json
-        table.add(.get, "/version", needs: .tokenUnless(.version), statuses: [200, 400]) {
+    private static let html: StaticString = "text/html; charset=utf-8"
+
+    /// Adds a route of fixed pages, which takes no query.
+    private static func add(
+        _ pattern: String,
+        needs need: RouteNeed,
+        statuses: [UInt16] = [],
+        to table: inout RouteTable,
+        handle: @escaping RouteTable.Handler
+    ) {
+        table.add(.get, pattern, needs: need, statuses: [200, 304, 400, 412] + statuses) {
             request,
-            _ throws(RequestFailure) in
+            match throws(RequestFailure) in
             try request.noQuery()
-            request.respond(json: version)
+            try handle(request, match)
         }
     }
 
@@ -114,7 +116,6 @@ struct OperatingRoutes: Sendable {
             try request.noQuery()
             request.respond(.ok, body: .text(#"{"status":"ok"}"#)) {
                 $0.add("Content-Type", "application/json")
-                $0.mustBeRevalidated()
             }
         }
         table.add(
@@ -138,7 +139,6 @@ struct OperatingRoutes: Sendable {
             request.respond(.ok, body: .bytes(Array(text.description.utf8))) { answer in
                 answer.add("Content-Type", "text/plain; charset=utf-8")
                 answer.add("Vary", "Accept")
-                answer.mustBeRevalidated()
             }
             return
         }
@@ -149,7 +149,6 @@ struct OperatingRoutes: Sendable {
         request.respond(.ok, body: .bytes(Array(json))) { answer in
             answer.add("Content-Type", "application/json")
             answer.add("Vary", "Accept")
-            answer.mustBeRevalidated()
         }
     }
 
@@ -159,7 +158,6 @@ struct OperatingRoutes: Sendable {
         request.respond(.ok, body: .bytes(registry.text(format)), bound: .none) { answer in
             answer.add("Content-Type", text: format.contentType)
             answer.add("Vary", "Accept")
-            answer.mustBeRevalidated()
         }
     }
 
@@ -199,7 +197,6 @@ struct OperatingRoutes: Sendable {
         }
         request.respond(.unavailable, body: .bytes(json.bytes), bound: .none) { answer in
             answer.add("Content-Type", "application/json")
-            answer.mustBeRevalidated()
             answer.add("Retry-After", "1")
         }
     }

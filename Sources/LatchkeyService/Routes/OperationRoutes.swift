@@ -222,7 +222,6 @@ extension ServiceRequest {
         json.operation(operation, includesValue: true)
         respond(status, body: .bytes(json.bytes)) { answer in
             answer.add("Content-Type", "application/json")
-            answer.mustBeRevalidated()
             fields(&answer)
         } audit: {
             $0.operations = [operation.id.text]
@@ -241,7 +240,6 @@ extension ServiceRequest {
         }
         respond(status, body: .bytes(json.bytes)) { answer in
             answer.add("Content-Type", "application/json")
-            answer.mustBeRevalidated()
         } audit: {
             $0.operations = page.operations.map(\.id.text)
         }

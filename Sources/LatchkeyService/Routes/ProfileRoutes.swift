@@ -44,7 +44,6 @@ struct ProfileRoutes: Sendable {
             request.respond(.ok, body: .bytes(file)) { answer in
                 answer.add("Content-Type", "application/octet-stream")
                 answer.add("Content-Disposition", #"attachment; filename="mutex.pb.gz""#)
-                answer.mustBeRevalidated()
             }
         }
         guard isAccepted else {

@@ -208,13 +208,12 @@ extension ServiceRequest {
     @inline(__always)
     func answer(_ property: Property?, _ conditions: Conditions, isPast: Bool = false) {
         guard let property else {
-            fail(.notFound) { $0.mustBeRevalidated() }
+            fail(.notFound)
             return
         }
         switch conditions.verdict(property.revision) {
         case .pass:
             respond(value: property) { answer in
-                answer.mustBeRevalidated()
                 if !isPast { addRevision(of: property, to: &answer) }
             }
         case .noMatch: fail(.preconditionFailed)
@@ -230,7 +229,6 @@ extension ServiceRequest {
         let body = unsafe ResponseBody.owned(property.valueBytes, owner: property.owner)
         respond(.notModified, body: body) { answer in
             answer.add("ETag", quoted: property.revision)
-            answer.mustBeRevalidated()
             if !isPast { addRevision(of: property, to: &answer) }
         }
     }

@@ -86,12 +86,52 @@ struct ServiceRequest: Sendable {
                 answer.add("Server-Timing", text: timing)
             }
             addAge(to: &answer)
+            addCaching(status, to: &answer)
             // Not among the kept fields, as above.
             if let identifier {
                 answer.add("Latchkey-Request-Id", text: identifier)
             }
         }
         keeper?.keep(status, fields: keptFields, body: keptBody)
+    }
+
+    /// Says how caches may keep the answer (RFC 9111, section 5.2.2).
+    ///
+    /// What was read can change at any time, so they ask the service before each use of it. Nothing
+    /// else is kept, errors above all: what is missing now can be there a moment later. Not among
+    /// the kept fields of an answer, since a repeat says it anew.
+    private func addCaching(_ status: HTTPStatus, to answer: inout ResponseFields) {
+        let method = exchange.method
+        let isRead = (method == .get || method == .head) && status.rawValue < 400
+        answer.add("Cache-Control", isRead ? "no-cache" : "no-store")
+    }
+
+    /// Answers with a stream, of which caches keep nothing.
+    ///
+    /// The request counts now, with the time until the stream begins.
+    @discardableResult
+    func respond(
+        streaming events: ResponseStream.Events,
+        bufferBytesMax: Int = ResponseStream.bufferBytesMax,
+        isWhole: Bool = false,
+        fields: (inout ResponseFields) -> Void
+    ) -> ResponseStream {
+        series.record(
+            .ok,
+            startedNanoseconds: exchange.startedNanoseconds,
+            receivedByteCount: exchange.body.count,
+            sentByteCount: 0
+        )
+        return exchange.respond(
+            .ok,
+            streaming: events,
+            bufferBytesMax: bufferBytesMax,
+            budget: answers,
+            isWhole: isWhole
+        ) { answer in
+            fields(&answer)
+            answer.add("Cache-Control", "no-store")
+        }
     }
 
     /// Says how old the state can be, if it is that of a leader.
@@ -210,18 +250,10 @@ struct ServiceRequest: Sendable {
             bound: bound,
             fields: { answer in
                 answer.add("Content-Type", "application/json")
-                answer.mustBeRevalidated()
                 add(revision, to: &answer)
             },
             audit: audit
         )
-    }
-
-    func respond(html: String) {
-        respond(.ok, body: .bytes(Array(html.utf8))) { answer in
-            answer.add("Content-Type", "text/html; charset=utf-8")
-            answer.mustBeRevalidated()
-        }
     }
 
     /// Answers with a problem.
@@ -311,10 +343,9 @@ struct RequestFailure: Error {
 }
 
 extension ResponseFields {
-    /// Tells caches to ask the service before each use of the answer, because state can change at
-    /// any time (RFC 9111, section 5.2.2.4).
-    mutating func mustBeRevalidated() {
-        add("Cache-Control", "no-cache")
+    /// Names the media types of patches (RFC 5789, section 3.1).
+    mutating func addAcceptPatch() {
+        add("Accept-Patch", "application/merge-patch+json, application/json")
     }
 }
 
