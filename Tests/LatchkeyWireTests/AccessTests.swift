@@ -86,6 +86,8 @@ struct AccessTests {
                 let headers = method == "PATCH" ? merge : []
                 let answer = try site.with(tokens, name).ask(method, target, body, headers: headers)
                 #expect(answer.status == status, "\(name) \(method) \(target) \(answer.text)")
+                let scope = #"Bearer realm="latchkey", error="insufficient_scope""#
+                #expect(answer.headers["www-authenticate"] == (status == 403 ? scope : nil))
             }
             for list in ["/v1/properties", "/v1/changes", "/v1/watch"] {
                 for query in ["", "?prefix=ap", "?prefix=b"] {

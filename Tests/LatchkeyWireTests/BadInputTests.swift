@@ -135,6 +135,15 @@ struct BadInputTests {
             #expect(try site.ask("POST", Self.property).headers["allow"] == allowed)
             let all = "GET, HEAD, PUT, POST, PATCH, DELETE, OPTIONS"
             #expect(try site.ask("OPTIONS", "*").headers["allow"] == all)
+            let patches = "application/merge-patch+json, application/json"
+            for (method, target, wanted) in [
+                ("OPTIONS", Self.property, patches), ("PATCH", Self.property, patches),
+                ("PUT", Self.property, nil), ("OPTIONS", "*", nil), ("OPTIONS", "/healthz", nil),
+            ] {
+                let type = ["Content-Type: text/plain"]
+                let answer = try site.ask(method, target, "1", headers: type)
+                #expect(answer.headers["accept-patch"] == wanted, "\(method) \(target)")
+            }
             let slash = try site.ask("GET", "/v1/properties/orders/a")
             #expect(slash.text.contains("A / in a name is written %2F: /v1/properties/orders%2Fa"))
         }

@@ -93,7 +93,7 @@ def mistakes(url, tokens, listed):
             if status == 401 and not headers.get("WWW-Authenticate", "").startswith("Bearer"):
                 yield f"{place} with {label}: no WWW-Authenticate"
         for rights, token in tokens.items():
-            status, _, body, wrong = ask(url, name, method, path, token)
+            status, headers, body, wrong = ask(url, name, method, path, token)
             yield from wrong
             held = set(rights.split(","))
             missing = (needed or set()) - held
@@ -102,6 +102,8 @@ def mistakes(url, tokens, listed):
             if status == 403 and method != "HEAD" \
                     and not any(f"the right {right}".encode() in body for right in missing):
                 yield f"{place} with {rights}: the answer does not name {missing}"
+            if status == 403 and "insufficient_scope" not in headers.get("WWW-Authenticate", ""):
+                yield f"{place} with {rights}: no WWW-Authenticate"
 
 
 def pairs():

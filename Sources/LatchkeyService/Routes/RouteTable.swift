@@ -183,6 +183,7 @@ struct RouteTable {
             case .options(let allow):
                 request.respond(.noContent) { answer in
                     answer.add("Allow", text: allow)
+                    if request.takesPatches(allow) { answer.addAcceptPatch() }
                     if exchange.isShared {
                         answer.allowPreflight(methods: allow)
                     }
@@ -193,6 +194,13 @@ struct RouteTable {
             preconditionFailure("The service's table of routes is valid.")
         }
         return router
+    }
+}
+
+extension ServiceRequest {
+    /// Whether the path, which is not `*`, has a route for patches.
+    fileprivate func takesPatches(_ allow: String) -> Bool {
+        exchange.path.first == UInt8(ascii: "/") && allow.contains("PATCH")
     }
 }
 

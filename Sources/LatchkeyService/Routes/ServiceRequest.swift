@@ -281,13 +281,11 @@ struct ServiceRequest: Sendable {
             if let seconds = retryAfterSeconds ?? problem.retryAfterSeconds {
                 answer.add("Retry-After", UInt64(seconds))
             }
-            if problem == .unauthorized {
-                // RFC 6750, section 3. The detail says what is wrong with a token that was sent.
-                answer.add(
-                    "WWW-Authenticate",
-                    text: #"Bearer realm="latchkey""#
-                        + (detail == nil ? "" : #", error="invalid_token""#)
-                )
+            if let challenge = problem.challenge(hasToken: detail != nil) {
+                answer.add("WWW-Authenticate", challenge)
+            }
+            if problem == .unsupportedMediaType, exchange.method == .patch {
+                answer.addAcceptPatch()
             }
             fields(&answer)
         } audit: { line in
@@ -339,6 +337,19 @@ struct RequestFailure: Error {
     init(_ problem: Problem, _ detail: String? = nil) {
         self.problem = problem
         self.detail = detail
+    }
+}
+
+extension Problem {
+    /// What a client is asked for that has shown no token, a wrong one, or one with too few rights
+    /// (RFC 6750, section 3); nil for other problems.
+    fileprivate func challenge(hasToken: Bool) -> StaticString? {
+        switch self {
+        case .unauthorized where hasToken: #"Bearer realm="latchkey", error="invalid_token""#
+        case .unauthorized: #"Bearer realm="latchkey""#
+        case .forbidden: #"Bearer realm="latchkey", error="insufficient_scope""#
+        default: nil
+        }
     }
 }
 
