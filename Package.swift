@@ -59,6 +59,8 @@ let package = Package(
         .target(name: "CLatchkeySystem"),
         .target(name: "CLatchkeyMachine"),
         .target(name: "CLatchkeyLoad"),
+        // For the program only: its first code.
+        .target(name: "CLatchkeyStart"),
         // For the program only: it has no locales then.
         .target(name: "CLatchkeyLocales"),
         .target(
@@ -169,10 +171,10 @@ let package = Package(
         .executableTarget(
             name: "latchkey",
             dependencies: [
-                "CLatchkeyLocales", "LatchkeyClient", "LatchkeyCommandLine", "LatchkeyComparison",
-                "LatchkeyContention", "LatchkeyMachine", "LatchkeyOperations",
-                "LatchkeyPersistence", "LatchkeyReport", "LatchkeyService", "LatchkeySettings",
-                "LatchkeyStrategies",
+                "CLatchkeyLocales", "CLatchkeyStart", "LatchkeyClient", "LatchkeyCommandLine",
+                "LatchkeyComparison", "LatchkeyContention", "LatchkeyMachine",
+                "LatchkeyOperations", "LatchkeyPersistence", "LatchkeyReport", "LatchkeyService",
+                "LatchkeySettings", "LatchkeyStrategies",
             ]
         ),
         .executableTarget(

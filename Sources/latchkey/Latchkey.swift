@@ -1,4 +1,5 @@
 internal import CLatchkeyLocales
+internal import CLatchkeyStart
 internal import Foundation
 internal import LatchkeyCommandLine
 internal import LatchkeyReport
@@ -16,9 +17,10 @@ enum Latchkey {
         openStandardStreams()
         // A write to a closed connection is an error of that write and does not end the process.
         signal(SIGPIPE, SIG_IGN)
-        let name = CommandLine.arguments.dropFirst().first
+        let given = givenArguments
+        let name = given.first
         let command = commands.first { $0.name == name }
-        let arguments = Array(CommandLine.arguments.dropFirst(2))
+        let arguments = Array(given.dropFirst())
         do throws(UsageError) {
             switch (command, name) {
             case (let command?, _):
@@ -40,6 +42,16 @@ enum Latchkey {
             complain(error.message)
             say("Try 'latchkey \(help)'.\n", to: 2)
             exit(2)
+        }
+    }
+
+    /// What stands behind the name of the program.
+    ///
+    /// `CommandLine.arguments` has none where there is no `/proc`.
+    private static var givenArguments: [String] {
+        let count = latchkey_start_argument_count()
+        return (1..<max(1, count)).compactMap { index in
+            unsafe latchkey_start_argument(index).map { unsafe String(cString: $0) }
         }
     }
 
