@@ -47,7 +47,7 @@ package struct Fingerprint: Codable, Sendable, Equatable {
     package var processorsAllowed: String?
     /// The processor time that the control groups grant, in processors, if they limit it.
     package var processorQuota: Double?
-    package var memoryBytes: Int
+    package var memoryBytes: Int?
     package var clockSource: String?
     /// The load average of the last 1, 5 and 15 minutes, at the time of the report.
     package var loadAverage: [Double]
@@ -72,7 +72,9 @@ package struct Fingerprint: Codable, Sendable, Equatable {
         processorsOnline = max(1, sysconf(Int32(_SC_NPROCESSORS_ONLN)))
         processorsAllowed = SystemFile.field("Cpus_allowed_list", ":", in: "/proc/self/status")
         processorQuota = ControlGroup().processorQuota
-        memoryBytes = sysconf(Int32(_SC_PHYS_PAGES)) * sysconf(Int32(_SC_PAGESIZE))
+        // Not sysconf(): where sysinfo(2) is refused, the C library takes what is on its stack.
+        memoryBytes = SystemFile.field("MemTotal", ":", in: "/proc/meminfo")
+            .flatMap { Int($0.prefix { $0 != " " }) }.map { $0 << 10 }
         clockSource = SystemFile.line(
             "/sys/devices/system/clocksource/clocksource0/current_clocksource"
         )

@@ -8,7 +8,7 @@ import Testing
         let fingerprint = Fingerprint(context)
         #expect(fingerprint.context == context)
         #expect(fingerprint.processorsOnline >= 1)
-        #expect(fingerprint.memoryBytes > 1 << 20)
+        #expect(fingerprint.memoryBytes ?? 0 > 1 << 20)
         #expect(fingerprint.loadAverage.count == 3)
         #expect(fingerprint.kernel?.isEmpty == false)
         #expect(fingerprint.processorsAllowed?.isEmpty == false)

@@ -22,7 +22,7 @@ extension ComparisonReport.Fingerprint {
             frequencyGovernor: SystemFile.line(
                 "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"
             ),
-            memoryBytes: found.memoryBytes,
+            memoryBytes: found.memoryBytes ?? 0,
             clockSource: found.clockSource
         )
     }
