@@ -5,6 +5,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -89,6 +90,18 @@ int latchkey_machine_child_wait(int32_t identifier) {
         }
     }
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+void latchkey_machine_child_reap(int32_t kept, int32_t also_kept) {
+    siginfo_t info;
+    do {
+        memset(&info, 0, sizeof info);
+        // Looks, and leaves it as it is.
+        if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0 ||
+            info.si_pid == kept || info.si_pid == also_kept) {
+            return;
+        }
+    } while (waitpid(info.si_pid, NULL, WNOHANG) == info.si_pid);
 }
 
 int latchkey_machine_memory_file(const char *name) {

@@ -127,6 +127,8 @@ package enum CompareCommand {
     // MARK: Measuring
 
     private static let interrupts = Atomic<Int>(0)
+    /// Threads beside those that are measured.
+    private static let threadCountOver = 8
 
     private static func measure(
         _ values: FlagValues,
@@ -135,6 +137,8 @@ package enum CompareCommand {
         let trace = try replayedTrace(values, catalogue)
         let settings = try CompareFlags.settings(values, catalogue, replaying: trace)
         try checkOutput(values)
+        let threadCount = (settings.threads.max() ?? 1) + threadCountOver
+        if let reason = ThreadRoom.refusal(of: threadCount) { fail(reason) }
         watchInterrupts()
         var line = ProgressLine(descriptor: 2) { say($0, to: 2) }
         let program = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().path

@@ -88,6 +88,11 @@ package final class GuardedProcess {
         kill(-identifier, SIGCONT)
     }
 
+    /// As ``Orphans/reap()``; the end of the command is not taken away.
+    package func reapOrphans() {
+        Orphans.reap(but: identifier, guardIdentifier)
+    }
+
     /// Gives the command more time.
     package func extend(to deadline: UInt64) {
         var deadline = deadline
@@ -106,6 +111,24 @@ package final class GuardedProcess {
         let found = latchkey_machine_child_wait(identifier)
         status = found
         return found
+    }
+}
+
+/// Processes whose parents have ended, if this one is the first of a container: the system makes
+/// them its children.
+package enum Orphans {
+    /// Takes notice of the end of those that have ended; otherwise they stay as zombies.
+    package static func reap() {
+        reap(but: 0, 0)
+    }
+
+    fileprivate static func reap(but kept: pid_t, _ alsoKept: pid_t) {
+        if getpid() == 1 { latchkey_machine_child_reap(kept, alsoKept) }
+    }
+
+    /// Has the system do it, for a program that starts no others.
+    package static func reapAlways() {
+        if getpid() == 1 { signal(SIGCHLD, SIG_IGN) }
     }
 }
 

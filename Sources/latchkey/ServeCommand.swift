@@ -1,6 +1,7 @@
 internal import Foundation
 internal import LatchkeyCommandLine
 internal import LatchkeyContention
+internal import LatchkeyMachine
 internal import LatchkeyPersistence
 internal import LatchkeyService
 internal import LatchkeySettings
@@ -46,8 +47,9 @@ enum ServeCommand {
         that the flag's help names.
 
         SIGTERM and SIGINT drain the service: it refuses new connections, finishes the
-        requests in flight and ends with status 0. With --shutdown-delay, requests are
-        served for so long first. The next signal ends the delay, or the process at once.
+        requests in flight and ends with status 0; what takes longer than --drain-seconds
+        is cut off. With --shutdown-delay, requests are served for so long first. The next
+        signal ends the delay, or the process at once.
 
         SIGHUP has tokens and certificates read again, and the audit log opened anew.
         SIGUSR1 writes the state of the service to the log. 'latchkey check-config' says
@@ -61,6 +63,14 @@ enum ServeCommand {
         configuration.startWarnings = Latchkey.unknownVariables
         // A file-size limit is an error of that write, not the process's end.
         signal(SIGXFSZ, SIG_IGN)
+        Orphans.reapAlways()
+        // Otherwise libdispatch tells syslog, and with it the journal, that it may not raise the
+        // priority of its threads. Who wants to know what it says sets the variable.
+        unsafe setenv("LIBDISPATCH_LOG", "NO", 0)
+        if let reason = ThreadRoom.refusal(of: configuration.threadCount) {
+            complain("cannot start: \(reason)")
+            exit(1)
+        }
         exit(Service.run(configuration))
     }
 

@@ -27,6 +27,7 @@ import time
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(TOP / "scripts"))
 
+import lives  # noqa: E402
 from process import (PATIENCE_SECONDS, Failure, Latchkey, await_true,  # noqa: E402
                      create_certificate, create_token, events, expect)
 
@@ -342,7 +343,7 @@ def mistakes(case):
 
 CASES = {"in memory": in_memory, "on disk": on_disk, "TLS and tokens": encrypted,
          "a follower": followed, "a drain": drained, "the command line": command_line,
-         "a terminal": terminals, "mistakes": mistakes}
+         "a terminal": terminals, "mistakes": mistakes, **lives.cases(Service)}
 
 
 def main():
@@ -353,8 +354,8 @@ def main():
         began = time.monotonic()
         with tempfile.TemporaryDirectory(prefix="latchkey-") as folder:
             try:
-                check(Case(binary, pathlib.Path(folder)))
-                word = "ok"
+                # What a case says was not tried, and why.
+                word = check(Case(binary, pathlib.Path(folder))) or "ok"
             except Exception as error:  # noqa: BLE001
                 word, failed = f"FAILED: {type(error).__name__}: {error}", failed + 1
         print(f"{word}: {name} ({time.monotonic() - began:.1f} s)", flush=True)

@@ -61,6 +61,15 @@ bool latchkey_machine_child_has_ended(int32_t identifier);
 // it is no child. Swift cannot call the macros that take the status apart.
 int latchkey_machine_child_wait(int32_t identifier);
 
+// Waits for the children that have ended, but for two that are kept, 0 for none: their own waits
+// are still to come. One of these that has ended can hide others. Does not block. Swift cannot see
+// the members of siginfo_t.
+void latchkey_machine_child_reap(int32_t kept, int32_t also_kept);
+
+// Makes so many threads that are there at once, and waits for their end. Returns 0, or why the
+// system refused one: an errno. Swift's own threads do not say that they were refused.
+int latchkey_machine_threads_refused(int count);
+
 // A file in memory that has no name, so that it cannot be left behind; the argument is for /proc
 // only. Returns a descriptor, or -1 and errno. Swift cannot see memfd_create(), a GNU extension.
 int latchkey_machine_memory_file(const char *name);

@@ -111,7 +111,10 @@ package final class LeaseSession {
 
     /// Waits until a time; false if this program is asked to end.
     package func pauses(until end: UInt64) -> Bool {
-        while BootTime.now < end, endingSignal == nil { note(signals.next(until: end)) }
+        while BootTime.now < end, endingSignal == nil {
+            note(signals.next(until: end))
+            Orphans.reap()
+        }
         return endingSignal == nil
     }
 
@@ -124,6 +127,7 @@ package final class LeaseSession {
 
     private func isAskedToEnd() -> Bool {
         note(signals.next())
+        Orphans.reap()
         return endingSignal != nil
     }
 
@@ -161,6 +165,7 @@ package final class LeaseSession {
         var holding = Holding(lease: lease)
         while !process.hasEnded {
             pass(signals.next(until: holding.due(BootTime.now, Self.lookNanoseconds)), to: process)
+            process.reapOrphans()
             if let number = process.takeStop() { stopped(by: number, &holding, process) }
             let now = BootTime.now
             if holding.isRenewalDue(now) {

@@ -183,6 +183,12 @@ extension ServiceConfiguration {
     }
 }
 
+extension ServiceConfiguration {
+    /// How many threads a service must be able to have: its event loops, and those that
+    /// ARCHITECTURE.md lists beside them.
+    package var threadCount: Int { http.eventLoopCount + 16 }
+}
+
 extension Fingerprint.Context {
     init(_ configuration: ServiceConfiguration) {
         self.init(
