@@ -1,4 +1,9 @@
 // How many threads the system lets this process have.
+//
+// Design
+//
+// Threads that end at once would be there one after the other. So all wait for one lock, which the
+// caller has until the last one is made.
 
 #include <errno.h>
 #include <pthread.h>

@@ -26,7 +26,7 @@
 static int argument_count;
 static char **arguments;
 
-PLAIN static bool is_serve(const char *text) {
+static PLAIN bool is_serve(const char *text) {
     static const char serve[] = "serve";
     unsigned index = 0;
     while (index < sizeof(serve) - 1 && text[index] == serve[index]) {
@@ -35,11 +35,11 @@ PLAIN static bool is_serve(const char *text) {
     return index == sizeof(serve) - 1 && text[index] == '\0';
 }
 
-PLAIN static uint64_t bit(int number) {
+static PLAIN uint64_t bit(int number) {
     return (uint64_t)1 << (number - 1);
 }
 
-PLAIN static void begin(int count, char **list, char **environment) {
+static PLAIN void begin(int count, char **list, char **environment) {
     (void)environment;
     argument_count = count;
     arguments = list;
