@@ -13,7 +13,7 @@
 // have arrived, whether the client has gone, and how much of an answer it has taken.
 //
 // The watchdog waits on an epoll set with the sockets of streams, which tells it when such a client
-// has gone (stream.c), and with those of handshakes that wait for their clients (tls.c). The set is
+// has gone (stream.c), and with those of handshakes that wait (handshake.c). The set is
 // read under the server's lock: a connection leaves it, under that lock, before its object is
 // freed.
 //
@@ -293,6 +293,7 @@ void *latchkey_http_deadline_watch(void *context) {
             for (connection *c = server->all.next; c != NULL; c = c->all.next) {
                 watch(c, now);
             }
+            latchkey_http_tls_give_turns(server);
             now = latchkey_http_deadline_now(server);
             next = now + server->tick_milliseconds;
         }

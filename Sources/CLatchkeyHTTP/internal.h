@@ -171,6 +171,11 @@ struct connection {
     uint64_t number;  // of the request among those of the connection, from 1 on
     enum stage stage;
     bool may_shake;      // as `is_shaking`, for the server's thread without the lock
+    bool has_spoken;     // the client has sent something,
+    bool is_greeted;     // a hello,
+    bool has_hung_up;    // and then no more
+    bool is_alert_next;  // what it sends next is an alert,
+    uint8_t alert;       // this one
     bool closes;         // the answer must close the connection
     bool expects;        // the client waits for 100 (Continue)
     bool failed_head;    // no memory for the copy of the head
@@ -215,6 +220,12 @@ struct connection {
     links all;
     links refusals;
     links handshakes;
+    links turn;
+    uint64_t turn_milliseconds;  // when it got its turn
+    bool has_turn;               // its hello may be read
+    bool counts_turn;            // it is in `turns` of the server
+    bool awaits_turn;            // it is in `hellos` of the server
+
     bool is_shaking;           // its handshake is not complete
     bool awaits_client;        // it is suspended until the client goes on with its handshake
     bool is_watched_shaking;   // the watchdog's set has the socket for that
@@ -279,6 +290,9 @@ struct latchkey_http_server {
     links refusals;    // the oldest and the newest of those that are refused
     connection *gone;  // those of requests that were taken away, whose owners are to be told
     links handshakes;  // the oldest and the newest
+    links turns;       // those that are under way, by when they began
+    links hellos;      // those that wait for a turn
+    uint32_t turn_count;
     uint32_t connection_count;
     uint32_t refusal_count;
     uint32_t handshake_count;

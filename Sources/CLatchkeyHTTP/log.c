@@ -15,6 +15,7 @@
 #include <time.h>
 
 #include "internal.h"
+#include "tls.h"
 
 enum { MESSAGE_BYTES_MAX = 512, COUNT_BITS = 8 };
 
@@ -80,7 +81,8 @@ void latchkey_http_log_library(void *context, const char *format, va_list argume
         keeps_quiet = true;
         break;
     case LIBRARY_FAILS_HANDSHAKE:
-        // Counted when the connection is closed.
+        // Counted when the connection is closed. Why is not in the line.
+        latchkey_http_tls_say_failure();
         keeps_quiet = true;
         break;
     case LIBRARY_SAYS_OTHER:

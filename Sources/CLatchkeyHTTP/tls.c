@@ -1,4 +1,4 @@
-// TLS: what the server shows, handshakes, and what clients show.
+// TLS: what the server shows, and what clients show. The course of handshakes is in handshake.c.
 //
 // Design
 //
@@ -14,18 +14,6 @@
 // resumed session comes out of the ticket, and may have ended since. A certificate that is not
 // right does not end the handshake, because a client cannot tell such an end from others; the
 // handler answers the request instead.
-//
-// libmicrohttpd takes a socket for readable as long as its handshake is not complete: its event
-// loop would spin until the client has sent the rest. So a connection whose handshake waits for its
-// client is suspended, and the watchdog, whose set has the socket, resumes it when something comes.
-// It is suspended in a callback of GnuTLS, and the manual allows that in an access handler only;
-// but the library (0.9.75) calls both in the same turn of its loop, and checks behind it whether
-// the connection is suspended.
-//
-// Who connects and does not finish its handshake has a place among the connections, for a time that
-// is bounded. Its place goes to another client that wants it, as soon as an honest client would
-// have finished. Their number has no bound of its own: when a service starts again, all its
-// clients come at once.
 
 #include "tls.h"
 
@@ -39,7 +27,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <time.h>
@@ -183,6 +170,7 @@ static int no_certificate(gnutls_session_t session, const gnutls_datum_t *author
 }
 
 void latchkey_http_tls_set_options(struct MHD_OptionItem options[2]) {
+    latchkey_http_hello_prepare();
     options[0] =
         (struct MHD_OptionItem){MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)(uintptr_t)priorities};
     options[1] = (struct MHD_OptionItem){MHD_OPTION_HTTPS_CERT_CALLBACK, 0,
@@ -227,18 +215,8 @@ static void verify(connection *c, gnutls_session_t session) {
     c->certificate = is_valid ? LATCHKEY_HTTP_CERTIFICATE_VALID : LATCHKEY_HTTP_CERTIFICATE_REFUSED;
 }
 
-// Called when a Finished has come, right before it is verified. The server's thread.
-static int finished(gnutls_session_t session, unsigned type, unsigned when, unsigned is_incoming,
-                    const gnutls_datum_t *message) {
-    (void)type;
-    (void)when;
-    (void)message;
-    if (!is_incoming) {
-        return 0;
-    }
-    const union MHD_ConnectionInfo *found = MHD_get_connection_info(
-        gnutls_session_get_ptr(session), MHD_CONNECTION_INFO_SOCKET_CONTEXT);
-    connection *c = found->socket_context;
+// Called when a Finished has come, right before it is verified.
+static void finish(connection *c, gnutls_session_t session) {
     struct tcp_info info;
     int unread = 0;
     uint64_t received = 0;
@@ -258,48 +236,27 @@ static int finished(gnutls_session_t session, unsigned type, unsigned when, unsi
     if (gnutls_session_is_resumed(session)) {
         atomic_fetch_add_explicit(&c->server->resumed_total, 1, memory_order_relaxed);
     }
+}
+
+// Called before and after GnuTLS reads a message of a handshake. The server's thread.
+static int see_message(gnutls_session_t session, unsigned type, unsigned when, unsigned is_incoming,
+                       const gnutls_datum_t *message) {
+    if (!is_incoming) {
+        return 0;
+    }
+    const union MHD_ConnectionInfo *found = MHD_get_connection_info(
+        gnutls_session_get_ptr(session), MHD_CONNECTION_INFO_SOCKET_CONTEXT);
+    connection *c = found->socket_context;
+    bool is_read = when == GNUTLS_HOOK_POST;
+    if (type == GNUTLS_HANDSHAKE_FINISHED && is_read) {
+        finish(c, session);
+    } else if (type == GNUTLS_HANDSHAKE_CLIENT_HELLO && is_read) {
+        latchkey_http_hello_end();
+    } else if (type == GNUTLS_HANDSHAKE_CLIENT_HELLO) {
+        c->is_greeted = true;
+        latchkey_http_hello_begin(message);
+    }
     return 0;
-}
-
-// Suspends a connection whose handshake waits for its client. The server's thread.
-static void await_client(connection *c) {
-    latchkey_http_server *server = c->server;
-    struct epoll_event event = {.events = EPOLLIN | EPOLLRDHUP | EPOLLONESHOT, .data.ptr = c};
-    pthread_mutex_lock(&server->lock);
-    // What has come meanwhile makes an event at once, and is handled when the lock is free.
-    int change = c->is_watched_shaking ? EPOLL_CTL_MOD : EPOLL_CTL_ADD;
-    if (c->is_shaking && !c->awaits_client &&
-        epoll_ctl(server->watch_set, change, c->socket, &event) == 0) {
-        c->is_watched_shaking = true;
-        c->awaits_client = true;
-        pthread_mutex_lock(&c->suspension.lock);
-        latchkey_http_suspend(&c->suspension, c);
-        pthread_mutex_unlock(&c->suspension.lock);
-    }
-    pthread_mutex_unlock(&server->lock);
-}
-
-bool latchkey_http_tls_go_on(connection *c) {
-    if (!c->awaits_client) {
-        return false;
-    }
-    c->awaits_client = false;
-    pthread_mutex_lock(&c->suspension.lock);
-    latchkey_http_resume(&c->suspension, c);
-    pthread_mutex_unlock(&c->suspension.lock);
-    return true;
-}
-
-// Receives for a session.
-static ssize_t pull(gnutls_transport_ptr_t context, void *bytes, size_t count) {
-    connection *c = context;
-    ssize_t received = recv(c->socket, bytes, count, 0);
-    int code = errno;
-    if (received < 0 && code == EAGAIN && c->may_shake) {
-        await_client(c);
-    }
-    errno = code;
-    return received;
 }
 
 // Whether there is something to receive within a time; GnuTLS's own would not know the context.
@@ -316,59 +273,16 @@ bool latchkey_http_tls_begin(connection *c) {
     gnutls_session_t session = found->tls_session;
     c->may_shake = true;
     gnutls_transport_set_ptr2(session, c, (gnutls_transport_ptr_t)(intptr_t)c->socket);
-    gnutls_transport_set_pull_function(session, pull);
+    gnutls_transport_set_pull_function(session, latchkey_http_handshake_pull);
     gnutls_transport_set_pull_timeout_function(session, pull_timeout);
-    gnutls_handshake_set_hook_function(session, GNUTLS_HANDSHAKE_FINISHED, GNUTLS_HOOK_POST,
-                                       finished);
+    gnutls_handshake_set_hook_function(session, GNUTLS_HANDSHAKE_ANY, GNUTLS_HOOK_BOTH,
+                                       see_message);
     c->generation = identity->generation;
     if (identity->authorities != NULL) {
         gnutls_certificate_server_set_request(session, GNUTLS_CERT_REQUEST);
     }
     return gnutls_credentials_set(session, GNUTLS_CRD_CERTIFICATE, identity->credentials) >= 0 &&
            gnutls_session_ticket_enable_server(session, &identity->ticket_key) >= 0;
-}
-
-void latchkey_http_tls_enter(connection *c) {
-    c->is_shaking = true;
-    c->server->handshake_count++;
-    // One that is refused has no place to give.
-    if (!c->refused) {
-        latchkey_http_links_append(&c->server->handshakes, c, offsetof(connection, handshakes));
-    }
-}
-
-void latchkey_http_tls_leave(connection *c) {
-    if (!c->is_shaking) {
-        return;
-    }
-    c->is_shaking = false;
-    c->server->handshake_count--;
-    // What was refused since has left before (latchkey_http_tls_yield).
-    if (!c->refused) {
-        latchkey_http_links_take_out(&c->server->handshakes, c, offsetof(connection, handshakes));
-    }
-}
-
-void latchkey_http_tls_forget(connection *c) {
-    if (c->is_watched_shaking) {
-        c->is_watched_shaking = false;
-        epoll_ctl(c->server->watch_set, EPOLL_CTL_DEL, c->socket, NULL);
-    }
-}
-
-bool latchkey_http_tls_yield(latchkey_http_server *server) {
-    uint64_t now = latchkey_http_deadline_now(server);
-    connection *c;
-    while ((c = server->handshakes.next) != NULL &&
-           now - c->begun_milliseconds >= LATCHKEY_HTTP_HANDSHAKE_PLACE_MILLISECONDS) {
-        latchkey_http_tls_leave(c);
-        atomic_fetch_add_explicit(&server->handshake_failed_total, 1, memory_order_relaxed);
-        // One that is being ended already gives its place back by itself.
-        if (latchkey_http_connection_displace(c)) {
-            return true;
-        }
-    }
-    return false;
 }
 
 latchkey_http_certificate latchkey_http_request_certificate(const latchkey_http_request *request,

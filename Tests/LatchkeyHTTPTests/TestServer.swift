@@ -91,7 +91,7 @@ final class TestServer: Sendable {
         encrypt(mode)
     }
 
-    private static func configuration(_ mode: Mode) -> HTTPServerConfiguration {
+    static func configuration(_ mode: Mode) -> HTTPServerConfiguration {
         var configuration = HTTPServerConfiguration()
         configuration.port = 0
         // All clients have one address.

@@ -108,6 +108,12 @@ public final class LoopbackConnection {
         return true
     }
 
+    /// Whether something has come that was not read; does not wait.
+    public var hasReceived: Bool {
+        var watched = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+        return unsafe poll(&watched, 1, 0) > 0
+    }
+
     /// Waits for more bytes: empty at the end of the stream, nil after an error, with the reason in
     /// `errno`.
     public func receive() -> [UInt8]? {

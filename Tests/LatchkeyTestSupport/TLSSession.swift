@@ -4,6 +4,7 @@ import Foundation
 /// What a client of TLS offers to a server.
 public struct TLSOffer: Sendable {
     let version: String?
+    let serverName: String?
     let certificate: TestCertificate?
     let ticket: [UInt8]
 
@@ -11,14 +12,17 @@ public struct TLSOffer: Sendable {
     ///
     /// - Parameters:
     ///   - version: The only one that is offered, such as 1.3; nil for all.
+    ///   - serverName: How the client calls the server; nil for nothing.
     ///   - certificate: What the client shows if it is asked for one.
     ///   - ticket: What a former session is resumed with; empty for none.
     public init(
         version: String? = nil,
+        serverName: String? = nil,
         certificate: TestCertificate? = nil,
         ticket: [UInt8] = []
     ) {
         self.version = version
+        self.serverName = serverName
         self.certificate = certificate
         self.ticket = ticket
     }
@@ -54,6 +58,9 @@ public final class TLSSession {
         unsafe self.credentials = credentials
         unsafe gnutls_priority_set_direct(session, offer.priorities, nil)
         unsafe offer.certificate?.add(to: credentials)
+        if let name = offer.serverName {
+            unsafe gnutls_server_name_set(session, GNUTLS_NAME_DNS, name, name.utf8.count)
+        }
         if !offer.ticket.isEmpty {
             unsafe gnutls_session_set_data(session, offer.ticket, offer.ticket.count)
         }

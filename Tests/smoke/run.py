@@ -16,6 +16,7 @@ import pathlib
 import re
 import select
 import signal
+import socket
 import ssl
 import subprocess
 import sys
@@ -162,6 +163,12 @@ def encrypted(case):
         service.send(403, "PUT", "/v1/properties/a", "2", headers)
         await_true("a new certificate is shown",
                    lambda: ssl.get_server_certificate(service.address) != former)
+        # A client that does not trust the certificate says so, and the log repeats it.
+        with contextlib.suppress(ssl.SSLCertVerificationError), \
+                socket.create_connection(service.address) as plain:
+            ssl.create_default_context().wrap_socket(plain, server_hostname="localhost")
+        await_true("the log says why",
+                   lambda: "the client says: CA is unknown" in service.said())
         case.run("health", "--port", service.address[1], *flags[:2])
         service.ends_well()
 

@@ -21,6 +21,9 @@ enum {
     LATCHKEY_HTTP_HANDSHAKE_MILLISECONDS = 10000,
     // How long a handshake keeps its place among the connections if another client wants it.
     LATCHKEY_HTTP_HANDSHAKE_PLACE_MILLISECONDS = 1000,
+    // How many handshakes are under way at once. The hellos of others wait in the kernel. Who has
+    // not finished within the time above does not count.
+    LATCHKEY_HTTP_HANDSHAKES_MAX = 128,
     // How many connections over their client's share get a handshake in a second, to be told so.
     // Further ones are closed.
     LATCHKEY_HTTP_REFUSED_HANDSHAKES_MAX = 32,
