@@ -20,7 +20,7 @@
 //   descriptor by now goes unnoticed    |                  |
 //   bytes can be sent behind its back   | raw.c            | ends what takes too long
 //   while a request is not complete     |                  |
-//   it suspends in a callback of GnuTLS | tls.c            | TLSTests.swift: handshakes that wait
+//   it suspends in a callback of GnuTLS | handshake.c      | TLSTests.swift: handshakes that wait
 //
 //   fault                                               | file      | test in Tests/c
 //   ----------------------------------------------------+-----------+------------------------------
@@ -39,8 +39,8 @@
 //   no room for an answer's head: closed without one    | server.c  | keeps room for an answer
 //   a head, a length or a coding is misread or refused  | arrival.c | refuses what the library
 //   in its own words                                    |           | would misread
-//   a handshake that waits for its client keeps its     | tls.c     | TLSTests.swift: handshakes
-//   loop busy                                           |           | that wait for their clients
+//   a handshake that waits for its client keeps its     | handshake.| TLSTests.swift: handshakes
+//   loop busy                                           | c         | that wait for their clients
 //
 //   Each can go when its test passes without the way around it.
 

@@ -94,6 +94,7 @@ struct MHD_Response *latchkey_http_own_create(char *body, bool may_retry) {
     if (response != NULL &&
         (MHD_add_response_header(response, "Content-Type", "application/problem+json") != MHD_YES ||
          MHD_add_response_header(response, "Connection", "close") != MHD_YES ||
+         MHD_add_response_header(response, "Cache-Control", "no-store") != MHD_YES ||
          (may_retry && MHD_add_response_header(response, "Retry-After", "1") != MHD_YES) ||
          !latchkey_http_lines_add_constant(response))) {
         MHD_destroy_response(response);

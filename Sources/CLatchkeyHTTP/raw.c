@@ -44,12 +44,13 @@ static bool is_encrypted(const connection *c) {
 // Sends a whole answer. A client that has left no room for so little in its window gets none.
 static void send_answer(connection *c, const char *status, const char *problem) {
     char text[RAW_BYTES_MAX];
-    int count = snprintf(text, sizeof(text),
-                         "HTTP/1.1 %s\r\nDate: %s\r\nConnection: close\r\n"
-                         "Content-Type: application/problem+json\r\n%s"
-                         "Content-Length: %zu\r\n\r\n%s",
-                         status, latchkey_http_lines()->text, latchkey_http_own_sharing_lines(c),
-                         strlen(problem), problem);
+    int count =
+        snprintf(text, sizeof(text),
+                 "HTTP/1.1 %s\r\nDate: %s\r\nConnection: close\r\nCache-Control: no-store\r\n"
+                 "Content-Type: application/problem+json\r\n%s"
+                 "Content-Length: %zu\r\n\r\n%s",
+                 status, latchkey_http_lines()->text, latchkey_http_own_sharing_lines(c),
+                 strlen(problem), problem);
     if (count > 0 && (size_t)count < sizeof(text)) {
         send(c->socket, text, (size_t)count, MSG_DONTWAIT | MSG_NOSIGNAL);
     }

@@ -90,6 +90,7 @@ static enum MHD_Result queue_answer(connection *c) {
         }
         // If there is no memory for them either, the client still learns that it has failed.
         add_lines(c, response);
+        MHD_add_response_header(response, MHD_HTTP_HEADER_CACHE_CONTROL, "no-store");
         latchkey_http_own_add_sharing(c, response);
     }
     latchkey_http_connection_enter(c, PHASE_ANSWERING);

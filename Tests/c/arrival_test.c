@@ -249,8 +249,27 @@ static void checks_the_library(void) {
     CHECK(strstr(reason, " answers a") != NULL);
 }
 
+static atomic_bool is_unknown;
+const char *__real_MHD_get_version(void);
+const char *__wrap_MHD_get_version(void);
+const char *__wrap_MHD_get_version(void) {
+    return atomic_load(&is_unknown) ? "9.9.9" : __real_MHD_get_version();
+}
+
+static void says_that_the_library_is_unknown(void) {
+    for (int unknown = 0; unknown <= 1; unknown++) {
+        atomic_store(&is_unknown, unknown);
+        start();
+        CHECK(subject_log_has("was not tested") == (bool)unknown);
+        CHECK(subject_log_count() == (uint32_t)unknown);
+        stop();
+    }
+    atomic_store(&is_unknown, false);
+}
+
 const test_case arrival_cases[] = {
     {"checks the library", checks_the_library},
+    {"says that the library is unknown", says_that_the_library_is_unknown},
     {"means one thing, in whatever pieces", means_one_thing_in_all_pieces},
     {"bounds the extensions of chunks", bounds_extensions},
     {"keeps long pipelines in order", keeps_long_pipelines_in_order},

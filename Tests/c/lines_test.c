@@ -120,6 +120,8 @@ static void sends_them_with_refusals(void) {
         client_send(&c, refused[i].request);
         reply *r = client_read(&c, false);
         CHECK(r->status == refused[i].status && has_all(r));
+        bool is_handled = body_is(r, "rejected");
+        CHECK(is_handled || count_of(r->head, "Cache-Control: no-store\r\n") == 1);
         client_close(&c);
     }
     CHECK(subject_let_go(2));

@@ -12,10 +12,11 @@ cd "$(dirname "$0")/../.."
 build=.build-c
 mkdir -p "$build"
 
-# steps.c and lines_test.c have functions around these.
+# steps.c, lines_test.c and arrival_test.c have functions around these.
 wraps=
 for name in MHD_suspend_connection MHD_resume_connection latchkey_http_connection_notify \
-    latchkey_http_body_give latchkey_http_body_is_taken latchkey_http_arrival_begin MHD_add_response_header time; do
+    latchkey_http_body_give latchkey_http_body_is_taken latchkey_http_arrival_begin \
+    MHD_get_version MHD_add_response_header time; do
     wraps="$wraps -Wl,--wrap=$name"
 done
 

@@ -194,6 +194,8 @@ latchkey_http_options subject_options(void) {
 
 void subject_start(subject *s, latchkey_http_options options) {
     latchkey_http_failure failure;
+    log_count = 0;
+    log_text[0] = '\0';
     s->server = latchkey_http_start(&options, &failure);
     if (s->server == NULL) {
         fprintf(stderr, "cannot start: %s %d\n", failure.call, failure.code);
@@ -203,8 +205,6 @@ void subject_start(subject *s, latchkey_http_options options) {
     ends = false;
     later_count = 0;
     held_count = 0;
-    log_count = 0;
-    log_text[0] = '\0';
     created = 0;
     released = 0;
     pthread_create(&answerer, NULL, answer, NULL);
