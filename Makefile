@@ -254,7 +254,7 @@ clients: build ## the files of clients/ and the recipes; curl, a library and a b
 	Tests/clients/run.py --binary $(RELEASE_BINARY)
 
 .PHONY: proxies
-proxies: build ## nginx and Caddy in front of the service, with the examples of deploy/
+proxies: build ## nginx, Caddy, Varnish and squid in front of the service, as in deploy/
 	scripts/require proxies
 	Tests/proxies/run.py --binary $(RELEASE_BINARY) --tools .build-tools/bin
 

@@ -12,6 +12,7 @@ from proxy import HOST
 # A path cannot hold the last two through a browser, but through a proxy.
 NAMES = ("a/b", "a//b", "/", "%2F", "a b?c#d", "ü/%", "..", ".")
 LARGE_LINES = 20_000
+REREADS = 200
 VALUE = '"' + "x" * 1000 + '"'
 
 
@@ -127,7 +128,8 @@ def watchers(service):
 def polls(service, proxy):
     etag = service.ask("PUT", "/v1/properties/p", "1")[1]["ETag"]
     target = "/v1/properties/p?after=" + etag.strip('"')
-    ask(proxy, "GET", f"{target}&wait=0.5", expect=304)
+    for condition in ({}, {"If-None-Match": etag}):
+        ask(proxy, "GET", f"{target}&wait=0.5", headers=condition, expect=304)
     with request_sent(proxy, f"{target}&wait=20") as connection:
         await_true("a poll waits", lambda: watchers(service) == 1)
         service.ask("PUT", "/v1/properties/p", "2")
@@ -144,6 +146,33 @@ def request_sent(proxy, target):
         yield connection
     finally:
         connection.close()
+
+
+def rereads(service, proxy):
+    """No read is of an earlier value, and none is empty, with and without a condition."""
+    for number in range(REREADS):
+        if number % 7 == 0:
+            value = json.dumps({"number": number, "text": "x" * (number % 50)}).encode()
+            etag = service.ask("PUT", "/v1/properties/r", value)[1]["ETag"]
+        condition = {"If-None-Match": etag} if number % 3 == 2 else {}
+        status, headers, body = ask(proxy, "GET", "/v1/properties/r", headers=condition)
+        if status != 304 or not condition:
+            same((status, headers["ETag"], body), (200, etag, value), f"read {number}")
+
+
+def absent(service, proxy):
+    """That something is not there is not said of what was made since."""
+    revision = int(service.ask("PUT", "/v1/properties/n", "1")[1]["ETag"].strip('"'))
+    targets = ("/v1/properties/none", "/v1/operations/none",
+               f"/v1/properties/n?revision={revision + 1}")
+    for target, status in zip(targets, (404, 404, 410)):
+        ask(proxy, "GET", target, expect=status)
+    service.ask("PUT", "/v1/properties/n", "2")
+    service.ask("PUT", "/v1/properties/none", "1")
+    operation = {"id": "none", "after": 600, "steps": [{"get": "n"}]}
+    service.ask("POST", "/v1/operations", json.dumps(operation), expect=(202,))
+    for target in targets:
+        ask(proxy, "GET", target, expect=200)
 
 
 def transfers(service, proxy):
@@ -246,6 +275,8 @@ CHECKS = (
     ("entity tags and conditions are untouched", tags),
     ("events arrive at once, and a watch ends with its client", watches),
     ("a long poll is answered in time", polls),
+    ("no read is old or empty", rereads),
+    ("what is made now is there", absent),
     ("exports and imports are whole", transfers),
     ("half an export is refused", cut),
     ("tokens and cookies go on", tokens),

@@ -26,6 +26,9 @@ ATTEMPTS = 5
 class Proxy:
     """A proxy in front of a service. A context manager."""
 
+    # Whether it is started as `nobody`; or its command does that.
+    drops_rights = True
+
     def __init__(self, program, service, mistake=None, is_encrypted=False):
         """`mistake` is a text of the example and what stands there instead.
 
@@ -67,7 +70,7 @@ class Proxy:
             self.process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, cwd=self.folder,
                 env={"HOME": str(self.folder), "PATH": "/usr/bin:/bin"},
-                **(as_nobody if os.getuid() == 0 else {}))
+                **(as_nobody if self.drops_rights and os.getuid() == 0 else {}))
         await_true(f"{self.name} listens, or ends",
                    lambda: self.process.poll() is not None or self.listens())
         return self.process.poll() is None

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Tests nginx and Caddy in front of a service and a cluster, with the examples of deploy/.
+"""Tests nginx, Caddy, Varnish and squid before a service or a cluster, with deploy/'s examples.
 
     Tests/proxies/run.py --binary .build-release/bin/latchkey --tools .build-tools/bin
 
@@ -16,6 +16,7 @@ sys.path += [str(TOP / "scripts"), str(TOP / "Tests" / "cluster")]
 
 import balancer  # noqa: E402
 import checks  # noqa: E402
+from caches import Squid, Varnish  # noqa: E402
 from process import Failure, Latchkey, create_certificate  # noqa: E402
 from proxy import HOST, Caddy, Nginx  # noqa: E402
 
@@ -34,6 +35,14 @@ PLANTED = (
      "reverse_proxy 127.0.0.1:8080 {\n\t\theader_up Host localhost\n\t}"),
     (Caddy, checks.tags, "reverse_proxy",
      "encode {\n\t\tgzip\n\t\tminimum_length 1\n\t}\n\treverse_proxy"),
+    (Varnish, checks.polls, "return (pass);", "return (hash);"),
+    (Squid, checks.tokens, " login=PASSTHRU", ""),
+    (Squid, checks.transfers, "client_request_buffer_max_size 64 MB", ""),
+)
+# The two that can keep answers, where they do.
+KEEPING = (
+    (Varnish, "return (pass);", "return (hash);"),
+    (Squid, "cache deny all", "cache allow all"),
 )
 
 
@@ -48,17 +57,14 @@ def main():
     parser.add_argument("--tools", required=True, type=pathlib.Path, help="where the proxies are")
     arguments = parser.parse_args()
     failed = 0
-    for kind in (Nginx, Caddy):
+    for kind in (Nginx, Caddy, Varnish, Squid):
         for name, check in checks.CHECKS:
-            complaint = attempt(arguments, kind, check)
-            print(f"FAILED {kind.name}: {name}: {complaint}" if complaint
-                  else f"ok {kind.name}: {name}", flush=True)
-            failed += complaint is not None
+            failed += not holds(name, arguments, kind, check)
     for kind, check in ENCRYPTED:
-        complaint = attempt(arguments, kind, check, is_encrypted=True)
-        print(f"FAILED {kind.name}: TLS to the service: {complaint}" if complaint
-              else f"ok {kind.name}: TLS to the service", flush=True)
-        failed += complaint is not None
+        failed += not holds("TLS to the service", arguments, kind, check, is_encrypted=True)
+    for kind, *change in KEEPING:
+        for check in (checks.rereads, checks.absent):
+            failed += not holds(f"a cache: {check.__name__}", arguments, kind, check, change)
     for kind, check, *mistake in PLANTED:
         is_encrypted = any(word in mistake[0] for word in ("proxy_ssl_name", "tls_server_name"))
         if not attempt(arguments, kind, check, mistake, is_encrypted):
@@ -72,6 +78,14 @@ def main():
             print(f"FAILED the balancer of a cluster: {complaint or f'{mistake} is overlooked'}")
             failed += 1
     return 1 if failed else 0
+
+
+def holds(name, arguments, kind, check, *more, **others):
+    """Makes an attempt, and says how it went."""
+    complaint = attempt(arguments, kind, check, *more, **others)
+    print(f"FAILED {kind.name}: {name}: {complaint}" if complaint else f"ok {kind.name}: {name}",
+          flush=True)
+    return complaint is None
 
 
 def attempt_balancer(arguments, mistake):
