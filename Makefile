@@ -259,9 +259,14 @@ proxies: build ## nginx, Caddy, Varnish and squid in front of the service, as in
 	Tests/proxies/run.py --binary $(RELEASE_BINARY) --tools .build-tools/bin
 
 .PHONY: test-install
-test-install: package ## manual pages, shells, and both packages in an empty Debian (a minute)
+test-install: package ## manual pages, shells, both packages in empty Debians (three minutes)
 	scripts/require install
 	Tests/install/run.py --binary $(RELEASE_BINARY) --packages $(PACKAGES)
+
+.PHONY: debian-13
+debian-13: ## the last commit, built, tested and packaged in a clean Debian 13 (half an hour)
+	scripts/require install
+	Tests/install/whole.py
 
 .PHONY: hostile
 hostile: build ## hostile clients against the running service, also over TLS (20 minutes)
@@ -332,4 +337,4 @@ clean: ## remove everything that was built
 .PHONY: help
 help: ## this list
 	@awk -F ':.*## ' '/^## / { print "\n" substr($$0, 4) } \
-	    /^[a-z-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile
+	    /^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' Makefile

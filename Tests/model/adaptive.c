@@ -177,11 +177,14 @@ static void none_holds(void) {
 
 enum { TWICE, AT_ONCE, ONE_TRIES, AFTER_A_LOOK, ASKING, ONE_ASKS, HANDED_OVER, ONE_OF_TWO };
 
+// Versions of clang-format differ on braces in macros.
+// clang-format off
 #define MODEL(title, threads, program)                                                             \
     { title, threads, program, none_holds, PLACES, {0}, NULL, 0, false, false }
 
 #define STARVING_MODEL(title, threads, program)                                                    \
     { title, threads, program, none_holds, PLACES, {0}, &starves, 0, false, false }
+// clang-format on
 
 static const struct model models[] = {
     MODEL("adaptive, two sections each", 2, twice),

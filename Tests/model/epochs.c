@@ -352,6 +352,8 @@ static void all_is_freed(void) {
     }
 }
 
+// Versions of clang-format differ on braces in macros.
+// clang-format off
 #define MODEL(title, thread_count, notice, interrupted, is_cut, reader_count, writer_count,        \
               read_count, write_count, job_count, ...)                                             \
     {                                                                                              \
@@ -366,6 +368,7 @@ static void all_is_freed(void) {
                                            __VA_ARGS__},                                           \
         .interruptible = interrupted, .has_servant = (job_count) > 0, .is_long = is_cut            \
     }
+// clang-format on
 #define AS_BUILT .looks_max = 2, .freed_max = 6
 #define LITTLE .looks_max = 1, .freed_max = 0
 
