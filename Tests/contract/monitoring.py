@@ -1,11 +1,15 @@
 """Runs each query of deploy/ on a real Prometheus that scrapes a running service."""
 
+import contextlib
+import itertools
 import json
+import math
 import pathlib
 import re
 import signal
 import sys
 import tempfile
+import threading
 import urllib.parse
 
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -65,6 +69,8 @@ class Prometheus(Server):
             found = self.query('count_over_time(up{job="latchkey"}[5m]) and up == 1')
             return found and float(found[0]["value"][1]) >= SCRAPE_COUNT_MIN
 
+        await_true("Prometheus is ready",
+                   lambda: self.ask("GET", "/-/ready", expect=None)[0] == 200)
         await_true("Prometheus scrapes the service", has_samples)
 
 
@@ -86,6 +92,35 @@ def unknown_metrics(text, service):
     return sorted(named - scraped - ENCRYPTED - REPLICATED)
 
 
+@contextlib.contextmanager
+def load(service):
+    """Writes and reads by two clients at once, until the end of the block."""
+    is_over, failures = threading.Event(), []
+
+    def client():
+        try:
+            for number in itertools.count():
+                if is_over.is_set():
+                    return
+                path = f"/v1/properties/monitored-{number % 7}"
+                service.ask("PUT", path, str(number))
+                service.ask("GET", path, expect=(200,))
+        except (Failure, OSError) as failure:
+            failures.append(failure)
+
+    clients = [threading.Thread(target=client) for _ in range(2)]
+    for each in clients:
+        each.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        for each in clients:
+            each.join()
+    if failures:
+        raise Failure(f"the load fails: {failures[0]}")
+
+
 def mistakes(service, program, deploy):
     """What is wrong, as sentences."""
     found = []
@@ -95,12 +130,12 @@ def mistakes(service, program, deploy):
     host, port = service.address
     with tempfile.TemporaryDirectory() as folder, \
             Prometheus(program, folder, deploy, f"{host}:{port}") as prometheus:
-        for number in range(100):
-            service.ask("PUT", f"/v1/properties/monitored-{number % 7}", str(number))
-        prometheus.await_scrapes()
-        for title, expression in dashboard_queries(deploy):
-            if not prometheus.query(expression):
-                found.append(f"{title} has no data: {expression}")
+        with load(service):
+            prometheus.await_scrapes()
+            for title, expression in dashboard_queries(deploy):
+                series = prometheus.query(expression)
+                if not any(math.isfinite(float(each["value"][1])) for each in series):
+                    found.append(f"{title} has no numbers: {expression}")
         rules = json.loads(prometheus.ask("GET", "/api/v1/rules")[2])["data"]["groups"]
         for rule in (rule for group in rules for rule in group["rules"]):
             prometheus.query(rule["query"])
