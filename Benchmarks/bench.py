@@ -111,7 +111,8 @@ def measure_requests(arguments):
     """Everything that wrk measures."""
     threads = str(os.cpu_count())
     with Latchkey(arguments.binary, "--http-threads", threads) as one, \
-            Latchkey(arguments.binary, "--http-threads", threads, "--history", "1") as short, \
+            Latchkey(arguments.binary, "--http-threads", threads,
+                     "--history-bytes", "1") as short, \
             Latchkey(arguments.binary, "--http-threads", threads) as many, \
             floor_program(arguments, "per-request") as floor, \
             floor_program(arguments, "shared") as shared:
@@ -133,7 +134,7 @@ def measure_requests(arguments):
     return [
         *ratios("GET one property ÷ floor", loads, "get", "get floor", 0.97, 0.95),
         *ratios("PUT one property ÷ floor", loads, "put", "put floor", 0.97, 1.05),
-        *ratios("PUT ÷ with --history 1", loads, "put", "put short", 0.97, 1.03),
+        *ratios("PUT ÷ with --history-bytes 1", loads, "put", "put short", 0.97, 1.03),
         *ratios("PUT with a charset ÷ without", loads, "charset", "put", 0.98, 1.02),
         *ratios("PATCH ÷ PUT", loads, "patch", "put", 0.83, 1.2),
         *ratios("GET 100,000 at random ÷ one", loads, "random", "random one", 0.85),

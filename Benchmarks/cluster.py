@@ -172,7 +172,7 @@ def million(arguments, cluster, folder):
     """What a million properties take, and how long a new replica needs to have them."""
     first, last = cluster.replicas[0], cluster.replicas[2]
     with Latchkey(arguments.binary, "--data", f"{folder}/million", "--strategy", STRATEGY,
-                  "--history", "200000", "--client-share", "1/1") as single:
+                  "--history-bytes", "256MiB", "--client-share", "1/1") as single:
         for server in (single, first):
             progress("a million properties")
             load(server.address, 1_000_000)

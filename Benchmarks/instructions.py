@@ -27,6 +27,7 @@ from table import print_table, progress, row  # noqa: E402
 REQUESTS = 2000
 # The history is filled before anything is counted, so that each commit drops another one.
 HISTORY = 500
+HISTORY_BYTES = 280 * HISTORY
 WARM_UP = 2 * HISTORY
 VALUE = b'"abcdefghijklmnopqrstuvwxyz0123"'
 JSON = "application/json"
@@ -58,7 +59,7 @@ def measure_instructions(arguments):
     """The rows of the table; none where valgrind is not installed."""
     if not shutil.which("valgrind"):
         return []
-    options = ("--http-threads", "1", "--history", str(HISTORY))
+    options = ("--http-threads", "1", "--history-bytes", str(HISTORY_BYTES))
     with tempfile.TemporaryDirectory() as folder:
         # valgrind cannot read all debug information of newer compilers.
         binary = pathlib.Path(folder) / "latchkey"

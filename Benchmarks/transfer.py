@@ -56,7 +56,7 @@ def measure_transfers(arguments):
         row("p99 of PUT beside pages of 1,000 names ÷ without", paging, "", "≤ 3",
             middle(paging) <= 3, f"{middle(beside):,.0f} µs ÷ {middle(alone):,.0f} µs"),
         row("memory that an import adds", [grown / 1e6], "MB", "≤ 16", grown <= 16e6,
-            f"a million lines of {NAMES:,} names, after 100,000 of them; --history 1")]
+            f"a million lines of {NAMES:,} names, after 100,000 of them; --history-bytes 1")]
 
 
 def middle(values):
@@ -64,7 +64,7 @@ def middle(values):
 
 
 def growth(arguments):
-    with Latchkey(arguments.binary, "--history", "1") as service:
+    with Latchkey(arguments.binary, "--history-bytes", "1") as service:
         load(service.address, MILLION // 10, NAMES)
         before = service.resident_bytes()
         load(service.address, MILLION, NAMES)

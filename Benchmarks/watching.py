@@ -42,7 +42,6 @@ READING_WATCHERS = 900
 SHARING_ROUNDS = 4
 SHARING_SECONDS = 8
 # Long enough for what is committed in a round, so that a stream which reads is not ended.
-SHARING_HISTORY = 2_000_000
 SHARING_HISTORY_BYTES = 1 << 30
 CATCHING_UP_WATCHERS = 200
 CATCHING_UP_LINES = 60_000
@@ -116,8 +115,7 @@ def measure_sharing(arguments, count, reads, least):
     rates = {"with": [], "without": []}
     ended, jumps, gotten = 0, 0, 0
     with Latchkey(arguments.binary, "--max-connections", bound, "--max-watchers", bound,
-                  "--client-share", "1/1", "--history", str(SHARING_HISTORY),
-                  "--history-bytes", str(SHARING_HISTORY_BYTES),
+                  "--client-share", "1/1", "--history-bytes", str(SHARING_HISTORY_BYTES),
                   "--http-threads", str(os.cpu_count())) as service:
         for turn in range(SHARING_ROUNDS):
             for case in ("with", "without") if turn % 2 else ("without", "with"):
@@ -134,7 +132,7 @@ def measure_sharing(arguments, count, reads, least):
     ratios = [one / other for one, other in zip(rates["with"], rates["without"])]
     beside, alone = (statistics.median(rates[case]) for case in ("with", "without"))
     streams = f"; {gotten:,} events, {jumps} gaps, {ended} streams ended; " \
-        f"--history {SHARING_HISTORY} --history-bytes {SHARING_HISTORY_BYTES}" if reads else ""
+        f"--history-bytes {SHARING_HISTORY_BYTES}" if reads else ""
     return [row(f"PUT beside {name} ÷ without", ratios, "", f"≥ {least}",
                 statistics.median(ratios) >= least and ended == 0 and jumps == 0,
                 f"{beside:,.0f}/s ÷ {alone:,.0f}/s{streams}")]

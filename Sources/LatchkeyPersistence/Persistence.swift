@@ -175,7 +175,7 @@ package final class Persistence: Sendable {
     /// Starts the threads that write.
     ///
     /// - Parameters:
-    ///   - historyOldest: The lowest revision behind which the history holds all commits.
+    ///   - historyOldest: The lowest revision behind which the history holds commits.
     ///     Compaction does not go past it.
     ///   - noteLifetime: Notes that are older are deleted when their commits are compacted.
     ///   - isGrouped: Whether commits are written in the groups that ``seal(through:_:)`` ends,

@@ -2,15 +2,18 @@ package import LatchkeySettings
 
 /// The bounds of a journal's history.
 package struct HistoryLimits: Sendable, Hashable {
-    /// How many commits are held.
-    package var commitCountMax: Int
-    /// How many bytes only the history may keep.
+    /// How many bytes the history may keep: commits, and the properties that they replaced.
     package var byteCountMax: Int
 
-    package init(commitCountMax: Int = 10_000, byteCountMax: Int = 64 << 20) {
-        self.commitCountMax = commitCountMax
+    package init(byteCountMax: Int = 32 << 20) {
         self.byteCountMax = byteCountMax
     }
+
+    /// The part of commits that only remove what has expired.
+    var expiryByteCountMax: Int { byteCountMax / 4 }
+
+    /// The part of all other commits.
+    var changeByteCountMax: Int { byteCountMax - expiryByteCountMax }
 }
 
 extension HistoryLimits: Configurable {
@@ -18,18 +21,13 @@ extension HistoryLimits: Configurable {
 
     package static let settings: [Setting<Self>] = [
         .integer(
-            "history",
-            \.commitCountMax,
-            1...100_000_000,
-            "The number of commits that the history holds: for watches that resume, and for past "
-                + "values."
-        ),
-        .integer(
             "history-bytes",
             \.byteCountMax,
             1...1_125_899_906_842_624,
             unit: .bytes,
-            "The maximum length of the replaced and deleted values that the history holds."
-        ),
+            "The memory of the history, for watches that resume and for past values: 128 bytes for "
+                + "a change, and what it replaced or deleted, each with its name and 64 bytes. A "
+                + "quarter is for what expired."
+        )
     ]
 }

@@ -1,15 +1,14 @@
-internal import CLatchkeySystem
 internal import LatchkeySync
 internal import Synchronization
 
-/// The latest commits of a store, in the order of their revisions and without a gap.
+/// The latest commits of a store, in the order of their revisions.
 ///
 /// It is the one source for everyone who follows the store: watches, long polls, histories.
 ///
 /// **Design.** A commit is given to the journal after its guarded section, by the thread that made
 /// it, so commits arrive a little out of order. One that is early waits in `early`. ``last`` grows
-/// only over commits without a gap. The journal's lock is held for the exchange of an entry in a
-/// ring; commits that it drops are freed outside. Nothing is called while it is held.
+/// only over commits without a gap. The journal's lock is held for the exchange of an entry in the
+/// ``CommitHistory``; commits that it drops are freed outside. Nothing is called while it is held.
 ///
 /// Its users keep a place, not a queue: a revision, from which on they read when they like. So a
 /// slow user costs nothing, and the only memory is the history.
@@ -20,41 +19,8 @@ package final class Journal: Sendable {
         let proceed: @Sendable () -> Void
     }
 
-    /// A commit in the history.
-    ///
-    /// What is needed of it when it is dropped stands beside the reference. The commit may have
-    /// been unused for long: to look at it would be to wait for memory, while the lock is held.
-    private struct Entry: Sendable {
-        let commit: Commit
-        /// The bytes that only the history keeps for it.
-        let byteCount: Int
-        /// Where the first property is that the commit replaced; 0 if there is none.
-        let formerAddress: UInt
-
-        init(_ commit: Commit) {
-            self.commit = commit
-            byteCount = commit.historyByteCount
-            formerAddress = commit.first?.former?.address ?? 0
-        }
-
-        /// Fetches what is freed with the entry, and then used again, into the processor's cache.
-        ///
-        /// Both objects are usually longer than one line of it.
-        func prefetch() {
-            let address = UInt(bitPattern: ObjectIdentifier(commit))
-            for offset: UInt in [0, 64] {
-                latchkey_system_prefetch(address + offset)
-                latchkey_system_prefetch(formerAddress + offset)
-            }
-        }
-    }
-
     private struct State: Sendable {
-        /// The commits up to `last`.
-        var history = RingBuffer<Entry>()
-        /// The bytes that only the history keeps: former values, and commits.
-        var byteCount = 0
-        var last: Revision
+        var history: CommitHistory
         var early: [Revision: Commit] = [:]
         var waiting: [Waiting] = []
     }
@@ -78,8 +44,10 @@ package final class Journal: Sendable {
 
     /// What a read found.
     package enum Reading: Sendable {
-        /// The commits behind the place, in order; none if there are none yet.
-        case commits([Commit])
+        /// The commits behind the place, in order, and the revision up to which these are all.
+        ///
+        /// Without a commit behind the place, that is the place.
+        case commits([Commit], through: Revision)
         /// The commits behind the place are not all held any more.
         case gone
     }
@@ -88,7 +56,6 @@ package final class Journal: Sendable {
     ///
     /// A journal that goes on behind a restart begins at a later one.
     package let start: Revision
-    private let limits: HistoryLimits
     private let lastRevision: Atomic<Revision>
     private let state: Synchronized<State, AdaptiveStrategy>
 
@@ -101,10 +68,9 @@ package final class Journal: Sendable {
         after revision: Revision = 0,
         start: Revision? = nil
     ) {
-        self.limits = limits
         self.start = start ?? revision
         lastRevision = Atomic(revision)
-        state = Synchronized(State(last: revision))
+        state = Synchronized(State(history: CommitHistory(limits, after: revision)))
     }
 
     /// The latest commit that is delivered, with all before it.
@@ -112,8 +78,20 @@ package final class Journal: Sendable {
     /// Acquiring: pairs with the store in ``append(_:)``.
     package var last: Revision { lastRevision.load(ordering: .acquiring) }
 
+    /// The lowest revision behind which all commits are held that can concern names with one of
+    /// these prefixes.
+    package func oldest(of prefixes: [[UInt8]]) -> Revision {
+        state.read { $0.history.oldest(of: prefixes) }
+    }
+
     /// The lowest revision behind which all commits are held.
-    package var oldest: Revision { state.read { $0.last - Revision($0.history.count) } }
+    package var oldest: Revision { oldest(of: [[]]) }
+
+    /// The lowest revision behind which all commits are held, except expiries.
+    package var oldestKept: Revision { state.read { $0.history.oldestKept } }
+
+    /// The lowest revision behind which files keep the commits for the next start.
+    package var oldestStored: Revision { state.read { $0.history.oldestStored } }
 
     /// The revision that a client names.
     ///
@@ -124,7 +102,7 @@ package final class Journal: Sendable {
 
     /// How many commits are held, and how many bytes only they keep.
     package var usage: (commitCount: Int, byteCount: Int) {
-        state.read { ($0.history.count, $0.byteCount) }
+        state.read { $0.history.usage }
     }
 
     /// Takes a commit.
@@ -133,7 +111,7 @@ package final class Journal: Sendable {
     package func append(_ commit: Commit) {
         let commit = commit.withoutOutcome
         let delivery = state.write { state in
-            guard commit.revision == state.last + 1 else {
+            guard commit.revision == state.history.last + 1 else {
                 state.early[commit.revision] = commit
                 return Delivery()
             }
@@ -149,37 +127,21 @@ package final class Journal: Sendable {
     /// Adds the next commit, and those that were early behind it.
     private func deliver(_ commit: Commit, _ state: inout State) -> Delivery {
         var delivery = Delivery()
-        add(commit, &state, &delivery)
-        while !state.early.isEmpty, let next = state.early.removeValue(forKey: state.last + 1) {
-            add(next, &state, &delivery)
+        state.history.add(commit) { delivery.drop($0) }
+        while !state.early.isEmpty,
+            let next = state.early.removeValue(forKey: state.history.last + 1)
+        {
+            state.history.add(next) { delivery.drop($0) }
         }
-        lastRevision.store(state.last, ordering: .releasing)
+        let last = state.history.last
+        lastRevision.store(last, ordering: .releasing)
         guard !state.waiting.isEmpty else {
             return delivery
         }
-        let last = state.last
         let ready = state.waiting.filter { $0.revision <= last }
         state.waiting.removeAll { $0.revision <= last }
         delivery.ready = ready.sorted { $0.revision < $1.revision }
         return delivery
-    }
-
-    private func add(_ commit: Commit, _ state: inout State, _ delivery: inout Delivery) {
-        let entry = Entry(commit)
-        state.history.append(entry)
-        state.last = commit.revision
-        state.byteCount += entry.byteCount
-        while state.history.count > limits.commitCountMax
-            || state.byteCount > limits.byteCountMax,
-            let oldest = state.history.popFirst()
-        {
-            state.byteCount -= oldest.byteCount
-            delivery.drop(oldest.commit)
-            // What the commit behind the next one will drop: that takes as long as a request.
-            if state.history.count > 1 {
-                state.history[1].prefetch()
-            }
-        }
     }
 
     /// Forgets the history, and goes on behind a later revision.
@@ -188,7 +150,7 @@ package final class Journal: Sendable {
     package func restart(after revision: Revision) {
         let (former, ready) = state.write { state in
             let former = state
-            state = State(last: revision)
+            state = State(history: former.history.restarted(after: revision))
             state.waiting = former.waiting.filter { $0.revision > revision }
             lastRevision.store(revision, ordering: .releasing)
             return (former, former.waiting.filter { $0.revision <= revision })
@@ -201,17 +163,22 @@ package final class Journal: Sendable {
     }
 
     /// The commits behind a revision.
-    package func commits(after revision: Revision, countMax: Int) -> Reading {
-        state.read { state in
-            guard revision < state.last else {
-                return .commits([])
-            }
-            let count = Int(state.last - revision)
-            guard count <= state.history.count else {
-                return .gone
-            }
-            let first = state.history.count - count
-            return .commits((first..<first + min(count, countMax)).map { state.history[$0].commit })
+    ///
+    /// - Parameters:
+    ///   - revision: The place of the reader.
+    ///   - end: Commits behind it are not read.
+    ///   - countMax: How many are read at most.
+    ///   - prefixes: Those of the names that concern the reader; without them, all do. Expiries of
+    ///     other names can be missing among the commits.
+    /// - Returns: The commits, or that some of them are gone.
+    package func commits(
+        after revision: Revision,
+        through end: Revision = .max,
+        countMax: Int,
+        of prefixes: [[UInt8]] = [[]]
+    ) -> Reading {
+        state.read {
+            $0.history.commits(after: revision, through: end, countMax: countMax, of: prefixes)
         }
     }
 
@@ -222,7 +189,7 @@ package final class Journal: Sendable {
         let isReached =
             revision <= last
             || state.write { state in
-                guard revision > state.last else {
+                guard revision > state.history.last else {
                     return true
                 }
                 state.waiting.append(Waiting(revision: revision, proceed: proceed))
@@ -231,17 +198,5 @@ package final class Journal: Sendable {
         if isReached {
             proceed()
         }
-    }
-}
-
-extension Commit {
-    /// The bytes that a history keeps for the commit alone: it, and the properties that it
-    /// replaced.
-    fileprivate var historyByteCount: Int {
-        var count = 64 + (first?.former?.byteCount ?? 0)
-        for effect in others {
-            count += 32 + (effect.former?.byteCount ?? 0)
-        }
-        return count
     }
 }

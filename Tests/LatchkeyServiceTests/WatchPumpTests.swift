@@ -207,7 +207,8 @@ struct WatchPumpTests {
     }
 
     @Test func `a slow watcher whose place is lost is ended, and others are not`() {
-        let rig = WatchRig(commitCountMax: 5)
+        // Five increments of a short name.
+        let rig = WatchRig(historyByteCount: 1300)
         let slow = rig.open(.now(0), capacity: 100)
         let fast = rig.open(.now(0))
         rig.run()
@@ -223,7 +224,8 @@ struct WatchPumpTests {
     }
 
     @Test func `a gap says what is lost, and the state follows`() throws {
-        let rig = WatchRig(commitCountMax: 2)
+        // Two increments of a short name.
+        let rig = WatchRig(historyByteCount: 520)
         for _ in 0..<5 { rig.commit(increment: ["a"]) }
         let events = Self.events(rig.drain(rig.open(.gap(try rig.snapshot()))))
         #expect(events.map(\.type) == ["gap", "put", "ready"])

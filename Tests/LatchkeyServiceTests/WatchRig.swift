@@ -25,7 +25,7 @@ final class WatchRig {
     private var lastID: UInt64 = 0
 
     init(
-        commitCountMax: Int = 10_000,
+        historyByteCount: Int = 10 << 20,
         keepAliveSeconds: UInt64 = 15,
         writeNanoseconds: UInt64 = 0
     ) {
@@ -37,7 +37,7 @@ final class WatchRig {
             strategy: { LockStrategy() },
             clock: clock
         )
-        let journal = Journal(HistoryLimits(commitCountMax: commitCountMax))
+        let journal = Journal(HistoryLimits(byteCountMax: historyByteCount))
         self.journal = journal
         pump = WatchPump(
             journal: journal,
@@ -91,7 +91,7 @@ final class WatchRig {
         }
     }
 
-    private func commit(_ change: Change) {
+    func commit(_ change: Change) {
         let made = Synchronized<Commit?, LockStrategy>(nil)
         try? store.commit(change) { decision in made.write { $0 = try? decision.get() } }
         guard let commit = made.read({ $0 }), !commit.isEmpty else { return }

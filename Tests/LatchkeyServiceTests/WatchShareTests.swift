@@ -102,7 +102,7 @@ struct WatchShareTests {
 
     /// The history holds what is committed in 100 ms, and so many watchers are worth longer rests.
     @Test func `watchers that read keep their places, however fast the history passes`() {
-        let rig = WatchRig(commitCountMax: 100)
+        let rig = WatchRig(historyByteCount: 26_268)
         let streams = (0..<2000).map { _ in rig.open(.now(0)) }
         rig.run()
         let commitCount = 1000
@@ -200,7 +200,8 @@ struct WatchShareTests {
     }
 
     @Test func `an unread state ends when the history has passed it`() throws {
-        let rig = WatchRig(commitCountMax: 5)
+        // Five increments of a short name.
+        let rig = WatchRig(historyByteCount: 1300)
         for index in 0..<50 { rig.put("a\(index)", "\"\(String(repeating: "v", count: 5000))\"") }
         let unread = rig.open(.state(try rig.snapshot()), capacity: 20_000)
         let reading = rig.open(.state(try rig.snapshot()))

@@ -18,7 +18,7 @@ struct JournalTests {
         let reader = TestThread {
             var place: Revision = 0
             while place < count {
-                guard case .commits(let commits) = journal.commits(after: place, countMax: 7)
+                guard case .commits(let commits, _) = journal.commits(after: place, countMax: 7)
                 else {
                     Issue.record("nothing is dropped")
                     return
@@ -45,8 +45,9 @@ struct JournalTests {
         kind.accept(Following())
     }
 
-    @Test func `the history is bounded by its number of commits`() {
-        let journal = Journal(HistoryLimits(commitCountMax: 3))
+    @Test func `a history says from where on it has all commits`() {
+        // Three commits.
+        let journal = Journal(HistoryLimits(byteCountMax: 512))
         #expect(journal.oldest == 0)
         for revision in 1...5 { journal.append(.replacing(Revision(revision))) }
         #expect(journal.oldest == 2)
@@ -60,26 +61,30 @@ struct JournalTests {
         #expect(journal.revisions(after: 9) == [])
     }
 
-    /// A commit counts 64 bytes and the properties that it replaced.
+    /// A commit counts 128 bytes, and each property that it replaced 64 and its own.
     @Test func `the history is bounded by the bytes that only it keeps`() {
-        let journal = Journal(HistoryLimits(byteCountMax: 200))
+        // A quarter is for what expires.
+        let journal = Journal(HistoryLimits(byteCountMax: 800))
         for revision in 1...4 { journal.append(.replacing(Revision(revision))) }
-        #expect(journal.usage == (3, 192))
-        journal.append(.replacing(5, byteCount: 72))
-        #expect(journal.revisions(after: 3) == [4, 5])
-        #expect(journal.usage == (2, 200))
-        journal.append(.replacing(6, byteCount: 73))
-        #expect(journal.usage == (1, 137))
-        journal.append(.replacing(7, byteCount: 137))
+        #expect(journal.usage == (4, 512))
+        journal.append(.replacing(5, byteCount: 24))
+        #expect(journal.revisions(after: 1) == [2, 3, 4, 5])
+        #expect(journal.usage == (4, 600), "at the bound")
+        journal.append(.replacing(6, byteCount: 1))
+        #expect(journal.revisions(after: 3) == [4, 5, 6])
+        #expect(journal.usage == (3, 537))
+        journal.append(.replacing(7, byteCount: 0))
+        #expect(journal.usage == (3, 537))
+        journal.append(.replacing(8, byteCount: 409))
         #expect(journal.usage == (0, 0), "one commit alone is more than the bound")
-        #expect(journal.oldest == 7)
-        #expect(journal.last == 7)
-        journal.append(.replacing(8))
-        #expect(journal.revisions(after: 7) == [8])
+        #expect(journal.oldest == 8)
+        #expect(journal.last == 8)
+        journal.append(.replacing(9, byteCount: 408))
+        #expect(journal.revisions(after: 8) == [9])
     }
 
     @Test func `those who wait are told in the order of revisions, once each`() {
-        let journal = Journal(HistoryLimits(commitCountMax: 1))
+        let journal = Journal(HistoryLimits(byteCountMax: 1))
         let told = Synchronized<[Revision], LockStrategy>([])
         for revision: Revision in [3, 1, 4, 2, 0] {
             journal.whenReached(revision) { told.write { $0.append(revision) } }
@@ -162,7 +167,7 @@ extension Journal {
     /// The revisions that a reading finds, nil if they are gone.
     fileprivate func revisions(after revision: Revision, countMax: Int = .max) -> [Revision]? {
         switch commits(after: revision, countMax: countMax) {
-        case .commits(let commits): commits.map(\.revision)
+        case .commits(let commits, _): commits.map(\.revision)
         case .gone: nil
         }
     }

@@ -123,7 +123,9 @@ extension Commit.Reason {
 extension Journal {
     /// The commits behind a revision, of which none is dropped yet.
     func all(after revision: Revision = 0) -> [Commit] {
-        if case .commits(let commits) = commits(after: revision, countMax: .max) { return commits }
+        if case .commits(let commits, _) = commits(after: revision, countMax: .max) {
+            return commits
+        }
         Issue.record("the commits behind \(revision) are gone")
         return []
     }

@@ -120,7 +120,8 @@ struct HistoryTests {
 
     @Test(arguments: Deployment.allCases)
     func `past values are those that were shown`(deployment: Deployment) async throws {
-        try await deployment.serve(["--history", "6"]) { site in
+        // The first six of these changes, and not the seventh beside them.
+        try await deployment.serve(["--history-bytes", "1400"]) { site in
             let client = try site.client()
             func read(_ revision: Int, _ name: String = "n") throws -> HTTPAnswer {
                 try client.request("GET", "/v1/properties/\(name)?revision=\(revision)")
@@ -159,7 +160,8 @@ struct HistoryTests {
 
     @Test(arguments: [Deployment.inProcess, .oneReplica])
     func `changes come in pages`(deployment: Deployment) async throws {
-        try await deployment.serve(["--history", "10"]) { site in
+        // The last ten of these changes.
+        try await deployment.serve(["--history-bytes", "2600"]) { site in
             let client = try site.client()
             func page(_ query: String) throws -> [String: Any] {
                 let answer = try client.request("GET", "/v1/changes?\(query)")

@@ -10,7 +10,7 @@ struct WatchReplayTests {
     /// So small that properties are evicted all the time.
     private static let flags = [
         "--eviction", "lru", "--max-properties", "12", "--max-bytes", "150",
-        "--history", "100000",
+        "--history-bytes", "1GiB",
     ]
     private static let writerCount = 3
 

@@ -148,7 +148,8 @@ struct WatchTests {
 
     @Test(arguments: [Deployment.inProcess, .oneReplica])
     func `lost history and foreign cursors are a gap`(deployment: Deployment) async throws {
-        try await deployment.serve(["--history", "3"]) { site in
+        // Three of these changes.
+        try await deployment.serve(["--history-bytes", "800"]) { site in
             let client = try site.client()
             for _ in 0..<9 { _ = try client.request("POST", "/v1/properties/n/increment") }
             for (target, lastID) in [
@@ -169,7 +170,8 @@ struct WatchTests {
     }
 
     @Test func `a slow reader slows no other, and begins anew with a gap`() async throws {
-        let flags = ["--history", "20"]
+        // Twenty of these values.
+        let flags = ["--history-bytes", "2700000"]
         try await Deployment.inProcess.serve(flags, limits: "watch-buffer-bytes=1024") { site in
             let client = try site.client()
             _ = try client.request("PUT", "/v1/properties/n", body: [0x30])

@@ -125,7 +125,7 @@ struct WholeExportTests {
     }
 
     @Test func `an export of an earlier revision is whole, too`() async throws {
-        try await Deployment.inProcess.serve(["--history", "100"]) { site in
+        try await Deployment.inProcess.serve { site in
             try site.imported(manyLines(0..<25) { "\($0)" })
             let past = try site.exported().revision
             for number in 0..<25 {

@@ -24,6 +24,7 @@ WORD = 8
 REQUESTS = 1000
 # As many commits as the history holds, and more, so that each further one drops another.
 HISTORY = 100
+HISTORY_BYTES = 280 * HISTORY
 WARM_UP = 2 * HISTORY
 # What threads beside the one that serves may allocate meanwhile, for each request.
 OTHERS = 0.05
@@ -54,7 +55,7 @@ def main():
         os.environ["LATCHKEY_ALLOCATIONS"] = str(shared)
         try:
             with Latchkey(arguments.binary, "--http-threads", "1",
-                          "--history", str(HISTORY)) as service, \
+                          "--history-bytes", str(HISTORY_BYTES)) as service, \
                     open(shared, "rb") as file, \
                     mmap.mmap(file.fileno(), WORD, access=mmap.ACCESS_READ) as count:
                 return check(service, lambda: int.from_bytes(count[:WORD], sys.byteorder))

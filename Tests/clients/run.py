@@ -56,7 +56,8 @@ def run_all(binary, log):
     step("clients/python/latchkey.py does what it says", in_environment, "python_file.py", binary)
     step("docs/recipes.md keeps its promises", in_environment, "recipes.py", binary)
     with tempfile.TemporaryDirectory() as profile, Latchkey(binary, log=log) as service, \
-            Latchkey(binary, "--history", "10", log=log) as forgetful, Browser(profile) as browser:
+            Latchkey(binary, "--history-bytes", "2KiB", log=log) as forgetful, \
+            Browser(profile) as browser:
         step("an EventSource misses nothing when it is cut", try_event_source, service, browser)
         step("an EventSource that was slow has the state after the gap", try_slow_event_source,
              forgetful, browser)

@@ -63,7 +63,7 @@ def try_typescript(binary, browser, log):
         bounds = itertools.cycle([200, 900, 3000])
         with Latchkey(binary, log=log) as service, \
                 CuttingProxy(service.address, lambda: next(bounds)) as proxy, \
-                Latchkey(binary, "--history", "10", log=log) as forgetful, \
+                Latchkey(binary, "--history-bytes", "2KiB", log=log) as forgetful, \
                 Latchkey(binary, "--token-file", folder / "lines", log=log) as guarded, \
                 socket.socket() as nowhere:
             # Not listening, and no other program gets its port.

@@ -87,7 +87,7 @@ class Replica(Latchkey):
             *(["--insecure"] if self.network.can_cut else []),
             "--data", self.path / "data",
             "--cluster", self.members, "--cluster-url", f"http://{self.host}:{self.port}",
-            "--history", 200_000, "--client-share", "1/1", "--log-level", "info",
+            "--history-bytes", "256MiB", "--client-share", "1/1", "--log-level", "info",
             "--strategy", strategy, *self.options)]
         self.environment = {**os.environ, "SWIFT_BACKTRACE": "enable=no", **(
             {"LATCHKEY_LIMITS": ",".join(f"{name}={value}" for name, value in

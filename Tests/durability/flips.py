@@ -75,7 +75,7 @@ class Subject:
     @staticmethod
     def options():
         # The campaign can last longer than keys are kept by default, and it repeats requests.
-        return ("--history", 1_000_000, "--idempotency-seconds", 604_800)
+        return ("--history-bytes", "1GiB", "--idempotency-seconds", 604_800)
 
     def damage(self, scratch, name, number):
         """Damages one file of a copy, and starts the service on it. Returns what happened."""

@@ -15,9 +15,9 @@ REPEATS = 20
 # Folder after folder: one that keeps all, one that holds less than the clients write, so that
 # properties are evicted, and one with a short history, so that changes are compacted all the time.
 KINDS = (
-    (("--history", 200_000), {}, {}),
-    (("--history", 200_000, "--max-bytes", 200_000, "--eviction", "lru"), {}, {}),
-    (("--history", 4000), {"compact-after": 1000}, {"import_lines": 300}),
+    (("--history-bytes", "256MiB"), {}, {}),
+    (("--history-bytes", "256MiB", "--max-bytes", 200_000, "--eviction", "lru"), {}, {}),
+    (("--history-bytes", "1MiB"), {"compact-after": 1000}, {"import_lines": 300}),
 )
 
 

@@ -20,7 +20,7 @@ from process import Failure, Refused
 from service import STRATEGIES, Service
 
 # Long enough for whoever collects the commits, and short enough that compaction goes on.
-HISTORY = 1500
+HISTORY_BYTES = 300_000
 LIMITS = {"compact-after": 1000}
 REPEATS = 4
 KINDS = ("put",) * 6 + ("small",) * 6 + ("delete", "increment", "increment", "transaction",
@@ -57,7 +57,7 @@ class Recording:
         self.environment = shim.environment(
             arguments.library, self.disk, folder / "record", self.control.path,
             PLANTS.get(arguments.plant))
-        self.options = ("--strategy", strategy, "--history", HISTORY, *arguments.option)
+        self.options = ("--strategy", strategy, "--history-bytes", HISTORY_BYTES, *arguments.option)
         self.outcomes, self.history, self.figures = [], None, ""
         self.kept = []
 

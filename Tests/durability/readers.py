@@ -73,7 +73,7 @@ class Life:
     def service(self, strategy):
         self.strategy = strategy
         return Service(self.arguments.binary, self.path / "data", "--strategy", strategy,
-                       "--history", 200_000, *self.arguments.option, log=self.path / "log")
+                       "--history-bytes", "256MiB", *self.arguments.option, log=self.path / "log")
 
     def seeded(self):
         return random.Random(self.choose.random())

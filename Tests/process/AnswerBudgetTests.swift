@@ -181,7 +181,9 @@ struct AnswerBudgetTests {
     @Test func `watches that do not read the state that they asked for cannot take the memory`()
         async throws
     {
-        let flags = ["--history", "16", "--client-share", "1/1", "--max-body-bytes", "2MiB"]
+        let flags = [
+            "--history-bytes", "16MiB", "--client-share", "1/1", "--max-body-bytes", "2MiB",
+        ]
         try await Self.serve(flags) { site, growth in
             let clients = try (0..<12).map { _ in
                 let client = try Self.ask(site, "GET", "/v1/watch?initial=true")
@@ -203,7 +205,7 @@ struct AnswerBudgetTests {
         route: String,
         target: String
     ) async throws {
-        let flags = Self.flags.dropLast(2) + ["--client-share", "1/2", "--history", "16"]
+        let flags = Self.flags.dropLast(2) + ["--client-share", "1/2", "--history-bytes", "16MiB"]
         try await Self.serve(flags + []) { site, growth in
             let gets = repeatElement(#"{"get":"v"}"#, count: 8).joined(separator: ",")
             let steps = #"{"id":"j","steps":[{"transaction":{"then":[\#(gets)]}}]}"#
@@ -328,7 +330,7 @@ struct AnswerBudgetTests {
 
     @Test func `memory that was freed goes back to the system`() async throws {
         let (valueByteCount, count) = (4000, 25_600)
-        let flags = ["--history", "1", "--max-body-bytes", "4MiB"]
+        let flags = ["--history-bytes", "1", "--max-body-bytes", "4MiB"]
         try await Self.serve(flags) { site, growth in
             let client = try site.client()
             func post(_ target: String, _ type: String, _ body: String) throws {

@@ -190,7 +190,7 @@ struct FollowTests {
         async throws
     {
         try await offPool {
-            let pair = try Replication(leader: ["--history", "2"])
+            let pair = try Replication(leader: ["--history-bytes", "520"])
             #expect(try pair.source.ask("PUT", "/v1/properties/a", "0").status == 201)
             try pair.awaitLevel()
             let watch = try EventStreamClient(port: pair.copy.port, "/v1/watch")

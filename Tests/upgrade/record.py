@@ -69,7 +69,7 @@ def data(arguments, out, scratch, token):
     """A folder whose state was brought forward once, and a log behind that after a kill -9."""
     folder, options = scratch / "data", ("--token-file", out / "tokens")
     with Service(arguments.binary, "--data", folder, "--compact-after", 100,
-                 "--history", 50, *options) as service:
+                 "--history-bytes", "8KiB", *options) as service:
         talker = Talker(token, service)
         for number in range(150):
             talker.send(201, "PUT", path(f"old/{number:03}"), str(number))

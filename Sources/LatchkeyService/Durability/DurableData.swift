@@ -143,7 +143,7 @@ struct DurableData: Sendable {
         isGrouped: Bool = false
     ) throws(PersistenceFailure) {
         try persistence.start(
-            historyOldest: { journal.oldest },
+            historyOldest: { journal.oldestStored },
             noteLifetime: lifetime,
             isGrouped: isGrouped,
             released: { hook.release(through: $0) },

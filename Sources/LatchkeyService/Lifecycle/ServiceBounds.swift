@@ -70,9 +70,9 @@ struct ServiceBounds: Sendable {
         let effect = store.eviction == .refuse ? Effect.refuses : .forgets
         add("max-properties", store.propertyCountMax, effect) { usage().propertyCount }
         add("max-bytes", store.byteCountMax, effect) { usage().byteCount }
-        let history = configuration.historyLimits
-        add("history", history.commitCountMax, .forgets) { journal.usage.commitCount }
-        add("history-bytes", history.byteCountMax, .forgets) { journal.usage.byteCount }
+        add("history-bytes", configuration.historyLimits.byteCountMax, .forgets) {
+            journal.usage.byteCount
+        }
         let limits = configuration.operationLimits
         add("max-operations", limits.countMax) { operations.counts.count { !$0.isFinal } }
         add("operation-history", limits.historyCountMax, .forgets) {

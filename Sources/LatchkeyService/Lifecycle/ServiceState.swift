@@ -124,7 +124,7 @@ struct ServiceState: Sendable {
         let now = journal.usage
         return [
             ("commits", "\(now.commitCount)"), ("bytes", "\(now.byteCount)"),
-            ("oldest", "\(journal.oldest)"),
+            ("oldest", "\(journal.oldestKept)"),
         ]
     }
 

@@ -52,8 +52,8 @@ extension Problem {
         case .overflow:
             "The value is unchanged. Increment by less, or replace the value with PUT."
         case .gone:
-            "Ask for a later revision, or read the current state. The bounds of the history are "
-                + "--history and --history-bytes."
+            "Ask for a later revision, or read the current state. The bound of the history is "
+                + "--history-bytes."
         case .valueTooLarge:
             "Nothing was changed. Make the value smaller, read fewer values in one transaction, or "
                 + "raise --max-body-bytes. It bounds values that grow by merge patches, and with "

@@ -35,14 +35,17 @@ final class PastState: @unchecked Sendable {
         guard place < snapshot.revision else {
             return .whole(StateWalk(snapshot, undoing: commits, to: revision, prefix: prefix))
         }
-        let count = min(Int(snapshot.revision - place), 256)
-        guard case .commits(let piece) = journal.commits(after: place, countMax: count),
-            let last = piece.last
-        else {
+        let reading = journal.commits(
+            after: place,
+            through: snapshot.revision,
+            countMax: 256,
+            of: [unsafe Array(prefix.bytes)]
+        )
+        guard case .commits(let piece, let end) = reading, end > place else {
             return .gone
         }
         commits += piece
-        place = last.revision
+        place = end
         return .more
     }
 }

@@ -35,24 +35,32 @@ struct ChangePage: Sendable {
 
     /// Reads a piece of the journal, and takes the commits of which an effect matches.
     mutating func read(_ journal: Journal, _ filter: WatchFilter) -> Progress {
-        guard next <= latest, next >= journal.oldest else {
+        let prefixes = filter.beginnings
+        guard next <= latest, next >= journal.oldest(of: prefixes) else {
             return .gone
         }
         guard next < latest else {
             return .done
         }
-        let count = min(Int(latest - next), Journal.pieceCommitCount)
-        guard case .commits(let commits) = journal.commits(after: next, countMax: count),
-            !commits.isEmpty
-        else {
+        let reading = journal.commits(
+            after: next,
+            through: latest,
+            countMax: Journal.pieceCommitCount,
+            of: prefixes
+        )
+        guard case .commits(let commits, let end) = reading else {
             return .gone
         }
         var effectCount = 0
-        for commit in commits where !isFull && effectCount < Journal.pieceEffectCount {
+        for commit in commits {
+            guard !isFull, effectCount < Journal.pieceEffectCount else {
+                return isFull ? .done : .more
+            }
             effectCount += commit.effects.count
             add(commit, filter)
             next = commit.revision
         }
+        next = end
         return next < latest && !isFull ? .more : .done
     }
 

@@ -124,7 +124,7 @@ struct HistoryRoutes: Sendable {
         let filter = WatchFilter.prefix(try request.prefix(query["prefix"], .read))
         store.whenCaughtUp(for: request.client) { latest in
             let journal = store.journal
-            let place = after.map(journal.named) ?? journal.oldest
+            let place = after.map(journal.named) ?? journal.oldest(of: filter.beginnings)
             let page = ChangePage(
                 after: place,
                 latest: latest,

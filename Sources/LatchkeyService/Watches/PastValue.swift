@@ -38,7 +38,8 @@ struct PastValue: Sendable {
 
     /// Reads a piece of the journal.
     mutating func read(_ journal: Journal) -> Progress {
-        guard revision <= latest, place >= journal.oldest else {
+        let prefixes = unsafe [Array(name.bytes)]
+        guard revision <= latest, place >= journal.oldest(of: prefixes) else {
             return .gone
         }
         if let current, current.revision <= revision {
@@ -47,14 +48,20 @@ struct PastValue: Sendable {
         guard place < latest else {
             return .found(current)
         }
-        let count = min(Int(latest - place), Journal.pieceCommitCount)
-        guard case .commits(let commits) = journal.commits(after: place, countMax: count),
-            !commits.isEmpty
-        else {
+        let reading = journal.commits(
+            after: place,
+            through: latest,
+            countMax: Journal.pieceCommitCount,
+            of: prefixes
+        )
+        guard case .commits(let commits, let end) = reading else {
             return .gone
         }
         var effectCount = 0
-        for commit in commits where effectCount < Journal.pieceEffectCount {
+        for commit in commits {
+            guard effectCount < Journal.pieceEffectCount else {
+                return .more
+            }
             effectCount += commit.effects.count
             place = commit.revision
             let effect = commit.effects.first { unsafe $0.nameBytes.elementsEqual(name.bytes) }
@@ -62,6 +69,7 @@ struct PastValue: Sendable {
                 return .found(effect.former)
             }
         }
+        place = end
         return .more
     }
 }

@@ -37,6 +37,9 @@ struct WatchFilter: Hashable, Sendable {
     /// Whether events have the value from before.
     var showsPrevious = false
 
+    /// What names that match begin with, each with one of them.
+    var beginnings: [[UInt8]] { parts.map(\.prefix) }
+
     init(_ wanted: [Part]) {
         var parts: [Part] = []
         // A prefix comes before the names that it covers, and before the same name.

@@ -14,11 +14,11 @@ extension WatchPump {
         defer { pace.endRound(now, nanoseconds()) }
         while position < target {
             let reading = journal.commits(after: position, countMax: Self.commitCountMax)
-            guard case .commits(let commits) = reading, let last = commits.last else {
+            guard case .commits(let commits, let end) = reading else {
                 loseAll(target)
                 break
             }
-            deliver(commits, through: last.revision)
+            deliver(commits, through: end)
         }
         for wait in revisions.reached(position) {
             end(wait: wait, .changed)
@@ -36,17 +36,26 @@ extension WatchPump {
     private func endLostStates() {
         guard !holding.isEmpty else { return }
         let oldest = journal.oldest
-        let lost = holding.values.filter { ($0.state?.snapshot.revision ?? oldest) < oldest }
+        let lost = holding.values.filter { watcher in
+            guard let revision = watcher.state?.snapshot.revision, revision < oldest else {
+                return false
+            }
+            return revision < journal.oldest(of: watcher.filter.beginnings)
+        }
         for watcher in lost {
             end(watcher)
         }
     }
 
-    /// The journal has dropped what the live watchers have not got.
+    /// The journal has dropped what the live watchers have not got: each one looks whether that
+    /// concerns it.
     private func loseAll(_ target: Revision) {
+        let here = WatchPlace(revision: position)
         position = target
         for watcher in watchers.values where watcher.index != nil {
-            end(watcher)
+            audience.remove(watcher)
+            watcher.place = here
+            behind.append(watcher)
         }
         endAllWaits(.changed)
     }
@@ -214,14 +223,17 @@ extension WatchPump {
     /// - Returns: nil if the journal does not hold them.
     private func makePiece(_ filter: WatchFilter, behind start: WatchPlace) -> EventBatch? {
         let time = clock.now()
+        let prefixes = filter.beginnings
         var batch = EventBatch(at: start)
         var effectCount = 0
         while batch.end.revision < position {
             let place = batch.end
             guard
-                case .commits(let commits) = journal.commits(
+                case .commits(let commits, let end) = journal.commits(
                     after: place.revision,
-                    countMax: min(Int(position - place.revision), Self.commitCountMax)
+                    through: position,
+                    countMax: Self.commitCountMax,
+                    of: prefixes
                 )
             else { return nil }
             for commit in commits {
@@ -248,6 +260,7 @@ extension WatchPump {
                 }
                 batch.endCommit(commit.revision)
             }
+            batch.endCommit(end)
         }
         return batch
     }
@@ -260,7 +273,7 @@ extension WatchPump {
             return true
         }
         let revision = state.snapshot.revision
-        guard revision >= journal.oldest else {
+        guard revision >= journal.oldest(of: watcher.filter.beginnings) else {
             // The changes behind the state are lost already.
             end(watcher)
             return false

@@ -99,7 +99,7 @@ final class WatchPump {
             close(former, with: EventText.replaced)
         }
         let start = ServerSentEvents.start(retryMilliseconds: retryMilliseconds())
-        _ = output.write(start + greeting(request.start))
+        _ = output.write(start + greeting(request))
         guard !isDraining, watcher.isAllowed else {
             close(watcher, with: ServerSentEvents.close)
             return
@@ -108,15 +108,16 @@ final class WatchPump {
         behind.append(watcher)
     }
 
-    private func greeting(_ start: WatchRequest.Start) -> [UInt8] {
-        switch start {
+    private func greeting(_ request: WatchRequest) -> [UInt8] {
+        switch request.start {
         case .place, .state:
             return []
         case .now(let revision):
             return ServerSentEvents.end(id: WatchPlace(revision: revision).text)
         case .gap(let snapshot):
             counters.gaps.add()
-            return EventText.gap(snapshot.revision, oldest: journal.oldest)
+            let oldest = journal.oldest(of: request.filter.beginnings)
+            return EventText.gap(snapshot.revision, oldest: oldest)
         }
     }
 
@@ -142,11 +143,16 @@ final class WatchPump {
         guard wait.until > position else { return true }
         var revision = wait.since
         while revision < position {
-            let count = min(Int(position - revision), Self.commitCountMax)
-            guard case .commits(let commits) = journal.commits(after: revision, countMax: count),
-                let last = commits.last, !commits.contains(where: wait.isMet)
+            let reading = journal.commits(
+                after: revision,
+                through: position,
+                countMax: Self.commitCountMax,
+                of: wait.filter.beginnings
+            )
+            guard case .commits(let commits, let end) = reading,
+                !commits.contains(where: wait.isMet)
             else { return true }
-            revision = last.revision
+            revision = end
         }
         return false
     }

@@ -60,13 +60,14 @@ struct WatchRoutes: Sendable {
         }
         // Above all revisions that anybody was shown: a cursor above it is from another store.
         let latest = store.usage().revision
+        let oldest = store.journal.oldest(of: filter.beginnings)
         switch cursor {
-        case .place(WatchPlace(revision: 0)) where store.journal.start >= store.journal.oldest:
+        case .place(WatchPlace(revision: 0)) where store.journal.start >= oldest:
             open(.place(WatchPlace(revision: store.journal.start)))
         case .now:
             open(.now(latest))
         case .place(let place)
-        where place.latest <= latest && place.revision >= store.journal.oldest:
+        where place.latest <= latest && place.revision >= oldest:
             open(.place(place))
         case .initial:
             store.snapshot { open(.state($0)) }
