@@ -77,7 +77,12 @@ extension Change {
     }
 
     /// Reads a change from a part of other bytes, whose memory it keeps.
-    package init(decoding reader: inout BinaryReader) throws(InvalidChange) {
+    ///
+    /// By the first rules, an expiry is of one property.
+    package init(
+        decoding reader: inout BinaryReader,
+        rules: RuleLevel = .current
+    ) throws(InvalidChange) {
         guard try reader.byte() == Self.version else {
             throw InvalidChange()
         }
@@ -98,6 +103,9 @@ extension Change {
                 }
             )
             transaction.waits = kind == 2
+            guard rules >= .second || !transaction.isExpiry else {
+                throw InvalidChange()
+            }
             self = .transaction(transaction)
         default:
             throw InvalidChange()

@@ -67,6 +67,22 @@ package enum Change: Sendable {
         .step(Step(name, .expire, Conditions(ifMatch: .oneOf([revision]))))
     }
 
+    /// Removes properties whose time is over, but not those that have another revision by now.
+    ///
+    /// A change of one of them is refused if it removes nothing, and one of several has no effect.
+    static func expire(_ properties: [(name: PropertyName, revision: Revision)]) -> Change {
+        if properties.count == 1 {
+            return expire(properties[0].name, at: properties[0].revision)
+        }
+        return .transaction(
+            Transaction(
+                properties.map { name, revision in
+                    Step(name, .expire, Conditions(ifMatch: .oneOf([revision])))
+                }
+            )
+        )
+    }
+
     /// Removes a property to make room, unless it has another revision by now.
     static func evict(_ property: Property) -> Change {
         let conditions = Conditions(ifMatch: .oneOf([property.revision]))

@@ -67,6 +67,13 @@ struct Draft {
         }
     }
 
+    /// Removes the property if its time was over and it has the revision of the step.
+    mutating func expire(_ step: Change.Step) {
+        if wasExpired, step.conditions.verdict(former?.revision) == .pass {
+            isChanged = true
+        }
+    }
+
     /// The property as it is now, to be settled when the commit has got its revision.
     var result: Transaction.Result {
         Transaction.Result(

@@ -2,7 +2,11 @@ internal import Dispatch
 internal import LatchkeySync
 internal import Synchronization
 
-/// Removes properties whose time is over, each by a commit.
+/// Removes properties whose time is over.
+///
+/// What expires at one instant is removed by commits of at most ``nameCountMax`` names, in their
+/// order: so however much it is, there are few commits for those who follow the store. By the first
+/// rules, each property has a commit of its own.
 ///
 /// **Design.** A heap has the name, revision and time of each property that expires. The one timer
 /// is set for the first of them, so any number of properties costs nothing until then. A property
@@ -21,8 +25,12 @@ package final class ExpiryQueue: Sendable {
         let revision: Revision
         let name: PropertyName
 
+        /// In the order of times, and at one instant in that of names.
         func precedes(_ other: Entry) -> Bool {
-            expiry.milliseconds < other.expiry.milliseconds
+            guard expiry == other.expiry else {
+                return expiry.milliseconds < other.expiry.milliseconds
+            }
+            return unsafe name.bytes.precedes(other.name.bytes)
         }
     }
 
@@ -52,18 +60,28 @@ package final class ExpiryQueue: Sendable {
     private static let slackCount = 10_000
     /// How many commits are made before the next ones, so that others get their turn.
     private static let batchCount = 256
+    /// How many names one commit removes at most.
+    static let nameCountMax = 1000
     /// How long it takes until a commit that was refused for the backlog is tried again.
     private static let retryMilliseconds: Int64 = 10
 
     private let clock: StoreClock
+    private let rules: @Sendable () -> RuleLevel
     private let queue = DispatchQueue(label: "latchkey.expiry", qos: .userInitiated)
     /// SAFETY: `nonisolated(unsafe)` because every thread may use an object of Dispatch.
     private nonisolated(unsafe) let timer: any DispatchSourceTimer
     private let state = Synchronized<State, AdaptiveStrategy>(State())
     private let expiredCount = Atomic<UInt64>(0)
 
-    package init(clock: StoreClock = .system) {
+    /// - Parameters:
+    ///   - clock: The store's clock.
+    ///   - rules: By which rules the store decides. They are only raised.
+    package init(
+        clock: StoreClock = .system,
+        rules: @escaping @Sendable () -> RuleLevel = { .current }
+    ) {
         self.clock = clock
+        self.rules = rules
         unsafe timer = DispatchSource.makeTimerSource(queue: queue)
         unsafe timer.setEventHandler { [weak self] in self?.run() }
         unsafe timer.activate()
@@ -156,16 +174,18 @@ package final class ExpiryQueue: Sendable {
         rebuild?.snapshot { [weak self] snapshot in self?.rebuild(snapshot) }
     }
 
-    /// Tries an expiry again that the store could not keep.
-    private func retry(_ entry: Entry) {
+    /// Tries expiries again that the store could not keep.
+    private func retry(_ entries: [Entry]) {
         state.write { state in
-            if state.isRebuilding {
-                state.added.append(entry)
+            for entry in entries {
+                if state.isRebuilding {
+                    state.added.append(entry)
+                }
+                state.heap.insert(entry)
             }
-            state.heap.insert(entry)
             pause(&state)
-            if entry.expiry.milliseconds < state.wakeUp.milliseconds {
-                wake(at: entry.expiry, &state)
+            if let first = state.heap.first, first.expiry.milliseconds < state.wakeUp.milliseconds {
+                wake(at: first.expiry, &state)
             }
         }
     }
@@ -215,29 +235,24 @@ package final class ExpiryQueue: Sendable {
     /// Removes what is due, and sets the timer for the next one.
     private func run() {
         let now = clock.now()
+        let nameCountMax = rules() >= .second ? Self.nameCountMax : 1
         let (due, users) = state.write { state in
-            var due: [Entry] = []
-            while due.count < Self.batchCount, let first = state.heap.first,
-                first.expiry.milliseconds <= now.milliseconds
-            {
-                due.append(first)
-                state.heap.removeFirst()
-            }
-            return (due, state.users)
+            (Self.due(at: now, &state.heap, nameCountMax), state.users)
         }
         guard let users else {
             return
         }
         var refused: [Entry] = []
-        for entry in due {
+        for entries in due {
+            let change = Change.expire(entries.map { ($0.name, $0.revision) })
             do throws(BacklogFull) {
-                try users.commit(.expire(entry.name, at: entry.revision)) { [weak self] decision in
+                try users.commit(change) { [weak self] decision in
                     if case .failure(let refusal) = decision, refusal.isOfStore {
-                        self?.retry(entry)
+                        self?.retry(entries)
                     }
                 }
             } catch {
-                refused.append(entry)
+                refused += entries
             }
         }
         state.write { [refused] state in
@@ -253,5 +268,30 @@ package final class ExpiryQueue: Sendable {
                 state.wakeUp = .never
             }
         }
+    }
+
+    /// Takes what is due: those of one instant together, and so many that others get their turn
+    /// soon.
+    ///
+    /// Where the names of an instant are cut does not depend on what is due beside it.
+    private static func due(
+        at now: Timestamp,
+        _ heap: inout BinaryHeap<Entry>,
+        _ nameCountMax: Int
+    ) -> [[Entry]] {
+        var due: [[Entry]] = []
+        var count = 0
+        while due.count < batchCount, count < Self.nameCountMax, let first = heap.first,
+            first.expiry.milliseconds <= now.milliseconds
+        {
+            var entries: [Entry] = []
+            while entries.count < nameCountMax, let next = heap.first, next.expiry == first.expiry {
+                entries.append(next)
+                heap.removeFirst()
+            }
+            count += entries.count
+            due.append(entries)
+        }
+        return due
     }
 }

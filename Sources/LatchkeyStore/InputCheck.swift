@@ -88,10 +88,16 @@ extension Change {
         switch self {
         case .step(let step): return step.isPossible(inTransaction: false)
         case .transaction(let transaction):
-            // An import puts more properties at once than the steps of a client's transaction.
-            let isImport =
+            let isPlain =
                 transaction.conditions.isEmpty && transaction.otherwise.isEmpty
-                && !transaction.waits && transaction.steps.allSatisfy(\.action.isPut)
+                && !transaction.waits
+            if transaction.isExpiry {
+                // One of one property is no transaction.
+                return isPlain && transaction.steps.count > 1
+                    && transaction.steps.allSatisfy(\.isExpiry)
+            }
+            // An import puts more properties at once than the steps of a client's transaction.
+            let isImport = isPlain && transaction.steps.allSatisfy(\.action.isPut)
             return (isImport || transaction.steps.count <= Self.stepCountMax)
                 && transaction.otherwise.count <= Self.stepCountMax
                 && transaction.conditions.count <= Self.stepCountMax
@@ -103,6 +109,12 @@ extension Change {
 }
 
 extension Change.Step {
+    /// Whether the store itself could have asked for the removal of what has expired.
+    fileprivate var isExpiry: Bool {
+        guard case .expire = action else { return false }
+        return ttl == nil && conditions.ifMatch != nil
+    }
+
     fileprivate func isPossible(inTransaction: Bool) -> Bool {
         guard ttl != nil || !isOnlyIfNew else { return false }
         switch action {
@@ -110,7 +122,8 @@ extension Change.Step {
         case .increment: return true
         case .get, .delete: return ttl == nil
         case .touch: return ttl != nil && !isOnlyIfNew
-        case .expire, .evict: return !inTransaction && ttl == nil && conditions.ifMatch != nil
+        case .expire: return !inTransaction && isExpiry
+        case .evict: return !inTransaction && ttl == nil && conditions.ifMatch != nil
         case .pop(nil), .count: return inTransaction && ttl == nil && conditions == .none
         case .pop(let claim?):
             let isRight = unsafe InputCheck.isValue(claim.value.bytes)

@@ -86,6 +86,7 @@ final class PreparedTransaction: Sendable {
     /// The tables of `names`; all tables if a step takes a prefix.
     @usableFromInline let tables: TableSelection
     let takesPrefixes: Bool
+    let isExpiry: Bool
     /// How many pairs of prefixes its pops with claims have.
     @usableFromInline let claimPairCount: Int
 
@@ -112,6 +113,7 @@ final class PreparedTransaction: Sendable {
         otherwise = Self.prepare(transaction.otherwise, &names)
         self.names = names.names
         takesPrefixes = transaction.takesPrefixes
+        isExpiry = transaction.isExpiry
         claimPairCount = takesPrefixes ? transaction.claimPairCount : 0
         let stripes = names.names.map(stripe)
         tables =

@@ -87,7 +87,9 @@ extension [PropertyTable] {
                 others.append(effect)
             }
         }
-        for index in drafts.names.indices where !drafts[index].isChanged {
+        // An expiry that is not made is no use of a property.
+        for index in drafts.names.indices
+        where !drafts[index].isChanged && !prepared.isExpiry {
             drafts[index].property.map(context.noteUse)
         }
         for index in results.indices {

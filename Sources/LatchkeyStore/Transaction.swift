@@ -33,6 +33,11 @@ package struct Transaction: Sendable {
             + (steps + otherwise).filter { $0.action.reads }.map(\.name)
     }
 
+    /// Whether it removes what has expired, which no client asks for.
+    var isExpiry: Bool {
+        if case .expire? = steps.first?.action { true } else { false }
+    }
+
     /// Whether a step takes names that are not known before it is made.
     @usableFromInline var takesPrefixes: Bool {
         steps.contains { $0.action.takesPrefix } || otherwise.contains { $0.action.takesPrefix }

@@ -104,6 +104,13 @@ struct TransactionDrafts {
         _ tables: [PropertyTable]
     ) throws(Refusal) -> [Transaction.Result] {
         let transaction = prepared.transaction
+        guard !prepared.isExpiry else {
+            // It is not bounded: what has expired must go.
+            for (step, put) in zip(transaction.steps, prepared.steps) {
+                drafts[put.position].expire(step)
+            }
+            return []
+        }
         let (steps, puts) =
             branch == .then
             ? (transaction.steps, prepared.steps) : (transaction.otherwise, prepared.otherwise)

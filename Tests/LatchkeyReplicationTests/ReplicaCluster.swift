@@ -78,12 +78,14 @@ final class ReplicaCluster: Sendable {
     ///   - states: What each replica executes on.
     ///   - offsets: How far the clock of each replica is ahead.
     ///   - position: Where all begin.
+    ///   - clock: What each replica takes for the time, with its offset.
     ///   - change: Changes the settings of each replica.
     init(
         _ log: MemoryLog,
         _ states: [any ReplicatedState],
         offsets: [Int64] = [0, 0, 0],
         at position: LogPosition = LogPosition(),
+        clock: StoreClock = .system,
         _ change: (inout Replica.Settings) -> Void = { _ in }
     ) {
         self.log = log
@@ -108,7 +110,7 @@ final class ReplicaCluster: Sendable {
                         DispatchTime.now().uptimeNanoseconds - UInt64.random(in: 0..<2_000_000)
                     },
                     calendar: {
-                        let now = StoreClock.system.now().milliseconds
+                        let now = clock.now().milliseconds
                         return Timestamp(milliseconds: now + offsets[index % offsets.count])
                     }
                 ),

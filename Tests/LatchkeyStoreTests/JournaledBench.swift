@@ -48,17 +48,19 @@ struct JournaledBench<ChosenStrategy: MakeableStrategy>: Sendable {
     init(
         stripeCount: Int = 8,
         limits: StoreLimits = StoreLimits(),
-        history: HistoryLimits = HistoryLimits()
+        history: HistoryLimits = HistoryLimits(),
+        rules: RuleLevel = .current
     ) {
         let clock = end.clock
         journal = Journal(history)
-        expiries = ExpiryQueue(clock: clock.clock)
+        expiries = ExpiryQueue(clock: clock.clock, rules: { rules })
         base = PropertyStore(
             limits: limits,
             stripeCount: stripeCount,
             strategy: { ChosenStrategy() },
             clock: clock.clock
         )
+        base.rules = rules
         store = BlockingStore(base, journal, expiries, limits.eviction == .lru ? evictor : nil)
     }
 

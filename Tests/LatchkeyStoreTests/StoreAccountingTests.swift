@@ -145,9 +145,10 @@ private struct StoreModel {
     /// Lets time pass, and removes what expires in it.
     mutating func advance(_ milliseconds: Int64) {
         now += milliseconds
-        let due = properties.filter { ($0.value.expiry ?? .max) <= now }.map(\.key)
-        for name in due { properties[name] = nil }
-        revision += Revision(due.count)
+        let due = properties.filter { ($0.value.expiry ?? .max) <= now }
+        for name in due.keys { properties[name] = nil }
+        // One commit for each instant.
+        revision += Revision(Set(due.values.map(\.expiry)).count)
         expiryCount += UInt64(due.count)
     }
 

@@ -47,10 +47,11 @@ struct UnreleasedBoundTests {
         let bench = HookedBench(hook)
         let count: Revision = 1000
         for index in 0..<count {
-            try bench.increment("n\(index)", ttl: 5)
+            // Each at an instant of its own.
+            try bench.increment("n\(index)", ttl: TimeToLive(5 + index))
             hook.release(through: index + 1)
         }
-        bench.clock.advance(5)
+        bench.clock.advance(5 + TimeToLive(count))
         while bench.journal.last < 2 * count {
             #expect(hook.unreleased.count <= 50)
             hook.release(through: received.read { $0 })

@@ -130,7 +130,7 @@ package struct LogEntry: Sendable {
         for _ in 0..<count {
             let author = try reader.author()
             let identity = try reader.identity()
-            let change = try Change(decoding: &reader)
+            let change = try Change(decoding: &reader, rules: rules)
             proposals.append(Proposal(author: author, identity: identity, change: change))
         }
         guard reader.isAtEnd else { throw InvalidChange() }

@@ -17,7 +17,7 @@ struct StoreRouteMaker: StrategyVisitor {
     let data: DurableData?
     let table: RouteTable
     let journal: Journal
-    let expiries = ExpiryQueue()
+    let expiries: ExpiryQueue
     let evictor = Evictor()
     let watches: WatchHub
     let exports: SharedPlaces
@@ -72,6 +72,10 @@ struct StoreRouteMaker: StrategyVisitor {
             // A replica does not know the first one, and no store begins before 0.
             start: data?.persistence.startRevision ?? (following == nil ? nil : 0)
         )
+        expiries =
+            cluster.map { cluster in
+                ExpiryQueue(rules: { [weak cluster] in cluster?.rules ?? .first })
+            } ?? ExpiryQueue()
         watches = WatchHub(
             journal: journal,
             limits: configuration.watchLimits,
