@@ -189,7 +189,7 @@ static void bounds_extensions(void) {
     stop();
 }
 
-// Each piece of a pipeline that is longer than the library's buffer, byte by byte or at once.
+// A pipeline that is longer than the library's buffer. Some of its requests are suspended.
 static void keeps_long_pipelines_in_order(void) {
     enum { REQUESTS = 2000 };
     start();
@@ -198,7 +198,8 @@ static void keeps_long_pipelines_in_order(void) {
     size_t count = 0;
     for (int i = 0; i < REQUESTS; i++) {
         count += (size_t)snprintf(text + count, capacity - count,
-                                  "GET /target?%d HTTP/1.1\r\nHost: x\r\nA: b \r\n\r\n", i);
+                                  "GET /%s?%d HTTP/1.1\r\nHost: x\r\nA: b \r\n\r\n",
+                                  i % 50 == 7 ? "later" : "target", i);
     }
     size_t sent = 0;
     for (int i = 0; i < REQUESTS; i++) {
@@ -210,7 +211,7 @@ static void keeps_long_pipelines_in_order(void) {
         }
         char expected[40];
         snprintf(expected, sizeof(expected), "/target %d", i);
-        CHECK(body_is(client_read(&c, false), expected));
+        CHECK(body_is(client_read(&c, false), i % 50 == 7 ? "later" : expected));
     }
     free(text);
     stop();
