@@ -226,5 +226,7 @@ bool latchkey_http_arrival_begin(connection *c) {
 void latchkey_http_arrival_end(connection *c) {
     atomic_store_explicit(&by_socket[c->socket], NULL, memory_order_release);
     free(c->arrival.held);
+    free(c->arrival.stand_in);
     c->arrival.held = NULL;
+    c->arrival.stand_in = NULL;
 }

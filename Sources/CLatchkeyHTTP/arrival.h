@@ -58,6 +58,7 @@ typedef struct arrival {
     size_t ready;
     size_t held_count;
     size_t scanned;
+    char *stand_in;          // for a head that is refused, or NULL
     const char *closing;     // what the library gets in place of what is refused
     atomic_bool is_waiting;  // a part of a head has come
 

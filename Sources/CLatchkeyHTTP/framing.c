@@ -10,6 +10,7 @@
 
 #include "framing.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "bytes.h"
@@ -18,7 +19,7 @@
 // More digits of a chunk's size do not fit a length.
 enum { SIZE_DIGITS_MAX = 15 };
 
-static const char refused_head[] = "GET / HTTP/1.1\r\nHost: refused\r\n\r\n";
+#define STAND_IN "GET / HTTP/1.1\r\nHost: refused\r\n"
 
 // The length of the line that begins here, with its end; 0 if the end has not come. Sets `*is_bad`
 // if the end is a bare line feed.
@@ -42,11 +43,43 @@ static bool refuse(connection *c, latchkey_http_rejection why, const char *closi
     return false;
 }
 
+// The first line Origin among those of a head that were taken, with its end; NULL if there is none.
+static const char *find_origin(const region *r, size_t *length) {
+    for (size_t at = r->unit; at < r->write; at += *length) {
+        const char *line = r->bytes + at;
+        const char *end = memchr(line, '\n', r->write - at);
+        *length = (size_t)(end + 1 - line);
+        const char *colon = memchr(line, ':', *length);
+        if (colon != NULL &&
+            latchkey_http_field_known(line, (size_t)(colon - line)) == LATCHKEY_HTTP_KNOWN_ORIGIN) {
+            return has_controls(line, *length - 2) ? NULL : line;
+        }
+    }
+    return NULL;
+}
+
+// The head that stands for one that is refused. It has the Origin, since a browser shows the answer
+// to the page only if the answer names it.
+static const char *stand_in(arrival *a, const region *r) {
+    size_t length = 0;
+    const char *origin = find_origin(r, &length);
+    char *text = origin != NULL ? malloc(sizeof(STAND_IN "\r\n") + length) : NULL;
+    if (text == NULL) {
+        return STAND_IN "\r\n";
+    }
+    memcpy(text, STAND_IN, sizeof(STAND_IN) - 1);
+    memcpy(text + sizeof(STAND_IN) - 1, origin, length);
+    memcpy(text + sizeof(STAND_IN) - 1 + length, "\r\n", sizeof("\r\n"));
+    a->stand_in = text;
+    return text;
+}
+
 bool latchkey_http_framing_refuse_head(connection *c, region *r, latchkey_http_rejection why) {
+    const char *text = stand_in(&c->arrival, r);
     c->arrival.heads++;
     c->arrival.is_head = true;
     r->write = r->unit;
-    return refuse(c, why, refused_head);
+    return refuse(c, why, text);
 }
 
 static bool refuse_body(connection *c, latchkey_http_rejection why) {

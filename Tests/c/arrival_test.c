@@ -90,6 +90,17 @@ static const variant variants[] = {
     BAD(ECHO "Content-Length: 1, 1\r\n\r\na"),
 };
 
+static void say_origin(void *context, latchkey_http_request *request) {
+    (void)context;
+    char text[100] = "none";
+    size_t index = latchkey_http_find(request, "origin", strlen("origin"), 0);
+    if (index < request->field_count) {
+        latchkey_http_bytes value = request->fields[index].value;
+        snprintf(text, sizeof(text), "%.*s", (int)value.count, value.bytes);
+    }
+    respond_text(request, 400, text);
+}
+
 // Sends bytes in pieces: of one byte, or of a length drawn up to this. libmicrohttpd is to read
 // each by itself.
 static void send_pieces(const char *bytes, size_t count, size_t most, unsigned *seed) {
@@ -143,6 +154,27 @@ static void means_one_thing_in_all_pieces(void) {
         checks_variant(&variants[i], 15, &seed);
     }
     CHECK(latchkey_http_measure(s.server).library_refused_total == 0);
+    CHECK(client_open(&c, s.port));
+    stop();
+}
+
+// A page of another origin can read why its request was refused.
+static void keeps_the_origin_of_refusals(void) {
+    static const char *const heads[] = {
+        "GET / HTTP/1.1\r\nHost: x\r\nORIGIN: \thttps://a.example \r\nTransfer-Encoding: "
+        "gzip\r\n\r\n",
+        "GET / HTTP/1.1\r\nOrigin:https://a.example\r\nbad line\r\n\r\n",
+        "GET / HTTP/1.1\r\nHost: x\r\nOrigin: https://a.example\x01\r\n\r\n",
+    };
+    latchkey_http_options options = subject_options();
+    options.handler = say_origin;
+    subject_start(&s, options);
+    for (size_t i = 0; i < sizeof(heads) / sizeof(*heads); i++) {
+        CHECK(client_open(&c, s.port));
+        client_send(&c, heads[i]);
+        CHECK(body_is(client_read(&c, false), i < 2 ? "https://a.example" : "none"));
+        client_close(&c);
+    }
     CHECK(client_open(&c, s.port));
     stop();
 }
@@ -272,6 +304,7 @@ const test_case arrival_cases[] = {
     {"checks the library", checks_the_library},
     {"says that the library is unknown", says_that_the_library_is_unknown},
     {"means one thing, in whatever pieces", means_one_thing_in_all_pieces},
+    {"keeps the origin of refusals", keeps_the_origin_of_refusals},
     {"bounds the extensions of chunks", bounds_extensions},
     {"keeps long pipelines in order", keeps_long_pipelines_in_order},
     {"times parts of heads", times_parts_of_heads},
