@@ -71,7 +71,7 @@ static struct call *call_of(nghttp2_session *session, int32_t stream) {
 
 /* Takes a part of a message's bytes. False if the message is too long, or there is no memory. */
 static bool take_part(struct call *call, const uint8_t **bytes, size_t *count) {
-    while (call->received_count<PREFIX_BYTES && * count> 0) {
+    while (PREFIX_BYTES > call->received_count && *count > 0) {
         call->prefix[call->received_count++] = *(*bytes)++;
         (*count)--;
     }
