@@ -184,14 +184,13 @@ def check_same_data(root, when):
 
 
 def earlier(package, folder):
-    """The same package with an earlier version, as that of an earlier commit is."""
-    content, made = folder / "content", folder / "earlier.deb"
+    """Makes the same package with an earlier version, as that of an earlier commit is."""
+    content = folder / "content"
     run("dpkg-deb", "--raw-extract", package, content)
     control = content / "DEBIAN/control"
     text = re.sub("^Version: .*$", f"Version: {EARLIER}", control.read_text("utf-8"), flags=re.M)
     control.write_text(text, encoding="utf-8")
-    run("dpkg-deb", "--root-owner-group", "-Znone", "--build", content, made)
-    return made
+    run("dpkg-deb", "--root-owner-group", "-Znone", "--build", content, folder / "earlier.deb")
 
 
 def check_versions(package):
@@ -227,7 +226,7 @@ def check_package(root, package):
     root.apt("install", "systemd")
     before = root.files()
     shutil.copy(package, root.path / "tmp/latchkey.deb")
-    shutil.copy(earlier(package, root.path / "tmp"), root.path / "tmp/earlier.deb")
+    earlier(package, root.path / "tmp")
     began = time.monotonic()
     root.apt("install", "--download-only", "/tmp/earlier.deb")
     fetched = time.monotonic()
