@@ -136,7 +136,7 @@ static void insert(latchkey_http_server *server, connection *c) {
     pthread_mutex_unlock(&server->lock);
 }
 
-static void delete (latchkey_http_server *server, connection *c) {
+static void take_out(latchkey_http_server *server, connection *c) {
     pthread_mutex_lock(&server->lock);
     latchkey_http_address_leave(c);
     latchkey_http_tls_forget(c);
@@ -265,7 +265,7 @@ void latchkey_http_connection_notify(void *context, struct MHD_Connection *mhd,
     } else if (*socket_context != NULL) {
         connection *c = *socket_context;
         *socket_context = NULL;
-        delete (server, c);
+        take_out(server, c);
         latchkey_http_arrival_end(c);
         latchkey_http_connection_release(c);
     }

@@ -98,10 +98,10 @@ struct ServiceRequest: Sendable {
     /// Says how caches may keep the answer (RFC 9111, section 5.2.2).
     ///
     /// What was read can change at any time, so they ask the service before each use of it. Only
-    /// caches of one client keep it: squid 5 takes a 304 that a client's own tag has got for one about
-    /// the value that it keeps, and serves the earlier value with the later tag. Nothing else is kept,
-    /// errors above all: what is missing now can be there a moment later. Not among the kept fields
-    /// of an answer, since a repeat says it anew.
+    /// caches of one client keep it: squid 5 takes a 304 that a client's own tag has got for one
+    /// about the value that it keeps, and serves the earlier value with the later tag. Nothing else
+    /// is kept, errors above all: what is missing now can be there a moment later. Not among the
+    /// kept fields of an answer, since a repeat says it anew.
     private func addCaching(_ status: HTTPStatus, to answer: inout ResponseFields) {
         let method = exchange.method
         let isRead = (method == .get || method == .head) && status.rawValue < 400
