@@ -90,7 +90,8 @@ class Root:
         names = set()
         for folder, folders, files in os.walk(self.path):
             inside = pathlib.Path(folder).relative_to(self.path)
-            left = ("var/lib/dpkg", "var/lib/apt", "var/cache", "var/log", "proc", "tmp", "opt")
+            left = ("var/lib/dpkg", "var/lib/apt", "var/cache", "var/log", "proc", "run", "tmp",
+                    "opt")
             if any(str(inside / name) in left for name in folders):
                 folders[:] = [name for name in folders if str(inside / name) not in left]
             names.update(str(inside / name) for name in (*folders, *files))
@@ -100,8 +101,9 @@ class Root:
 class Service(Server):
     """`latchkey serve` in an empty Debian, as a user without rights."""
 
-    def __init__(self, root, program, variables, log=subprocess.DEVNULL):
-        super().__init__(*inside(root, variables, program, "serve", "--port", "0"), log=log)
+    def __init__(self, root, program, variables):
+        super().__init__(*inside(root, variables, program, "serve", "--port", "0"),
+                         log=root.path.with_name("log"))
 
     def ask_to_end(self):
         self.process.send_signal(signal.SIGTERM)
@@ -212,8 +214,7 @@ def check_other_format(root):
 
         write(number + 1)
         try:
-            with Service(root, "/usr/bin/latchkey", settings_of_unit(root),
-                         root.path.with_name("log")):
+            with Service(root, "/usr/bin/latchkey", settings_of_unit(root)):
                 raise Failure("a folder of a later format is served")
         except Refused as refusal:
             if refusal.status != 1 or "latchkey export" not in refusal.log:
@@ -255,7 +256,9 @@ def check_package(root, package):
     check_same_data(root, "when the package is installed again")
     if not settings.read_text(encoding="utf-8").endswith("# mine\n"):
         raise Failure("an upgrade replaces settings")
-    root.apt("purge", "--autoremove", "latchkey")
+    # Also what other packages suggest: systemd does so with libraries of ours.
+    root.apt("-o", "APT::AutoRemove::RecommendsImportant=false", "-o",
+             "APT::AutoRemove::SuggestsImportant=false", "purge", "--autoremove", "latchkey")
     left = root.files() - before
     if left:
         raise Failure(f"purging the package leaves {sorted(left)[:20]}")
