@@ -193,8 +193,8 @@ final class OpenedDatabase: Sendable {
             throw PersistenceFailure(
                 .newerFormat,
                 "'\(path)' has format \(format); this version of latchkey reads up to "
-                    + "\(Schema.format). Use a newer version; or let it serve this folder, and take its "
-                    + "'latchkey export' into an empty folder with 'latchkey import'."
+                    + "\(Schema.format). Use a newer version; or let it serve this folder, "
+                    + "and take its 'latchkey export' into an empty folder with 'latchkey import'."
             )
         }
         guard format >= Schema.firstFormat else {

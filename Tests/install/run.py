@@ -3,8 +3,9 @@
 
     Tests/install/run.py --binary .build-release/bin/latchkey --packages .build-release/package
 
-Needs root, for an empty Debian of each release in a temporary folder; what `scripts/require install`
-installs; and Debian's packages from where this machine gets its own. Standard library only.
+Needs root, for an empty Debian of each release in a temporary folder; what
+`scripts/require install` installs; and Debian's packages from where this machine gets its own.
+Standard library only.
 """
 
 import argparse
