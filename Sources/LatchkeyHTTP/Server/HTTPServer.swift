@@ -95,7 +95,7 @@ package final class HTTPServer: @unchecked Sendable {
         port = unsafe latchkey_http_port(server)
     }
 
-    /// What is wrong with the library that was found, or `nil`. Once for the process.
+    /// What is wrong with the library that was found, once for the process.
     private static let libraryFault: String? = {
         let capacity = 512
         return unsafe withUnsafeTemporaryAllocation(of: CChar.self, capacity: capacity) { reason in
