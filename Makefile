@@ -36,7 +36,7 @@ PARKING_LOT := Benchmarks/build/parking-lot/release/parking-lot-peer
 HEAP := Benchmarks/build/heap.so
 BENCH_CLIENTS := $(addprefix Benchmarks/build/, closed puts sessions watchers writers)
 # Runs a command with the libmicrohttpd of the other Debian.
-OTHER = LD_LIBRARY_PATH="$$(scripts/other-microhttpd)"
+OTHER = folder=$$(scripts/other-microhttpd) && LD_LIBRARY_PATH="$$folder"
 SWIFT_SOURCES := Package.swift Sources Tests $(wildcard Benchmarks Examples)
 C_SOURCES := $(shell git ls-files '*.c' '*.h')
 

@@ -9,7 +9,7 @@ vcl 4.1;
 backend latchkey {
     .host = "127.0.0.1";
     .port = "8080";
-    # Longer than a long poll, which ends after 60 s, and than the 15 s between two signs of life of
+    # Longer than a transaction that waits, which ends after 60 s, and than the 15 s between two signs of life of
     # a watch.
     .first_byte_timeout = 90s;
     .between_bytes_timeout = 90s;

@@ -15,9 +15,7 @@ enum {
     ARRIVAL_SOCKETS_MAX = 1 << 20,
     // Of all chunks of a body together. They are thrown away; this bounds the work for a byte.
     ARRIVAL_EXTENSION_BYTES_MAX = 16384,
-    // Stands for `?` in a target: the library would cut the query into arguments. No target has
-    // this
-    // byte.
+    // Stands for `?` in a target, which never has this byte: the library would cut the query.
     ARRIVAL_QUERY_MARK = '#',
     // Stands for the first letter of Cookie: the library would make copies of each cookie. A field
     // that has this name from its client is refused.

@@ -12,36 +12,34 @@ typedef struct byte_set {
     uint64_t bits[4];
 } byte_set;
 
-static inline bool has(const byte_set *set, char byte) {
+static inline bool latchkey_http_has(const byte_set *set, char byte) {
     unsigned char bit = (unsigned char)byte;
     return (set->bits[bit / 64] >> (bit % 64) & 1) != 0;
 }
 
-static inline size_t span_of(const char *bytes, size_t count, const byte_set *set) {
+static inline size_t latchkey_http_span_of(const char *bytes, size_t count, const byte_set *set) {
     size_t i = 0;
-    while (i < count && has(set, bytes[i])) {
+    while (i < count && latchkey_http_has(set, bytes[i])) {
         i++;
     }
     return i;
 }
 
 // A token of RFC 9110, section 5.6.2: letters, digits and !#$%&'*+-.^_`|~.
-static const byte_set bytes_of_token = {
-    {UINT64_C(0x03ff6cfa00000000), UINT64_C(0x57ffffffc7fffffe)}};
-static const byte_set bytes_of_hexadecimal = {
-    {UINT64_C(0x03ff000000000000), UINT64_C(0x0000007e0000007e)}};
-static const byte_set bytes_of_digits = {{UINT64_C(0x03ff000000000000)}};
+static const byte_set bytes_of_token = {{0x03ff6cfa00000000, 0x57ffffffc7fffffe}};
+static const byte_set bytes_of_hexadecimal = {{0x03ff000000000000, 0x0000007e0000007e}};
+static const byte_set bytes_of_digits = {{0x03ff000000000000}};
 
-static inline bool is_token(const char *bytes, size_t count) {
-    return count > 0 && span_of(bytes, count, &bytes_of_token) == count;
+static inline bool latchkey_http_is_token(const char *bytes, size_t count) {
+    return count > 0 && latchkey_http_span_of(bytes, count, &bytes_of_token) == count;
 }
 
-static inline bool is_space(char byte) {
+static inline bool latchkey_http_is_space(char byte) {
     return byte == ' ' || byte == '\t';
 }
 
 // Whether there is a control character other than a tab.
-static inline bool has_controls(const char *bytes, size_t count) {
+static inline bool latchkey_http_has_controls(const char *bytes, size_t count) {
     bool found = false;
     for (size_t i = 0; i < count; i++) {
         unsigned char byte = (unsigned char)bytes[i];

@@ -4,10 +4,11 @@
 //
 // The library is the machine's, and can be another version than the one of the build. What this
 // target takes for granted of it, and the manual does not say, is in library.c. So a server without
-// a port is started, which answers over socket pairs, and each part of what is taken for granted is
-// tried once: how a head is handed over, bodies, bytes that arrival.c keeps from the library, early
-// answers, answers that come later, deadlines, and the end. All of it takes some milliseconds, and
-// its clock is moved by hand.
+// a port is started, which answers over socket pairs: how a head is handed over, bodies, bytes that
+// arrival.c keeps from the library, early answers, answers that come later, deadlines, and the end.
+// All of it takes some milliseconds, and its clock is moved by hand. TLS and the end of a port are
+// not tried. A request that the library has read past arrival.c is not served (request.c), which
+// also holds under TLS.
 
 #include <linux/sockios.h>
 #include <poll.h>

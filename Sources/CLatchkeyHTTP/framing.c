@@ -10,6 +10,7 @@
 
 #include "framing.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,7 +20,7 @@
 // More digits of a chunk's size do not fit a length.
 enum { SIZE_DIGITS_MAX = 15 };
 
-#define STAND_IN "GET / HTTP/1.1\r\nHost: refused\r\n"
+#define STAND_IN " / HTTP/1.1\r\nHost: refused\r\n"
 
 // The length of the line that begins here, with its end; 0 if the end has not come. Sets `*is_bad`
 // if the end is a bare line feed.
@@ -52,26 +53,28 @@ static const char *find_origin(const region *r, size_t *length) {
         const char *colon = memchr(line, ':', *length);
         if (colon != NULL &&
             latchkey_http_field_known(line, (size_t)(colon - line)) == LATCHKEY_HTTP_KNOWN_ORIGIN) {
-            return has_controls(line, *length - 2) ? NULL : line;
+            return latchkey_http_has_controls(line, *length - 2) ? NULL : line;
         }
     }
     return NULL;
 }
 
-// The head that stands for one that is refused. It has the Origin, since a browser shows the answer
-// to the page only if the answer names it.
+// The head that stands for one that is refused. It is a HEAD if that is one, which gets no body. It
+// has the Origin, since a browser shows the answer to the page only if the answer names it.
 static const char *stand_in(arrival *a, const region *r) {
+    static const char head[] = "HEAD";
     size_t length = 0;
     const char *origin = find_origin(r, &length);
-    char *text = origin != NULL ? malloc(sizeof(STAND_IN "\r\n") + length) : NULL;
-    if (text == NULL) {
-        return STAND_IN "\r\n";
+    const char *line = r->bytes + r->unit;
+    bool is_head = r->write > r->unit && memcmp(line, head, sizeof(head) - 1) == 0;
+    size_t capacity = sizeof("HEAD" STAND_IN "\r\n") + length;
+    a->stand_in = origin != NULL || is_head ? malloc(capacity) : NULL;
+    if (a->stand_in == NULL) {
+        return "GET" STAND_IN "\r\n";
     }
-    memcpy(text, STAND_IN, sizeof(STAND_IN) - 1);
-    memcpy(text + sizeof(STAND_IN) - 1, origin, length);
-    memcpy(text + sizeof(STAND_IN) - 1 + length, "\r\n", sizeof("\r\n"));
-    a->stand_in = text;
-    return text;
+    snprintf(a->stand_in, capacity, "%s" STAND_IN "%.*s\r\n", is_head ? head : "GET",
+             origin != NULL ? (int)length : 0, origin != NULL ? origin : "");
+    return a->stand_in;
 }
 
 bool latchkey_http_framing_refuse_head(connection *c, region *r, latchkey_http_rejection why) {
@@ -139,14 +142,51 @@ static bool take_bytes(arrival *a, region *r, arrival_state next) {
     return true;
 }
 
-// Whether what is behind a chunk's size is nothing, or an extension. White space may be in front of
-// the semicolon only.
-static bool is_extension(const char *bytes, size_t count) {
+static size_t span_of_space(const char *bytes, size_t count) {
     size_t i = 0;
-    while (i < count && is_space(bytes[i])) {
+    while (i < count && latchkey_http_is_space(bytes[i])) {
         i++;
     }
-    return count == 0 || (i < count && bytes[i] == ';' && !has_controls(bytes, count));
+    return i;
+}
+
+// The length of a quoted text (RFC 9110, section 5.6.4), or 0.
+static size_t span_of_quoted(const char *bytes, size_t count) {
+    for (size_t i = 1; count > 0 && bytes[0] == '"' && i < count; i++) {
+        if (bytes[i] == '"') {
+            return i + 1;
+        }
+        i += bytes[i] == '\\';
+    }
+    return 0;
+}
+
+// Whether what is behind a chunk's size is extensions (RFC 9112, section 7.1.1), or nothing: names,
+// each with a value or without one. White space may be around `;` and `=` only.
+static bool are_extensions(const char *bytes, size_t count) {
+    size_t at = 0;
+    while (at < count) {
+        at += span_of_space(bytes + at, count - at);
+        if (at == count || bytes[at++] != ';') {
+            return false;
+        }
+        at += span_of_space(bytes + at, count - at);
+        size_t name = latchkey_http_span_of(bytes + at, count - at, &bytes_of_token);
+        at += name;
+        size_t space = span_of_space(bytes + at, count - at);
+        if (at + space < count && bytes[at + space] == '=') {
+            at += space + 1;
+            at += span_of_space(bytes + at, count - at);
+            size_t value = latchkey_http_span_of(bytes + at, count - at, &bytes_of_token);
+            value = value > 0 ? value : span_of_quoted(bytes + at, count - at);
+            at += value;
+            name = value > 0 ? name : 0;
+        }
+        if (name == 0) {
+            return false;
+        }
+    }
+    return !latchkey_http_has_controls(bytes, count);
 }
 
 static bool take_chunk_size(connection *c, region *r) {
@@ -161,8 +201,8 @@ static bool take_chunk_size(connection *c, region *r) {
         return false;
     }
     const char *line = r->bytes + r->read;
-    size_t size_count = span_of(line, length, &bytes_of_hexadecimal);
-    if (size_count == 0 || !is_extension(line + size_count, length - 2 - size_count)) {
+    size_t size_count = latchkey_http_span_of(line, length, &bytes_of_hexadecimal);
+    if (size_count == 0 || !are_extensions(line + size_count, length - 2 - size_count)) {
         return latchkey_http_framing_refuse_malformed(c, r);
     }
     size_t zeros = 0;
@@ -216,8 +256,9 @@ static bool take_trailer(connection *c, region *r) {
         return true;
     }
     const char *line = r->bytes + r->read;
-    size_t name_count = span_of(line, length, &bytes_of_token);
-    if (name_count == 0 || line[name_count] != ':' || has_controls(line, length - 2)) {
+    size_t name_count = latchkey_http_span_of(line, length, &bytes_of_token);
+    if (name_count == 0 || line[name_count] != ':' ||
+        latchkey_http_has_controls(line, length - 2)) {
         return latchkey_http_framing_refuse_malformed(c, r);
     }
     a->head_bytes += length;

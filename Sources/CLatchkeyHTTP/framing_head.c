@@ -17,7 +17,7 @@ static bool has_head_controls(const char *bytes, size_t count) {
     typedef unsigned char block __attribute__((vector_size(BLOCK_BYTES)));
     block found = {0};
     if (count <= BLOCK_BYTES) {
-        return has_controls(bytes, count - sizeof("\r\n\r\n") + 1);
+        return latchkey_http_has_controls(bytes, count - sizeof("\r\n\r\n") + 1);
     }
     size_t last = count - 1 - BLOCK_BYTES;
     for (size_t i = 0;; i = i + BLOCK_BYTES < last ? i + BLOCK_BYTES : last) {
@@ -41,13 +41,13 @@ static bool has_head_controls(const char *bytes, size_t count) {
 // Checks the request line, and hides its query. Returns whether it is one.
 static bool take_request_line(arrival *a, char *line, size_t count) {
     char *target = memchr(line, ' ', count);
-    if (target == NULL || !is_token(line, (size_t)(target - line))) {
+    if (target == NULL || !latchkey_http_is_token(line, (size_t)(target - line))) {
         return false;
     }
     size_t rest = count - (size_t)(++target - line);
     char *version = memchr(target, ' ', rest);
     if (version == NULL || version == target || line + count - version != 9 ||
-        memcmp(version, " HTTP/1.", 8) != 0 || !has(&bytes_of_digits, version[8])) {
+        memcmp(version, " HTTP/1.", 8) != 0 || !latchkey_http_has(&bytes_of_digits, version[8])) {
         return false;
     }
     // A target may hold bytes over 0x7f, although they should have been encoded: they are common.
@@ -77,7 +77,7 @@ static bool take_length(arrival *a, const char *value, size_t count) {
         a->length = a->length > UINT64_MAX / 20 ? UINT64_MAX
                                                 : a->length * 10 + (unsigned char)(value[i] - '0');
     }
-    return count > 0 && span_of(value, count, &bytes_of_digits) == count;
+    return count > 0 && latchkey_http_span_of(value, count, &bytes_of_digits) == count;
 }
 
 // Checks a field line without white space behind it, and hides a cookie. Returns whether it is one.
@@ -89,13 +89,14 @@ static bool take_field_line(arrival *a, char *line, size_t count) {
     size_t name_count = (size_t)(colon - line);
     latchkey_http_known known = latchkey_http_field_known(line, name_count);
     const char *value = colon + 1;
-    while (value < line + count && is_space(*value)) {
+    while (value < line + count && latchkey_http_is_space(*value)) {
         value++;
     }
     size_t value_count = (size_t)(line + count - value);
     switch (known) {
     case LATCHKEY_HTTP_KNOWN_NONE:
-        return is_token(line, name_count) && !latchkey_http_framing_is_cookie(line, name_count);
+        return latchkey_http_is_token(line, name_count) &&
+               !latchkey_http_framing_is_cookie(line, name_count);
     case LATCHKEY_HTTP_KNOWN_HOST:
         a->hosts++;
         return true;
@@ -169,7 +170,7 @@ bool latchkey_http_framing_take_head_line(connection *c, region *r) {
         return end_head(c, r);
     }
     if (a->lines > 0) {
-        while (is_space(line[count - 1])) {
+        while (latchkey_http_is_space(line[count - 1])) {
             // The first byte is none: a folded line is refused.
             if (--count == 0) {
                 return latchkey_http_framing_refuse_malformed(c, r);

@@ -72,11 +72,11 @@ static bool reserve_field(connection *c) {
 // bytes that are percent-encoded.
 static size_t span_of_name(latchkey_http_bytes text) {
     static const byte_set name = {{UINT64_C(0x2bff7fd200000000), UINT64_C(0x47fffffe87fffffe)}};
-    size_t end = span_of(text.bytes, text.count, &name);
+    size_t end = latchkey_http_span_of(text.bytes, text.count, &name);
     while (end + 2 < text.count && text.bytes[end] == '%' &&
-           span_of(text.bytes + end + 1, 2, &bytes_of_hexadecimal) == 2) {
+           latchkey_http_span_of(text.bytes + end + 1, 2, &bytes_of_hexadecimal) == 2) {
         end += 3;
-        end += span_of(text.bytes + end, text.count - end, &name);
+        end += latchkey_http_span_of(text.bytes + end, text.count - end, &name);
     }
     return end;
 }
@@ -87,7 +87,7 @@ static bool is_authority(latchkey_http_bytes text) {
     static const byte_set address = {{UINT64_C(0x07ff400000000000), UINT64_C(0x0000007e0000007e)}};
     size_t end;
     if (text.count > 0 && text.bytes[0] == '[') {
-        end = 1 + span_of(text.bytes + 1, text.count - 1, &address);
+        end = 1 + latchkey_http_span_of(text.bytes + 1, text.count - 1, &address);
         if (end < 3 || end == text.count || text.bytes[end++] != ']') {
             return false;
         }
@@ -96,7 +96,7 @@ static bool is_authority(latchkey_http_bytes text) {
     }
     if (end < text.count && text.bytes[end] == ':') {
         end++;
-        end += span_of(text.bytes + end, text.count - end, &bytes_of_digits);
+        end += latchkey_http_span_of(text.bytes + end, text.count - end, &bytes_of_digits);
     }
     return end == text.count;
 }

@@ -11,8 +11,8 @@
 // it calls its clock, which can be replaced (gnutls_global_set_time_function). A hook in front of
 // both gives the hello; what calls the clock next on this thread is the parser.
 //
-// The case `the name of the server can have any bytes` of TLSTests.swift fails if a version of
-// GnuTLS does otherwise.
+// The case `the name of the server can have any bytes` of HandshakeTests.swift fails if a version
+// of GnuTLS does otherwise.
 
 #include <gnutls/gnutls.h>
 #include <pthread.h>

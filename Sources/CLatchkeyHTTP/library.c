@@ -2,7 +2,7 @@
 //
 // The tests of Tests/c run with 0.9.75 and with 1.0.1, the versions of Debian 12 and 13; each line
 // of these tables names the one that fails with a version that is made in another way. The program
-// itself tries the first table at each start (check.c), with the version that it finds.
+// tries most of the first table at each start (check.c), with the version that it finds.
 //
 //   what is taken for granted           | where            | test in Tests/c
 //   ------------------------------------+------------------+--------------------------------------
@@ -20,7 +20,7 @@
 //   descriptor by now goes unnoticed    |                  |
 //   bytes can be sent behind its back   | raw.c            | ends what takes too long
 //   while a request is not complete     |                  |
-//   it suspends in a callback of GnuTLS | handshake.c      | TLSTests.swift: handshakes that wait
+//   it suspends in a callback of GnuTLS | handshake.c      | HandshakeTests.swift: a hello waits
 //
 //   fault                                               | file      | test in Tests/c
 //   ----------------------------------------------------+-----------+------------------------------
@@ -39,8 +39,8 @@
 //   no room for an answer's head: closed without one    | server.c  | keeps room for an answer
 //   a head, a length or a coding is misread or refused  | arrival.c | refuses what the library
 //   in its own words                                    |           | would misread
-//   a handshake that waits for its client keeps its     | handshake.| TLSTests.swift: handshakes
-//   loop busy                                           | c         | that wait for their clients
+//   a handshake that waits for its client keeps its     | handshake.| TLSTests.swift: a handshake
+//   loop busy                                           | c         | that does not end is ended
 //
 //   Each can go when its test passes without the way around it.
 

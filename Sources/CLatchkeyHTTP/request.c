@@ -27,6 +27,12 @@ void *latchkey_http_request_line(void *context, const char *target, struct MHD_C
         return NULL;
     }
     c->number++;
+    if (UNLIKELY(c->number > c->arrival.heads)) {
+        // The library has read it past arrival.c: it is made in another way than all that are
+        // known.
+        latchkey_http_log_write(c->server, "a request was not checked, and is not served");
+        return NULL;
+    }
     c->stage = STAGE_LINE;
     c->target = target;
     atomic_store_explicit(&c->thread, pthread_self(), memory_order_relaxed);

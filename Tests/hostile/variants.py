@@ -1,8 +1,8 @@
 """Heads and bodies, as data: what is sent, and which statuses are right for it.
 
-They are right under every version of libmicrohttpd. CLOSED among the statuses means that the connection may be closed without an answer. Sets with more
-than one member are where RFC 9110 and 9112 leave the choice, or where the service has bounds of
-its own.
+They are right under every version of libmicrohttpd. CLOSED among the statuses means that the
+connection may be closed without an answer. Sets with more than one member are where RFC 9110 and
+9112 leave the choice, or where the service has bounds of its own.
 """
 
 CLOSED = 0
@@ -265,6 +265,10 @@ def chunks():
                        ("space after the size", "5 \r\n12345\r\n"), ("LF after", "5\r\n12345\n"),
                        ("CR", "5\r12345\r"), ("CR CR LF", "5\r\r\n12345\r\n"),
                        ("CR after", "5\r\n12345\r"), ("a hidden request", hidden),
+                       ("extension with a space", "5;a b\r\n12345\r\n"),
+                       ("extension and a space", "5;a \r\n12345\r\n"),
+                       ("extension without a name", "5;\r\n12345\r\n"),
+                       ("extension with half a quote", '5;a="b\r\n12345\r\n'),
                        ("extension with CR", "5;a\rb\r\n12345\r\n"),
                        ("extension with LF", "5;a\nb\r\n12345\r\n"),
                        ("extension with NUL", "5;a\0b\r\n12345\r\n"),

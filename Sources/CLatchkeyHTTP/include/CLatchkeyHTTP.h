@@ -11,21 +11,13 @@
 //  * Bounds: target, headers, body (while it arrives), connections, connections per address, and
 //    the time that a request, an answer or an idle connection may take. A request over a bound
 //    reaches the same handler with `rejection` set, so that all answers are made in one place.
-//    The exceptions, which are answered here or by the library, are listed at the rejections.
-//  * Shields against faults of libmicrohttpd 0.9.75:
-//     - MHD_stop_daemon() crashes if the library answers a head by itself at the same time. Stop
-//       ends all connections first (drain.c).
-//     - An answer whose head does not fit into the memory of a connection is lost after the
-//       request was served. The number of header lines is bounded, and the room is checked before
-//       the handler is called (room.c).
-//     - `Transfer-Encoding: chunked` with white space behind it makes the library read without end.
-//       Such a request is refused (head.c).
-//     - A Content-Length that is no number, and more cookies than there is memory for, get the head
-//       of the library's answer twice. They get one answer from here (log.c, deadline.c).
-//     - Its log quotes targets and has no bound. Texts from clients are taken out, and lines are
-//       limited to LATCHKEY_HTTP_LOG_LINES_MAX a second (log.c).
-//     - Without a free descriptor it busy-waits on its listener. latchkey_http_start() checks that
-//       the process may open as many as the bounds need.
+//    The exceptions, which are answered here, are listed at the rejections.
+//  * Bytes are checked before libmicrohttpd reads them (arrival.c), and its faults are shielded
+//  from
+//    (library.c has the table). Its log quotes targets and has no bound: texts from clients are
+//    taken out, and lines are limited to LATCHKEY_HTTP_LOG_LINES_MAX a second (log.c). Without a
+//    free descriptor it busy-waits on its listener: latchkey_http_start() checks that the process
+//    may open as many as the bounds need.
 //
 // There is no route here. Of the answers, these have something of their own:
 //
@@ -117,7 +109,8 @@ typedef enum latchkey_http_rejection {
     // folded header line, a bad header name, no Host, two or a bad one, an absolute target without
     // a host, contradicting lengths, a length that is no number, a bad chunk or trailer, or
     // extensions of chunks of more than 16 KiB. 400. The connection is closed after the answer.
-    // Method and target are those of the request if its body is bad, and `GET` and `/` otherwise.
+    // Method and target are those of the request if its body is bad, and otherwise `/` and
+    // `GET`, or `HEAD` for that.
     LATCHKEY_HTTP_REJECTION_MALFORMED,
     // The Transfer-Encoding is something other than `chunked`. 501. Closed after the answer.
     LATCHKEY_HTTP_REJECTION_TRANSFER_CODING,
@@ -264,9 +257,7 @@ typedef struct latchkey_http_options {
     // away, as at stop. 0: no bound.
     uint32_t answer_milliseconds;
     // From the first byte of a request to its last. What takes longer gets a 408 from here, and its
-    // connection is closed. 0: no bound. A request that begins before the watchdog has seen its
-    // connection wait has the idle time instead, until its head is complete: one whose first bytes
-    // came in one piece with the request before it, or within about a tick after that one's answer.
+    // connection is closed. 0: no bound.
     uint32_t request_milliseconds;
     // There is no port: connections come by latchkey_http_join() only.
     bool joins_only;

@@ -26,13 +26,16 @@ extension Rule {
         guard let target = file.target, target.hasPrefix("CLatchkey") else {
             return []
         }
+        // Functions of libraries that it takes the place of, for a reason that it has.
+        let replaced = file.path.hasSuffix("/arrival.c") ? ["recv", "gnutls_record_recv"] : []
         let prefix = "latchkey_\(target.dropFirst("CLatchkey".count).lowercased())_"
         let isHeader = file.path.hasSuffix(".h")
         let isPublic = file.path.contains("/include/")
         return file.code.enumerated().compactMap { index, line in
             guard let name = isPublic && line.hasPrefix("#define") ? macro(line) : function(line),
                 isHeader || !line.hasPrefix("static"),
-                !name.lowercased().hasPrefix(prefix), name != target.uppercased() + "_H"
+                !name.lowercased().hasPrefix(prefix), name != target.uppercased() + "_H",
+                !replaced.contains(name)
             else { return nil }
             return (index + 1, "\(name) does not start with \(prefix)")
         }

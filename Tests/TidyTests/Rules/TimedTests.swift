@@ -56,7 +56,7 @@ let timedTests: [String: Int] = [
     "Tests/clients/typescript_test.ts": 4,
     // The C wrapper: until the library waits, which nothing tells, and deadlines of connections.
     "Tests/c/body_test.c": 10,
-    "Tests/c/fault_test.c": 3,
+    "Tests/c/fault_test.c": 2,
     "Tests/c/gone_test.c": 1,
     "Tests/c/head_test.c": 1,
     "Tests/c/http_test.c": 8,
