@@ -1,4 +1,6 @@
-"""Whether the service refuses what h11 refuses: bytes on which two servers in a row could disagree.
+"""Whether a service refuses what h11 refuses: bytes on which two servers in a row could disagree.
+
+    Tests/contract/framing.py URL
 
 h11 is a parser of others', and a strict one. Where it takes what is not ours to take, the table in
 Tests/hostile/variants.py says so; here it judges the other way round.
@@ -15,7 +17,7 @@ TOP = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path += [str(TOP / "Tests" / "hostile"), str(TOP / "scripts")]
 
 from answers import parse  # noqa: E402
-from process import PATIENCE_SECONDS, Failure  # noqa: E402
+from process import PATIENCE_SECONDS  # noqa: E402
 from variants import ARRIVING, table  # noqa: E402
 
 # What h11 refuses although RFC 9112 allows it: empty lines in front of a request (2.2), white space
@@ -54,9 +56,9 @@ def status_of(address, text):
     return found[0].status if found else None
 
 
-def judge(service):
+def judge(url):
     """The rows that are taken although h11 refuses them."""
-    wrong, count, url = [], 0, urllib.parse.urlsplit(service.url)
+    wrong, count, url = [], 0, urllib.parse.urlsplit(url)
     for name, text, statuses in table():
         if ARRIVING <= statuses or name in TAKEN or not refuses(text):
             continue
@@ -65,5 +67,9 @@ def judge(service):
         if status is None or status < 400:
             wrong.append(f"{name}: {status}")
     if wrong or count < 100:
-        raise Failure(f"{count} refused by h11; taken nevertheless:\n" + "\n".join(wrong))
+        sys.exit(f"{count} refused by h11; taken nevertheless:\n" + "\n".join(wrong))
     print(f"   {count} variants that h11 refuses")
+
+
+if __name__ == "__main__":
+    judge(sys.argv[1])

@@ -20,7 +20,6 @@ import sys
 import tempfile
 
 import curls
-import framing
 import generated
 import monitoring
 import profiles
@@ -103,7 +102,7 @@ def check_service(arguments, log):
             Latchkey(arguments.binary, "--client-share", "1/1", "--data", f"{folder}/data",
                      "--audit-log", f"{folder}/audit", log=log) as service:
         step("the README's tour comes out as printed", take_tour, service)
-        step("what h11 refuses is refused", framing.judge, service)
+        step("what h11 refuses is refused", judge_framing, service)
         step("the service serves that description", serves_contract, service)
         step("promtool accepts the metrics", check_with_promtool, service)
         step("a Prometheus has data for each query", check_queries, service)
@@ -147,6 +146,10 @@ def call_generated(service, clients):
 
 def check_swift_rules():
     run(tool("python"), TOP / "Tests" / "contract" / "swift_rules.py", CONTRACT)
+
+
+def judge_framing(service):
+    run(tool("python"), TOP / "Tests" / "contract" / "framing.py", service.url)
 
 
 def check_access(binary, log):
