@@ -152,7 +152,7 @@ struct CommitHistoryTests {
     }
 
     /// Readers at random places, who read now and then.
-    @Test(arguments: 1...UInt64(20))
+    @Test(arguments: Depth.seeds)
     func `no reader misses an effect without being told`(seed: UInt64) {
         var random = SeededGenerator(seed)
         let byteCount = Int.random(in: 2_000...10_000, using: &random)
