@@ -37,7 +37,6 @@ PLANTED = (
      "encode {\n\t\tgzip\n\t\tminimum_length 1\n\t}\n\treverse_proxy"),
     (Varnish, checks.polls, "return (pass);", "return (hash);"),
     (Squid, checks.tokens, " login=PASSTHRU", ""),
-    (Squid, checks.transfers, "client_request_buffer_max_size 64 MB", ""),
 )
 # The two that can keep answers, where they do.
 KEEPING = (
