@@ -124,7 +124,7 @@ test: ## what to run before a commit; builds for debugging only
 	scripts/stages lint build-tests tidy unit contract smoke
 
 .PHONY: test-deep
-test-deep: ## the other tests: sanitizers, models, examples, the release binary (28 minutes)
+test-deep: ## the other tests: sanitizers, models, examples, the release binary (40 minutes)
 	scripts/stages unit-deep diagnostics test-c test-model test-threads test-example test-docs \
 	    contract-other build process upgrade allocations machine-code dashboard clients proxies \
 	    test-install hostile-quick durability-quick cluster-quick
