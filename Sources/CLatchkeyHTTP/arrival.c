@@ -17,7 +17,7 @@
 //   --------------------------------+--------------------------------------------------------------
 //   a head                          | the whole of it at once, with CR LF behind each line, without
 //                                   | empty lines in front, without white space behind a value
-//   `?` in a target                 | `#`, so that it is not cut into arguments (request.c)
+//   `?` in a target                 | `#`, so that it is not cut into arguments (head.c)
 //   Cookie                          | `~ookie`, so that it makes no copies (head.c)
 //   a chunk                         | its size without extension and leading zeros
 //   trailers                        | none
@@ -95,39 +95,32 @@ static bool reserve(arrival *a, size_t count) {
     return true;
 }
 
-// How a connection receives: as recv().
-typedef ssize_t receiver(connection *c, gnutls_session_t session, void *bytes, size_t count);
-
-static ssize_t receive_plain(connection *c, gnutls_session_t session, void *bytes, size_t count) {
-    (void)session;
-    // As recv(), which is this file's.
-    return read(c->socket, bytes, count);
+// What says that there is nothing now, to who has called recv() or gnutls_record_recv().
+static ssize_t nothing(gnutls_session_t session) {
+    errno = EAGAIN;
+    return session != NULL ? GNUTLS_E_AGAIN : -1;
 }
 
-static ssize_t receive_encrypted(connection *c, gnutls_session_t session, void *bytes,
-                                 size_t count) {
-    (void)c;
+// Receives, from the session if there is one. As the functions that this file has in their place.
+static ssize_t receive(int socket, gnutls_session_t session, void *bytes, size_t count) {
     unsigned char number[8];
-    return gnutls_record_recv_seq(session, bytes, count, number);
+    return session != NULL ? gnutls_record_recv_seq(session, bytes, count, number)
+                           : read(socket, bytes, count);
 }
 
 // Receives bytes and throws them away: those behind a refusal.
-static ssize_t discard(connection *c, gnutls_session_t session, receiver *receive, char *to,
-                       size_t room, ssize_t again) {
+static ssize_t discard(connection *c, gnutls_session_t session, char *to, size_t room) {
     for (int i = 0; i < DISCARDED_READS_MAX; i++) {
-        ssize_t got = receive(c, session, to, room);
+        ssize_t got = receive(c->socket, session, to, room);
         if (got <= 0) {
             return got;
         }
     }
-    errno = EAGAIN;
-    return again;
+    return nothing(session);
 }
 
-// Receives what the library is to read next, as `receive` would. `again` says that there is
-// nothing.
-static ssize_t take(connection *c, gnutls_session_t session, receiver *receive, char *to,
-                    size_t room, ssize_t again) {
+// Receives what the library is to read next.
+static ssize_t take(connection *c, gnutls_session_t session, char *to, size_t room) {
     arrival *a = &c->arrival;
     size_t taken = give(a, to, room);
     bool is_drained = false;
@@ -139,7 +132,7 @@ static ssize_t take(connection *c, gnutls_session_t session, receiver *receive, 
             return -1;
         }
         char *place = holds ? a->held + a->held_count : to + taken;
-        ssize_t got = receive(c, session, place, asked);
+        ssize_t got = receive(c->socket, session, place, asked);
         if (got <= 0) {
             return taken > 0 ? (ssize_t)taken : got;
         }
@@ -161,21 +154,19 @@ static ssize_t take(connection *c, gnutls_session_t session, receiver *receive, 
         }
         taken += give(a, to + taken, room - taken);
         // Under encryption the library reads on until there is nothing.
-        is_drained = c->server->is_encrypted ? taken > 0 : (size_t)got < asked;
+        is_drained = session != NULL ? taken > 0 : (size_t)got < asked;
     }
     if (taken == 0 && room > 0) {
         if (a->state == ARRIVAL_OVER) {
-            return discard(c, session, receive, to, room, again);
+            return discard(c, session, to, room);
         }
-        errno = EAGAIN;
-        return again;
+        return nothing(session);
     }
     return (ssize_t)taken;
 }
 
-static ssize_t read_checked(connection *c, gnutls_session_t session, receiver *receive, void *to,
-                            size_t room, ssize_t again) {
-    ssize_t result = take(c, session, receive, to, room, again);
+static ssize_t read_checked(connection *c, gnutls_session_t session, void *to, size_t room) {
+    ssize_t result = take(c, session, to, room);
     bool is_waiting = c->arrival.state == ARRIVAL_HEAD && c->arrival.held_count > 0;
     if (UNLIKELY(is_waiting !=
                  atomic_load_explicit(&c->arrival.is_waiting, memory_order_relaxed))) {
@@ -194,11 +185,11 @@ static connection *connection_of(intptr_t socket) {
 ssize_t recv(int socket, void *bytes, size_t count, int flags) {
     connection *c = connection_of(socket);
     if (c != NULL && !c->server->is_encrypted) {
-        return read_checked(c, NULL, receive_plain, bytes, count, -1);
+        return read_checked(c, NULL, bytes, count);
     }
     // Without flags they are the same. The thread sanitizer knows only of read() that what was sent
     // before is seen behind it.
-    return flags == 0 && count > 0 ? read(socket, bytes, count)
+    return flags == 0 && count > 0 ? receive(socket, NULL, bytes, count)
                                    : recvfrom(socket, bytes, count, flags, NULL, NULL);
 }
 
@@ -210,9 +201,9 @@ ssize_t gnutls_record_recv(gnutls_session_t session, void *bytes, size_t count) 
     // A session of ours receives from its connection and sends to its socket (tls.c).
     connection *c = connection_of((intptr_t)to);
     if (c != NULL && c == from) {
-        return read_checked(c, session, receive_encrypted, bytes, count, GNUTLS_E_AGAIN);
+        return read_checked(c, session, bytes, count);
     }
-    return receive_encrypted(NULL, session, bytes, count);
+    return receive(-1, session, bytes, count);
 }
 
 bool latchkey_http_arrival_begin(connection *c) {

@@ -22,16 +22,17 @@ enum { SIZE_DIGITS_MAX = 15 };
 
 #define STAND_IN " / HTTP/1.1\r\nHost: refused\r\n"
 
-// The length of the line that begins here, with its end; 0 if the end has not come. Sets `*is_bad`
-// if the end is a bare line feed.
-size_t latchkey_http_framing_line_length(const region *r, bool *is_bad) {
-    const char *line = r->bytes + r->read;
-    const char *end = memchr(line, '\n', r->count - r->read);
-    if (end == NULL) {
-        return 0;
-    }
-    *is_bad = end == line || end[-1] != '\r';
-    return (size_t)(end + 1 - line);
+// Ends a head or the framing of its body: the next head begins.
+void latchkey_http_framing_begin_head(arrival *a, region *r) {
+    a->state = ARRIVAL_HEAD;
+    a->length = 0;
+    a->head_bytes = 0;
+    a->extension_bytes = 0;
+    a->lines = 0;
+    a->hosts = 0;
+    a->lengths = 0;
+    a->codings = 0;
+    r->unit = r->write;
 }
 
 // Gives the library this in place of what has come, and nothing of what comes.
@@ -106,6 +107,9 @@ bool latchkey_http_framing_refuse_malformed(connection *c, region *r) {
 // Refuses what is longer than a bound.
 bool latchkey_http_framing_refuse_long(connection *c, region *r) {
     arrival *a = &c->arrival;
+    if (a->state == ARRIVAL_CHUNK_SIZE) {
+        return refuse_body(c, LATCHKEY_HTTP_REJECTION_MALFORMED);
+    }
     if (a->state != ARRIVAL_HEAD) {
         return refuse_body(c, LATCHKEY_HTTP_REJECTION_HEAD_TOO_LARGE);
     }
@@ -113,6 +117,19 @@ bool latchkey_http_framing_refuse_long(connection *c, region *r) {
                                              a->lines == 0
                                                  ? LATCHKEY_HTTP_REJECTION_TARGET_TOO_LONG
                                                  : LATCHKEY_HTTP_REJECTION_HEAD_TOO_LARGE);
+}
+
+size_t latchkey_http_framing_find_line(connection *c, region *r, size_t so_far, size_t most) {
+    const char *line = r->bytes + r->read;
+    const char *end = memchr(line, '\n', r->count - r->read);
+    size_t length = end != NULL ? (size_t)(end + 1 - line) : 0;
+    if (so_far + (length > 0 ? length : r->count - r->read) > most) {
+        return latchkey_http_framing_refuse_long(c, r);
+    }
+    if (length > 0 && (length == 1 || end[-1] != '\r')) {
+        return latchkey_http_framing_refuse_malformed(c, r);
+    }
+    return length;
 }
 
 // Takes a line over, without its end, and adds one.
@@ -125,8 +142,8 @@ void latchkey_http_framing_keep_line(region *r, size_t kept, size_t length) {
     r->read += length;
 }
 
-// Takes bytes of a body or of a chunk.
-static bool take_bytes(arrival *a, region *r, arrival_state next) {
+// Takes bytes of a body or of a chunk. Returns whether these were the last.
+static bool take_bytes(arrival *a, region *r) {
     size_t count = r->count - r->read;
     count = count < a->left ? count : (size_t)a->left;
     if (r->write != r->read) {
@@ -135,11 +152,7 @@ static bool take_bytes(arrival *a, region *r, arrival_state next) {
     r->write += count;
     r->read += count;
     a->left -= count;
-    if (a->left == 0) {
-        a->state = next;
-        r->unit = r->write;
-    }
-    return true;
+    return a->left == 0;
 }
 
 static size_t span_of_space(const char *bytes, size_t count) {
@@ -191,12 +204,8 @@ static bool are_extensions(const char *bytes, size_t count) {
 
 static bool take_chunk_size(connection *c, region *r) {
     arrival *a = &c->arrival;
-    bool is_bad = false;
-    size_t length = latchkey_http_framing_line_length(r, &is_bad);
-    size_t known = a->extension_bytes + (length > 0 ? length : r->count - r->read);
-    if (is_bad || known > ARRIVAL_EXTENSION_BYTES_MAX) {
-        return latchkey_http_framing_refuse_malformed(c, r);
-    }
+    size_t length =
+        latchkey_http_framing_find_line(c, r, a->extension_bytes, ARRIVAL_EXTENSION_BYTES_MAX);
     if (length == 0) {
         return false;
     }
@@ -238,21 +247,14 @@ static bool take_chunk_end(connection *c, region *r) {
 
 static bool take_trailer(connection *c, region *r) {
     arrival *a = &c->arrival;
-    bool is_bad = false;
-    size_t length = latchkey_http_framing_line_length(r, &is_bad);
-    size_t known = a->head_bytes + (length > 0 ? length : r->count - r->read);
-    if (known > c->server->options.head_bytes_max) {
-        return latchkey_http_framing_refuse_long(c, r);
-    }
-    if (length == 0 || is_bad) {
-        return is_bad && latchkey_http_framing_refuse_malformed(c, r);
+    size_t length =
+        latchkey_http_framing_find_line(c, r, a->head_bytes, c->server->options.head_bytes_max);
+    if (length == 0) {
+        return false;
     }
     if (length == 2) {
         latchkey_http_framing_keep_line(r, 0, 2);
-        a->state = ARRIVAL_HEAD;
-        a->head_bytes = 0;
-        a->lines = 0;
-        r->unit = r->write;
+        latchkey_http_framing_begin_head(a, r);
         return true;
     }
     const char *line = r->bytes + r->read;
@@ -268,15 +270,22 @@ static bool take_trailer(connection *c, region *r) {
 
 // Takes the next part. Returns false if its end has not come, or it is refused.
 static bool take_next(connection *c, region *r) {
-    switch (c->arrival.state) {
+    arrival *a = &c->arrival;
+    switch (a->state) {
     case ARRIVAL_HEAD:
         return latchkey_http_framing_take_head_line(c, r);
     case ARRIVAL_BODY:
-        return take_bytes(&c->arrival, r, ARRIVAL_HEAD);
+        if (take_bytes(a, r)) {
+            latchkey_http_framing_begin_head(a, r);
+        }
+        return true;
     case ARRIVAL_CHUNK_SIZE:
         return take_chunk_size(c, r);
     case ARRIVAL_CHUNK:
-        return take_bytes(&c->arrival, r, ARRIVAL_CHUNK_END);
+        if (take_bytes(a, r)) {
+            a->state = ARRIVAL_CHUNK_END;
+        }
+        return true;
     case ARRIVAL_CHUNK_END:
         return take_chunk_end(c, r);
     case ARRIVAL_TRAILERS:

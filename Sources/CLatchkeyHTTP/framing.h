@@ -8,6 +8,7 @@
 
 #include "include/CLatchkeyHTTP.h"
 
+struct arrival;
 struct connection;
 
 // Checks bytes, and makes them plain in place. The first of them may be whole lines of a head that
@@ -29,9 +30,12 @@ typedef struct region {
     size_t unit;   // where the head begins that is not complete, in what is kept
 } region;
 
-// The length of the line that begins at `read`, with its end; 0 if the end has not come. Sets
-// `*is_bad` if the end is a bare line feed.
-size_t latchkey_http_framing_line_length(const region *r, bool *is_bad);
+// The next head begins behind what is kept.
+void latchkey_http_framing_begin_head(struct arrival *a, region *r);
+
+// The length of the line that begins at `read`, with its end; 0 if the end has not come, or the
+// line is refused: it ends with a bare line feed, or is, with what came so far, longer than `most`.
+size_t latchkey_http_framing_find_line(struct connection *c, region *r, size_t so_far, size_t most);
 
 // Takes a line over, without its end, and adds one.
 void latchkey_http_framing_keep_line(region *r, size_t kept, size_t length);

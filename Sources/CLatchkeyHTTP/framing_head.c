@@ -131,31 +131,21 @@ static bool end_head(connection *c, region *r) {
     }
     a->heads++;
     a->left = a->length;
-    a->state = a->codings > 0 ? ARRIVAL_CHUNK_SIZE : a->left > 0 ? ARRIVAL_BODY : ARRIVAL_HEAD;
-    if (a->codings == 0) {
-        a->head_bytes = 0;
-        a->lines = 0;
+    if (a->codings > 0 || a->left > 0) {
+        a->state = a->codings > 0 ? ARRIVAL_CHUNK_SIZE : ARRIVAL_BODY;
+    } else {
+        latchkey_http_framing_begin_head(a, r);
     }
-    a->extension_bytes = 0;
-    a->length = 0;
-    a->lengths = 0;
-    a->codings = 0;
-    a->hosts = 0;
-    r->unit = r->write;
     return true;
 }
 
 // Takes a line of a head. Returns false if there is none, or the head is refused.
 bool latchkey_http_framing_take_head_line(connection *c, region *r) {
     arrival *a = &c->arrival;
-    bool is_bad = false;
-    size_t length = latchkey_http_framing_line_length(r, &is_bad);
-    size_t known = a->head_bytes + (length > 0 ? length : r->count - r->read);
-    if (known > c->server->options.head_bytes_max) {
-        return latchkey_http_framing_refuse_long(c, r);
-    }
-    if (length == 0 || is_bad) {
-        return is_bad && latchkey_http_framing_refuse_malformed(c, r);
+    size_t length =
+        latchkey_http_framing_find_line(c, r, a->head_bytes, c->server->options.head_bytes_max);
+    if (length == 0) {
+        return false;
     }
     a->head_bytes += length;
     char *line = r->bytes + r->read;

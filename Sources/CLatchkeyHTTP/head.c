@@ -21,7 +21,6 @@ typedef struct reader {
     const char *base;  // libmicrohttpd's copy of the head
     size_t count;      // its length
     bool malformed;
-    bool is_http_1_1;
 } reader;
 
 static void reject(connection *c, latchkey_http_rejection rejection, bool closes) {
@@ -124,7 +123,7 @@ static void take_known(reader *r, latchkey_http_known known, latchkey_http_bytes
         }
         break;
     case LATCHKEY_HTTP_KNOWN_EXPECT:
-        c->expects |= equals(value, "100-continue") && r->is_http_1_1;
+        c->expects |= equals(value, "100-continue") && !c->is_http_1_0;
         break;
     case LATCHKEY_HTTP_KNOWN_CONTENT_LENGTH:
         // These are digits, and not too many (arrival.c).
@@ -221,7 +220,7 @@ void latchkey_http_head_take(connection *c, const char *method, const char *vers
         return;
     }
     c->is_http_1_0 = strcmp(version, "HTTP/1.0") == 0;
-    reader r = {.c = c, .base = method, .count = head_count, .is_http_1_1 = !c->is_http_1_0};
+    reader r = {.c = c, .base = method, .count = head_count};
     if (!is_inside(&r, target, c->target_count)) {
         reject(c, LATCHKEY_HTTP_REJECTION_MEMORY, true);
         return;
