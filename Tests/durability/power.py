@@ -20,7 +20,7 @@ from process import Failure, Refused
 from service import STRATEGIES, Service
 
 # Long enough for whoever collects the commits, and short enough that compaction goes on.
-HISTORY_BYTES = 1_200_000
+HISTORY_BYTES = 4_000_000
 LIMITS = {"compact-after": 1000}
 REPEATS = 4
 KINDS = ("put",) * 6 + ("small",) * 6 + ("delete", "increment", "increment", "transaction",
