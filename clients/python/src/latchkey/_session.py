@@ -1,0 +1,213 @@
+"""What a client has within one event loop of one process: connections, tasks and the time.
+
+A session is never used after a fork, or in another event loop: the client begins another one. The
+one before is left alone, because its connections belong to the parent.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import ssl
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any, Protocol, TypeVar
+
+import httpx
+
+from ._errors import Closed, InvalidValue
+
+T = TypeVar("T")
+
+
+class Timer(Protocol):
+    def cancel(self) -> object: ...
+
+
+class Clock:
+    """The time, which is never set back, and also goes on while the machine sleeps."""
+
+    _clock = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+
+    def now(self) -> float:
+        return time.clock_gettime(self._clock)
+
+    def call_at(self, when: float, callback: Callable[[], object]) -> Timer:
+        """Calls in the running event loop."""
+        return asyncio.get_running_loop().call_later(max(0.0, when - self.now()), callback)
+
+
+class Late(Exception):
+    """The time of a `race` is over."""
+
+
+@dataclass
+class Settings:
+    """What a client was created with."""
+
+    urls: Sequence[str]
+    token: str | None = field(default=None, repr=False)
+    ca: str | None = None
+    cert: tuple[str, str] | None = None
+    timeout: float = 10
+    patience: float = 10
+    keys: bool = True
+    http: Callable[[], httpx.AsyncClient] | None = None
+    # Tests put one here that they drive by hand.
+    clock: Clock = field(default_factory=Clock)
+
+    def __post_init__(self) -> None:
+        self.urls = [url.rstrip("/") for url in self.urls]
+        if not self.urls:
+            raise InvalidValue("there is no address")
+        self.token = self.token.strip() if self.token else None
+        # Others would appear in the error of the library that sends them.
+        if self.token and not all("!" <= each <= "~" for each in self.token):
+            raise InvalidValue("a token has visible ASCII characters only")
+
+    def create_http(self) -> httpx.AsyncClient:
+        if self.http is not None:
+            return self.http()
+        if any(url.startswith("https:") for url in self.urls):
+            context = ssl.create_default_context(cafile=self.ca)
+            if self.cert:
+                context.load_cert_chain(*self.cert)
+        else:
+            # Without the certificates of the system, which take a while to read.
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        # Each watch and each waiting lock holds a connection.
+        return httpx.AsyncClient(verify=context, limits=httpx.Limits(
+            max_connections=None, max_keepalive_connections=20))
+
+
+class Session:
+    """See the top of this file."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.clock = settings.clock
+        self.pid = os.getpid()
+        self.loop = asyncio.get_running_loop()
+        self.address = 0
+        self.keyless_until = 0.0
+        self.is_closed = False
+        # How many calls are being made, and what must end with the session, at once.
+        self.call_count = 0
+        self.at_close: set[Callable[[], None]] = set()
+        self._closed: asyncio.Future[None] = self.loop.create_future()
+        self._http: httpx.AsyncClient | None = None
+        self._tasks: set[asyncio.Task[Any]] = set()
+        self._last: set[asyncio.Task[None]] = set()
+
+    @property
+    def is_here(self) -> bool:
+        """Whether this process may use it."""
+        return self.pid == os.getpid() and not self.is_closed
+
+    @property
+    def http(self) -> httpx.AsyncClient:
+        """Raises what the libraries raise for a wrong file or a wrong proxy."""
+        if self._http is None:
+            self._http = self.settings.create_http()
+        return self._http
+
+    def spawn(self, coroutine: Coroutine[Any, Any, T]) -> asyncio.Task[T]:
+        """A task whose error, if it has one, is not reported again."""
+        task = self.loop.create_task(coroutine)
+        self._tasks.add(task)
+        task.add_done_callback(self._forget)
+        return task
+
+    def _forget(self, task: asyncio.Task[Any]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled():
+            task.exception()
+
+    async def race(
+        self, coroutine: Coroutine[Any, Any, T], until: float, *, is_last: bool = False,
+    ) -> T:
+        """Awaits it until this time, when it raises `Late`, or until the client is closed.
+
+        It is cancelled then, and as well if the caller is: nothing waits for what does not end.
+        """
+        if self.is_closed and not is_last:
+            coroutine.close()
+            raise Closed("the client is closed")
+        task = self.spawn(coroutine)
+        late: asyncio.Future[None] = self.loop.create_future()
+
+        def end() -> None:
+            if not late.done():
+                late.set_result(None)
+
+        timer = self.clock.call_at(until, end)
+        ends: list[asyncio.Future[Any]] = [task, late] if is_last else [task, late, self._closed]
+        try:
+            await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+            if task.done():
+                return task.result()
+        finally:
+            timer.cancel()
+            late.cancel()
+            task.cancel()
+        if self.is_closed and not is_last:
+            raise Closed("the client is closed")
+        raise Late
+
+    async def pause(self, seconds: float, *, is_last: bool = False) -> None:
+        with suppress(Late):
+            until = self.clock.now() + seconds
+            await self.race(_never(), until, is_last=is_last)
+
+    def last(self, give_back: Callable[[], Awaitable[object]]) -> None:
+        """Gives back what a call got: in the background, and also while the client is closed."""
+        if self.pid != os.getpid() or self.loop.is_closed():
+            return
+        task = self.loop.create_task(self._give_back(give_back))
+        self._last.add(task)
+        task.add_done_callback(self._last.discard)
+
+    async def _give_back(self, give_back: Callable[[], Awaitable[object]]) -> None:
+        for _ in range(2):
+            try:
+                await give_back()
+                return
+            except asyncio.CancelledError:
+                # `asyncio.run` ends and cancels each task once, and then waits for it.
+                continue
+            except Exception:  # noqa: BLE001
+                # It expires by itself.
+                return
+
+    def abandon(self) -> None:
+        """Ends all waits at once, and all leases. May be called by another thread at its end."""
+        self.is_closed = True
+        for end in list(self.at_close):
+            end()
+
+    async def close(self) -> None:
+        if self.is_closed:
+            return
+        self.abandon()
+        self._closed.set_result(None)
+        while self.call_count > 0:
+            # Those that were waiting give back what they got.
+            await asyncio.sleep(0)
+        if self._last:
+            with suppress(Late):
+                await self.race(
+                    _all(self._last), self.clock.now() + self.settings.timeout, is_last=True)
+        for task in [*self._tasks, *self._last]:
+            task.cancel()
+        if self._http is not None:
+            await self._http.aclose()
+
+
+async def _never() -> None:
+    await asyncio.get_running_loop().create_future()
+
+
+async def _all(tasks: set[asyncio.Task[None]]) -> None:
+    await asyncio.wait(list(tasks))

@@ -1,0 +1,143 @@
+"""Watches: each has a task that reads a stream, and a queue of events."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Iterable
+from types import TracebackType
+
+from ._errors import Closed, InvalidValue, LatchkeyError
+from ._json import Json
+from ._session import Session
+from ._streams import Stream, Wish
+from ._types import Event, States
+
+QUEUE_COUNT_MAX = 256
+
+Item = tuple[Event | None, str | None]
+"""An event, and the id to go on behind it."""
+
+
+class AsyncWatch:
+    """The events of a watch, without loss and repeat. It connects again whenever it is cut off.
+
+    Use it in `async with`, or call `close`, which another task can do as well. It raises what does
+    not pass, such as `Forbidden`. `last_id` is the id of the last event that it has returned.
+    """
+
+    def __init__(self, session: Callable[[], Session], wish: Wish, after: str | None) -> None:
+        self.last_id = after
+        self._open_session = session
+        self.wish = wish
+        self._session: Session | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._items: deque[Item] = deque()
+        self._changed = asyncio.Event()
+        self._room = asyncio.Event()
+        self._is_over = False
+        # Another thread can set it.
+        self.is_closed = False
+        self._error: LatchkeyError | None = None
+
+    async def __aenter__(self) -> AsyncWatch:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.end()
+
+    def __aiter__(self) -> AsyncWatch:
+        return self
+
+    async def __anext__(self) -> Event:
+        while await self.fill():
+            event, self.last_id = self._items.popleft()
+            if event is not None:
+                return event
+        raise StopAsyncIteration
+
+    async def close(self) -> None:
+        """Ends the iteration, at once."""
+        self.end()
+
+    async def states(self) -> AsyncIterator[dict[str, Json]]:
+        """All values by name, anew after each commit: never half of a transaction.
+
+        The watch must have `initial=True`.
+        """
+        check_states(self.wish)
+        states = States()
+        async for event in self:
+            if (state := states.after(event)) is not None:
+                yield state
+
+    # For the watches of threads
+
+    async def take(self) -> list[Item]:
+        """All that has come, at least one; nothing at the end."""
+        await self.fill()
+        items = list(self._items)
+        self._items.clear()
+        return items
+
+    def untake(self, items: Iterable[Item]) -> None:
+        self._items.extendleft(reversed([*items]))
+
+    async def fill(self) -> bool:
+        """Waits for the next item. False: there is none any more."""
+        if self._session is None and not self._is_over:
+            self._session = self._open_session()
+            self._session.at_close.add(self.end)
+            self._task = self._session.spawn(self._read(self._session))
+        elif self._session is not None and not self._session.is_here and not self._is_over:
+            raise Closed("this watch belongs to another process")
+        self._room.set()
+        while not self._items and not self._is_over:
+            self._changed.clear()
+            await self._changed.wait()
+        if self._items:
+            return True
+        error, self._error = self._error, None
+        if error is not None:
+            raise error
+        return False
+
+    def end(self, error: LatchkeyError | None = None) -> None:
+        if self._is_over:
+            return
+        self._is_over, self._error = True, error
+        if error is None:
+            self.is_closed = True
+            self._items.clear()
+        self._changed.set()
+        if self._session is not None:
+            self._session.at_close.discard(self.end)
+            if self._task is not None and self._session.is_here:
+                self._task.cancel()
+
+    async def _read(self, session: Session) -> None:
+        stream = Stream(session, self.wish, self.last_id)
+        try:
+            async for item in stream.items():
+                if item[0] is None and item[1] == self.last_id:
+                    continue
+                self._items.append(item)
+                self._changed.set()
+                while len(self._items) >= QUEUE_COUNT_MAX:
+                    # The service waits as well then.
+                    self._room.clear()
+                    await self._room.wait()
+        except Closed:
+            self.end()
+        except LatchkeyError as error:
+            self.end(error)
+
+
+def check_states(wish: Wish) -> None:
+    if not wish.initial:
+        raise InvalidValue("states() needs watch(…, initial=True)")
+
+
