@@ -1,5 +1,6 @@
-"""What the tests of the client files share."""
+"""What the tests of the clients share."""
 
+import asyncio
 import contextlib
 import faulthandler
 import threading
@@ -31,31 +32,51 @@ def refused(kind, call, *arguments, **options):
     raise Failure(f"no {kind.__name__}, but {value!r}")
 
 
-
 class ManualClock:
-    """The time of a client, which stands still until it is told to go on."""
+    """The time of a client, which stands still until it is told to go on.
+
+    It goes on within the event loop of the client: between two steps of its tasks.
+    """
 
     def __init__(self):
-        self.time, self.ends, self.changed = 0.0, [], threading.Condition()
+        self.time, self.timers, self.loop = 0.0, [], None
 
     def now(self):
         return self.time
 
-    def wait(self, event, seconds):
-        with self.changed:
-            end = self.time + seconds
-            self.ends.append(end)
-            self.changed.wait_for(lambda: self.time >= end or event.is_set(), PATIENCE_SECONDS)
-            self.ends.remove(end)
-        return event.is_set()
+    def call_at(self, when, callback):
+        self.loop = asyncio.get_running_loop()
+        timer = Timer(when, callback, self.timers)
+        self.timers.append(timer)
+        return timer
 
     def advance(self, seconds):
-        """Once a thread waits for a later time. Those whose wait is over go on before the next."""
-        await_true("a thread waits for the time",
-                   lambda: self.ends and all(end > self.time for end in self.ends))
-        with self.changed:
-            self.time += seconds
-            self.changed.notify_all()
+        await_true("the client waits for the time", lambda: self.timers)
+        asyncio.run_coroutine_threadsafe(self.go_on(seconds), self.loop).result(PATIENCE_SECONDS)
+
+    async def go_on(self, seconds):
+        await settled()
+        self.time += seconds
+        for timer in [each for each in self.timers if each.when <= self.time]:
+            if timer in self.timers:
+                timer.cancel()
+                timer.callback()
+        await settled()
+
+
+async def settled():
+    """Once the tasks that can go on without input have done so."""
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+
+class Timer:
+    def __init__(self, when, callback, timers):
+        self.when, self.callback, self.timers = when, callback, timers
+
+    def cancel(self):
+        if self in self.timers:
+            self.timers.remove(self)
 
 
 class Result:

@@ -1,4 +1,4 @@
-"""The locks and elections of clients/python/latchkey.py."""
+"""The locks and elections of clients/python."""
 
 import socket
 import threading
@@ -42,14 +42,18 @@ def locks_exclude(binary):
 def clocked(url):
     """A client whose clock is driven by hand."""
     client = Latchkey(url)
-    client._clock = ManualClock()
+    client._client._settings.clock = ManualClock()
     return client
+
+
+def clock_of(client):
+    return client._client._settings.clock
 
 
 def locks_are_renewed(binary):
     """After a third of its time, which counts from before the request on: nine tenths of it."""
     with process.Latchkey(binary) as service, clocked(service.url) as client:
-        clock = client._clock
+        clock = clock_of(client)
         with client.lock("lock", ttl=60, value="me") as lease:
             expect(client.get("lock").value, "me")
             refused(latchkey.NotAcquired, client.acquire, "lock", wait=0)
@@ -70,7 +74,7 @@ def locks_are_lost(binary):
             with client.lock("lock", ttl=60) as lease:
                 client.delete("lock")
                 expect((lease.lost.is_set(), lease.remaining), (False, 54))
-                client._clock.advance(20)
+                clock_of(client).advance(20)
                 expect(lease.lost.wait(PATIENCE_SECONDS), True)
                 refused(latchkey.LeaseLost, lease.check)
 
@@ -102,10 +106,10 @@ def locks_end_before_others_get_them(binary):
         nowhere.bind(("127.0.0.1", 0))
         proxy.target = nowhere.getsockname()
         proxy.cut()
-        while far._clock.now() < 2.6:
-            far._clock.advance(0.1)
+        while clock_of(far).now() < 2.6:
+            clock_of(far).advance(0.1)
             expect(lease.lost.is_set(), False)
-        far._clock.advance(0.15)
+        clock_of(far).advance(0.15)
         expect(lease.lost.wait(PATIENCE_SECONDS), True)
         second = near.acquire("lock", ttl=5)
         expect(second.token > lease.token, True)

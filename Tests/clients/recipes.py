@@ -22,7 +22,7 @@ import textwrap
 
 HERE = pathlib.Path(__file__).resolve().parent
 TOP = HERE.parent.parent
-CLIENT = TOP / "clients" / "python"
+CLIENT = TOP / "clients" / "python" / "src"
 sys.path[:0] = [str(TOP / "scripts"), str(CLIENT), str(HERE.parent / "contract")]
 
 import curls  # noqa: E402

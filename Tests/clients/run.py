@@ -53,7 +53,7 @@ def run_all(binary, log):
          log)
     step("a client library misses nothing when it is cut, and starts anew after a restart",
          try_library, binary, log)
-    step("clients/python/latchkey.py does what it says", in_environment, "python_file.py", binary)
+    step("clients/python does what it says", in_environment, "python_package.py", binary)
     step("docs/recipes.md keeps its promises", in_environment, "recipes.py", binary)
     with tempfile.TemporaryDirectory() as profile, Latchkey(binary, log=log) as service, \
             Latchkey(binary, "--history-bytes", "2KiB", log=log) as forgetful, \

@@ -1,4 +1,4 @@
-"""The watches of clients/python/latchkey.py: nothing is lost and nothing comes twice."""
+"""The watches of clients/python: nothing is lost and nothing comes twice."""
 
 import itertools
 import random

@@ -37,7 +37,7 @@ _PASSING = (408, 500, 502, 503, 504)
 _NO_SUCH_NAME = (socket.EAI_NONAME, getattr(socket, "EAI_NODATA", -5), socket.EAI_FAIL,
                  getattr(socket, "EAI_ADDRFAMILY", -9))
 # What a reader of an answer raises if it is not the service's.
-_NOT_PROMISED = (KeyError, TypeError, ValueError, AttributeError, IndexError)
+NOT_PROMISED = (KeyError, TypeError, ValueError, AttributeError, IndexError)
 _NO_BODY = object()
 
 
@@ -72,7 +72,7 @@ class Answer:
             body = from_json(self._response.content)
             type, detail, leader = body["type"], body.get("detail"), body.get("leader")
             kind = type.removeprefix("/problems/")
-        except _NOT_PROMISED:
+        except NOT_PROMISED:
             return None
         if kind == type:
             return None
@@ -266,7 +266,7 @@ class _Asking:
                 if answer.status in request.statuses:
                     try:
                         return read(answer)
-                    except _NOT_PROMISED:
+                    except NOT_PROMISED:
                         self._end(foreign(self.urls[index], answer))
                 refused = self._refused(index, answer)
                 if refused is None:

@@ -132,10 +132,20 @@ class Session:
 
         It is cancelled then, and as well if the caller is: nothing waits for what does not end.
         """
-        if self.is_closed and not is_last:
-            coroutine.close()
-            raise Closed("the client is closed")
         task = self.spawn(coroutine)
+        try:
+            await self._first(until, is_last, task)
+            if task.done():
+                return task.result()
+        finally:
+            task.cancel()
+        raise Late
+
+    async def pause(self, seconds: float, *, is_last: bool = False) -> None:
+        await self._first(self.clock.now() + seconds, is_last)
+
+    async def _first(self, until: float, is_last: bool, *tasks: asyncio.Task[Any]) -> None:
+        """Waits for a task, the time or the end of the client, which it raises."""
         late: asyncio.Future[None] = self.loop.create_future()
 
         def end() -> None:
@@ -143,23 +153,15 @@ class Session:
                 late.set_result(None)
 
         timer = self.clock.call_at(until, end)
-        ends: list[asyncio.Future[Any]] = [task, late] if is_last else [task, late, self._closed]
+        ends: list[asyncio.Future[Any]] = [*tasks, late]
+        if not is_last:
+            ends.append(self._closed)
         try:
             await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
-            if task.done():
-                return task.result()
         finally:
             timer.cancel()
-            late.cancel()
-            task.cancel()
-        if self.is_closed and not is_last:
+        if self.is_closed and not is_last and not any(task.done() for task in tasks):
             raise Closed("the client is closed")
-        raise Late
-
-    async def pause(self, seconds: float, *, is_last: bool = False) -> None:
-        with suppress(Late):
-            until = self.clock.now() + seconds
-            await self.race(_never(), until, is_last=is_last)
 
     def last(self, give_back: Callable[[], Awaitable[object]]) -> None:
         """Gives back what a call got: in the background, and also while the client is closed."""
@@ -199,14 +201,13 @@ class Session:
             with suppress(Late):
                 await self.race(
                     _all(self._last), self.clock.now() + self.settings.timeout, is_last=True)
-        for task in [*self._tasks, *self._last]:
+        tasks = [*self._tasks, *self._last]
+        for task in tasks:
             task.cancel()
+        if tasks:
+            await asyncio.wait(tasks, timeout=1)
         if self._http is not None:
             await self._http.aclose()
-
-
-async def _never() -> None:
-    await asyncio.get_running_loop().create_future()
 
 
 async def _all(tasks: set[asyncio.Task[None]]) -> None:

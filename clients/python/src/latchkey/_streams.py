@@ -12,7 +12,7 @@ import httpx
 
 from ._errors import Busy, NotLatchkey, Replaced, Unreachable
 from ._json import from_json
-from ._requests import Answer, Failure, Request, exchange, foreign, leader_of
+from ._requests import NOT_PROMISED, Answer, Failure, Request, exchange, foreign, leader_of
 from ._session import Late, Session
 from ._types import Event, event_of
 
@@ -126,9 +126,12 @@ class Stream:
                 is_partial, self._pause = True, 0.1
                 self.cursor = message.id or self.cursor
                 yield self._event(message), self.cursor
-            pause = self._pause if self._retry is None else self._retry
-            self._pause = min(self._pause * 2, PAUSE_SECONDS_MAX)
-            pause = max(pause * random.uniform(0.5, 1), self._retry_after)
+            # What the service says is already another time for each stream.
+            pause = self._retry
+            if pause is None:
+                pause = self._pause * random.uniform(0.5, 1)
+                self._pause = min(self._pause * 2, PAUSE_SECONDS_MAX)
+            pause = max(pause, self._retry_after)
             await self._session.pause(min(pause, RETRY_SECONDS_MAX))
 
     def _event(self, message: Message) -> Event | None:
@@ -139,7 +142,7 @@ class Stream:
             return None
         try:
             return event_of(kind, from_json(message.data), message.id)
-        except (ValueError, TypeError, KeyError) as error:
+        except NOT_PROMISED as error:
             text = str(error)
         raise NotLatchkey(f"an event cannot be read: {text}")
 

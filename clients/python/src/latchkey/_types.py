@@ -97,11 +97,15 @@ _RESULT_FIELDS = {field.name for field in fields(Result)}
 def event_of(
     kind: Literal["put", "delete", "expire", "ready", "gap"], row: Json, id: str | None,
 ) -> Event:
-    return Event(kind, id=id, **{key: row[key] for key in row if key in _EVENT_FIELDS})
+    event = Event(kind, id=id, **{key: row[key] for key in row.keys() & _EVENT_FIELDS})
+    integer(event.revision)
+    if not isinstance(row["revision" if kind in ("ready", "gap") else "name"], (str, int)):
+        raise TypeError("not an event")
+    return event
 
 
 def outcome_of(body: Json) -> Outcome:
-    results = [Result(**{key: row[key] for key in row if key in _RESULT_FIELDS})
+    results = [Result(**{key: row[key] for key in row.keys() & _RESULT_FIELDS})
                for row in body["results"]]
     return Outcome(boolean(body["succeeded"]), integer(body["revision"]), results)
 

@@ -134,6 +134,8 @@ class AsyncWatch:
             self.end()
         except LatchkeyError as error:
             self.end(error)
+        except Exception as error:  # noqa: BLE001
+            self.end(LatchkeyError(repr(error)))
 
 
 def check_states(wish: Wish) -> None:

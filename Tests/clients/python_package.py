@@ -1,6 +1,6 @@
-"""Tests clients/python/latchkey.py against the running service.
+"""Tests clients/python against the running service.
 
-    python_file.py BINARY
+    python_package.py BINARY
 
 Runs with the Python of .build-tools, which has httpx, mypy and ruff. Connections are cut by a
 proxy, and the service is restarted.
@@ -16,8 +16,8 @@ import httpx
 
 HERE = pathlib.Path(__file__).resolve().parent
 TOP = HERE.parent.parent
-FILE = TOP / "clients" / "python" / "latchkey.py"
-sys.path[:0] = [str(TOP / "scripts"), str(FILE.parent)]
+PACKAGE = TOP / "clients" / "python"
+sys.path[:0] = [str(TOP / "scripts"), str(PACKAGE / "src")]
 
 import process  # noqa: E402
 from cutting import CuttingProxy  # noqa: E402
@@ -36,8 +36,8 @@ def check_types():
     tools = pathlib.Path(sys.executable).parent
     for command in ([tools / "mypy", "--strict", "--no-error-summary", "--cache-dir=/dev/null"],
                     [tools / "ruff", "check", "--quiet", "--no-cache", "--line-length=100",
-                     "--select=E,F,W,I,B,UP,SIM,RET,PIE,C4", "--target-version=py310"]):
-        subprocess.run([*command, FILE], check=True, timeout=COMMAND_SECONDS_MAX)
+                     "--select=E,F,W,B,UP,SIM,RET,PIE,C4", "--target-version=py310"]):
+        subprocess.run([*command, PACKAGE / "src" / "latchkey"], check=True, timeout=COMMAND_SECONDS_MAX)
 
 
 def check_values(client):
@@ -172,22 +172,24 @@ def check_polls(_):
         clock.time += min(20, float(wait))
         if request.method == "POST":
             return httpx.Response(200, json={"succeeded": False, "revision": 1, "results": []})
-        missing = {"type": "/problems/not-found"}
-        return httpx.Response(304) if "7" in str(request.url) else httpx.Response(404, json=missing)
+        if "after=7" in str(request.url):
+            return httpx.Response(304, headers={"ETag": '"7"'})
+        return httpx.Response(404, json={"type": "/problems/not-found"}, headers={
+            "Content-Type": "application/problem+json"})
 
     def waits(*pieces, after=7):
         expect(asked, [("GET", wait, f'"{after}"') for wait in pieces])
         asked.clear()
 
-    with httpx.Client(transport=httpx.MockTransport(answer)) as http:
-        client = Latchkey("http://service", http=http)
-        client._clock = clock
+    with Latchkey("http://service", http=lambda: httpx.AsyncClient(
+            transport=httpx.MockTransport(answer))) as client:
+        client._client._settings.clock = clock
         expect(client.wait("a", 7, wait=50), None)
-        waits("50.0", "30.0", "10.0")
+        waits("50", "30", "10")
         expect(client.wait("a", 7, wait=100), None)
-        waits("60.0", "60.0", "60.0", "40.0", "20.0")
+        waits("60", "60", "60", "40", "20")
         expect(client.wait("a", wait=30), None)
-        waits("30.0", "10.0", after=0)
+        waits("30", "10", after=0)
         # The least time that a client can have left is not written with an exponent.
         expect(client.wait("a", 7, wait=0.00005), None)
         waits("0.001")
