@@ -186,7 +186,7 @@ class AsyncLease:
         """
         try:
             if self._end - self._clock.now() < self._ttl * 2 / 3:
-                await self._renew()
+                self._end = await self._renew()
         except (asyncio.CancelledError, Closed):
             self._give_back()
             raise
@@ -246,15 +246,17 @@ class AsyncLease:
             await self._session.pause(
                 self._ttl / 3 if is_fresh else min(0.1, self.remaining))
             try:
-                await self._renew()
+                end = await self._renew()
+                if not self.is_lost:
+                    self._end = end
             except (NotFound, PreconditionFailed):
                 if not self._is_ending:
                     self._lose()
             except LatchkeyError:
                 pass
 
-    async def _renew(self) -> None:
-        """Raises if this is not answered within a third of its time, or by something else."""
+    async def _renew(self) -> float:
+        """The new end. Raises if this is not answered within a third of its time, or by something else."""
         sent = self._clock.now()
 
         def read(answer: Answer) -> None:
@@ -264,8 +266,7 @@ class AsyncLease:
         await ask(self._session, Request(
             "POST", path_of(self.name) + "/touch", {"ttl": self._ttl}, statuses=(204,), safe=True,
             headers=conditions(self.token)), read, limit=self._ttl / 3)
-        if not self.is_lost:
-            self._end = sent + self._ttl * LEASE_SHARE
+        return sent + self._ttl * LEASE_SHARE
 
 
 class AsyncClaim(AsyncLease):
