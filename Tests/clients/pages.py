@@ -44,13 +44,13 @@ TRY = """
 
 
 class Page(http.server.BaseHTTPRequestHandler):
-    # The text of a module, at /module.js; every other path is the empty page.
-    module = ""
+    # Modules by their paths; every other path is the empty page.
+    modules = {}
 
     def do_GET(self):
-        is_module = self.path == "/module.js"
+        is_module = self.path in self.modules
         empty = "<!doctype html><title>page</title><body></body>"
-        body = (self.module if is_module else empty).encode()
+        body = self.modules.get(self.path, empty).encode()
         self.send_response(200)
         self.send_header("Content-Type", "text/javascript" if is_module else "text/html")
         self.send_header("Content-Length", str(len(body)))

@@ -31,7 +31,7 @@ from browser import Browser  # noqa: E402
 from cutting import CuttingProxy  # noqa: E402
 import pages  # noqa: E402
 import profiles  # noqa: E402
-import typescript_file  # noqa: E402
+import typescript_package  # noqa: E402
 
 PYTHON = TOP / ".build-tools" / "python" / "bin" / "python"
 
@@ -63,8 +63,8 @@ def run_all(binary, log):
              forgetful, browser)
         step("a page of another origin finds out nothing and ends no watch", pages.try_pages,
              binary, browser, log)
-        step("clients/typescript/latchkey.ts does what it says, in Node and in a page",
-             typescript_file.try_typescript, binary, browser, log)
+        step("the package clients/typescript does what it says, in Node and in a page",
+             typescript_package.try_typescript, binary, browser, log)
 
 
 def in_environment(script, binary):

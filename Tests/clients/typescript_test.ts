@@ -1,5 +1,5 @@
 /**
- * Tests clients/typescript/latchkey.ts in Node. `typescript_file.py` compiles and runs it.
+ * Tests the package clients/typescript in Node. `typescript_package.py` compiles and runs it.
  *
  *     node typescript_test.js SERVICE PROXY FORGETFUL NOWHERE GUARDED TOKEN
  *
@@ -11,7 +11,7 @@ import {
   Claim, Clock, Forbidden, Latchkey, LatchkeyError, LeaseLost, NotAcquired, NotAnInteger, NotFound,
   OutcomeUnknown, PreconditionFailed, Problem, Property, Replaced, Unauthorized, Unreachable,
   WatchEvent,
-} from "./latchkey.js";
+} from "./latchkey/index.js";
 
 declare const process: { argv: string[]; exitCode: number };
 

@@ -1,0 +1,146 @@
+/** Whose an answer is, what it says, and what a request that had none means. */
+
+import {
+  Busy, LatchkeyError, NotLatchkey, OutcomeUnknown, Problem, Unreachable, problem, retryAfter,
+} from "./errors.js";
+import { parse } from "./json.js";
+import type { Outcome, Property } from "./types.js";
+
+export interface Answer {
+  status: number;
+  headers: Headers;
+  text: string;
+}
+
+/** An attempt that has not done what it should, and what follows from it. */
+export class Failure extends Error {
+  readonly error: LatchkeyError;
+  /** It is tried again. */
+  readonly passes: boolean;
+  /** The write may have been made. */
+  readonly isInDoubt: boolean;
+  /** Nothing answered; another address may. */
+  readonly isSilent: boolean;
+  /** Seconds before the next attempt, if the answer says so. */
+  readonly delay: number;
+
+  constructor(error: LatchkeyError, what: {
+    passes?: boolean; isInDoubt?: boolean; isSilent?: boolean; delay?: number;
+  } = {}) {
+    super(error.message);
+    this.error = error;
+    this.passes = what.passes ?? false;
+    this.isInDoubt = what.isInDoubt ?? false;
+    this.isSilent = what.isSilent ?? false;
+    this.delay = what.delay ?? 0;
+  }
+}
+
+const passingInDoubt = [408, 500, 502, 503, 504];
+const passing = [425, 429];
+
+/** An answer that is not the promised one. */
+export function failureOf(base: string, answer: Answer): Failure {
+  const { status, headers, text } = answer;
+  const found = problem(status, headers, text);
+  if (found instanceof Busy) return new Failure(found, { passes: true, delay: found.retryAfter });
+  if (found?.type === "outcome-unknown") {
+    return new Failure(found, { passes: true, isInDoubt: true });
+  }
+  // The write was made once, and its answer was too long to be kept.
+  if (found?.type === "answer-not-kept") return new Failure(new OutcomeUnknown(found.message));
+  if (found) return new Failure(found);
+  // What a browser does not follow has no status.
+  const what = status === 0 ? "a redirect" : `status ${status}`;
+  const message = `${base}: ${what}, and not from Latchkey`;
+  const delay = retryAfter(headers);
+  const isInDoubt = passingInDoubt.includes(status);
+  if (isInDoubt || passing.includes(status)) {
+    return new Failure(new Unreachable(message), { passes: true, isInDoubt, delay });
+  }
+  return new Failure(new NotLatchkey(message));
+}
+
+const wrong = new RegExp("^(ENOTFOUND|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_|HOSTNAME_MISMATCH"
+  + "|ERR_TLS_CERT|ERR_INVALID_URL|ERR_SSL_(WRONG_VERSION|PACKET_LENGTH|TLSV|SSLV|HTTP_REQUEST))");
+const neverSent = ["ECONNREFUSED", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH",
+                   "UND_ERR_CONNECT_TIMEOUT"];
+
+/** `fetch` has ended with an error. Only Node tells which. */
+export function failureOfFetch(base: string, error: unknown): Failure {
+  const cause = ((error as { cause?: unknown } | undefined)?.cause ?? error) as
+    { code?: unknown; message?: unknown; syscall?: unknown } | undefined;
+  const code = String(cause?.code ?? "");
+  const reason = String(cause?.message || code || error);
+  const unreachable = new Unreachable(`${base}: ${reason}`, error);
+  if (wrong.test(code) || reason === "bad port") {
+    return new Failure(unreachable, { isSilent: true });
+  }
+  if (code.startsWith("HPE_") && !code.startsWith("HPE_INVALID_EOF")) {
+    return new Failure(new NotLatchkey(`${base}: the answer is not HTTP (${code})`, error));
+  }
+  const isInDoubt = !(neverSent.includes(code) || cause?.syscall === "connect");
+  return new Failure(unreachable, { passes: true, isSilent: true, isInDoubt });
+}
+
+/** An answer with the right status that Latchkey would not give. */
+export class Unfit extends Error {}
+
+function fits(condition: boolean, what: string): asserts condition {
+  if (!condition) throw new Unfit(what);
+}
+
+// What an answer says, or `Unfit`, or `SyntaxError`.
+
+export function nothing(): void {}
+
+/** A proxy that compresses makes a strong tag a weak one. */
+export function revision({ headers }: Answer): number {
+  const digits = /^(?:W\/)?"(\d+)"$/.exec(headers.get("ETag") ?? "")?.[1];
+  fits(digits !== undefined && Number.isSafeInteger(Number(digits)), "no revision");
+  return Number(digits);
+}
+
+export function json({ headers, text }: Answer): unknown {
+  const type = headers.get("Content-Type") ?? "";
+  fits(/^application\/json\s*(;|$)/i.test(type), `"${type}" instead of JSON`);
+  return parse(text);
+}
+
+/** The value of one property, which has a tag, too. */
+export function value(answer: Answer): unknown {
+  revision(answer);
+  return json(answer);
+}
+
+export function property<Value>(name: string): (answer: Answer) => Property<Value> {
+  return answer => {
+    const { headers } = answer;
+    const ttl = headers.get("Latchkey-TTL");
+    return {
+      name, revision: revision(answer), created: Number(headers.get("Latchkey-Created")) || 0,
+      value: json(answer) as Value, ...(ttl === null ? {} : { ttl: Number(ttl) || 0 }),
+    };
+  };
+}
+
+/** An object whose members have these types. */
+export function object<Value>(members: Record<string, string>): (answer: Answer) => Value {
+  return answer => {
+    const found = json(answer) as Record<string, unknown> | null;
+    for (const [name, type] of Object.entries(members)) {
+      const member = found?.[name];
+      fits(type === "array" ? Array.isArray(member) : typeof member === type, `no ${name}`);
+    }
+    return found as unknown as Value;
+  };
+}
+
+export const outcome =
+  object<Outcome>({ succeeded: "boolean", revision: "number", results: "array" });
+
+/** Whether a problem says what became of an earlier attempt with the same key, too. */
+export function isSettled(error: LatchkeyError): boolean {
+  return error instanceof Problem && ![401, 403, 421, 429, 503].includes(error.status)
+    && error.type !== "outcome-unknown";
+}

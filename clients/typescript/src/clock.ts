@@ -1,0 +1,90 @@
+/** Time, and waits that end by a signal. */
+
+import { Cancelled, InvalidValue } from "./errors.js";
+
+/** The time, and what happens later. */
+export interface Clock {
+  /** Seconds of a clock that is never set back. */
+  now(): number;
+  /** Calls a function so many seconds later. Returns a function that takes that back. */
+  later(seconds: number, call: () => void): () => void;
+}
+
+/** Timers of JavaScript end at once if they are longer. */
+const timerMax = 2 ** 31 - 1;
+
+export const machineClock: Clock = {
+  now: () => performance.now() / 1000,
+  later: (seconds, call) => {
+    const timer = setTimeout(call, Math.min(1000 * seconds, timerMax));
+    return () => clearTimeout(timer);
+  },
+};
+
+/** The signals as one. `AbortSignal.any` needs Node 20. */
+export class Link {
+  readonly abort = new AbortController();
+  readonly #parents: AbortSignal[] = [];
+  readonly #end: (event: Event) => void;
+
+  constructor(...parents: (AbortSignal | undefined)[]) {
+    this.#end = event => this.abort.abort((event.target as AbortSignal).reason);
+    for (const parent of parents) {
+      if (parent?.aborted) this.abort.abort(parent.reason);
+      parent?.addEventListener("abort", this.#end);
+      if (parent) this.#parents.push(parent);
+    }
+  }
+
+  get signal(): AbortSignal {
+    return this.abort.signal;
+  }
+
+  /** No parent holds it any more. */
+  unlink(): void {
+    for (const parent of this.#parents) parent.removeEventListener("abort", this.#end);
+  }
+}
+
+/** The result of the promise; the reason of the signal, thrown, if that comes first. */
+export function until<Value>(signal: AbortSignal, promise: Promise<Value>): Promise<Value> {
+  return new Promise((resolve, reject) => {
+    const end = () => reject(signal.reason);
+    if (signal.aborted) end();
+    signal.addEventListener("abort", end);
+    promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", end));
+  });
+}
+
+/** Ends early, without an error, with the signal. */
+export function sleep(clock: Clock, seconds: number, signal: AbortSignal): Promise<void> {
+  return new Promise(resolve => {
+    const end = () => {
+      cancel();
+      signal.removeEventListener("abort", end);
+      resolve();
+    };
+    const cancel = clock.later(signal.aborted ? 0 : seconds, end);
+    signal.addEventListener("abort", end);
+  });
+}
+
+export function throwIfCancelled(signal: AbortSignal | undefined): void {
+  if (signal?.aborted) throw cancelled(signal);
+}
+
+export function cancelled(signal: AbortSignal): Cancelled {
+  const { reason } = signal;
+  return reason instanceof Cancelled ? reason : new Cancelled("the call was cancelled", reason);
+}
+
+/** Throws `InvalidValue` for what is not a time. */
+export function checkedSeconds(what: string, seconds: number): number {
+  if (typeof seconds === "number" && seconds >= 0) return seconds;
+  throw new InvalidValue(`${what} is not a number of seconds`);
+}
+
+/** In whole milliseconds, and not less: the shortest wait is one. */
+export function whole(seconds: number): number {
+  return Math.ceil(1000 * seconds) / 1000;
+}

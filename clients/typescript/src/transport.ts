@@ -1,0 +1,337 @@
+/**
+ * Requests: their addresses, attempts, keys and deadlines. `clients/behaviour.md` has the rules.
+ *
+ * **Browsers** do not tell why a request had no answer. So the first write to an address that has
+ * never answered goes behind a read: a wrong address, certificate or origin leaves no doubt.
+ */
+
+import { Failure, Unfit, failureOf, failureOfFetch, isSettled } from "./answers.js";
+import type { Answer } from "./answers.js";
+import {
+  Link, cancelled, checkedSeconds, machineClock, sleep, throwIfCancelled, until, whole,
+} from "./clock.js";
+import type { Clock } from "./clock.js";
+import {
+  Cancelled, InvalidValue, LatchkeyError, NotLatchkey, OutcomeUnknown, Problem, Unreachable,
+} from "./errors.js";
+import { stringify } from "./json.js";
+import type { Options } from "./types.js";
+
+const noKeyLeft = ["client-share-taken", "too-many-idempotency-keys"];
+const keylessSeconds = 10;
+/** A call that waits has so many seconds more than its wait. */
+const graceSeconds = 2;
+const tellsFailures = "versions" in ((globalThis as { process?: object }).process ?? {});
+
+export interface Request<Value> {
+  /** The statuses of success. */
+  statuses: number[];
+  /** Throws `Unfit` or `SyntaxError` for what Latchkey does not answer. */
+  read: (answer: Answer) => Value;
+  params?: Record<string, unknown>;
+  body?: unknown;
+  headers?: Record<string, string>;
+  /** Seconds that the service waits; each attempt asks for what is left. */
+  wait?: number;
+  /** It can be made twice. */
+  safe?: boolean;
+  /** Seconds for all attempts. */
+  limit?: number;
+  /** One attempt. */
+  once?: boolean;
+  signal?: AbortSignal | undefined;
+  /** Goes on when the client is closed. */
+  inBackground?: boolean;
+  /** Gives back what was got by a call that was cancelled or whose outcome is unknown. */
+  undo?: (value: Value) => Promise<unknown>;
+}
+
+interface Call<Value> {
+  method: string;
+  target: string;
+  request: Request<Value>;
+  headers: Record<string, string>;
+  body: string | undefined;
+  safe: boolean;
+  base: string;
+  isInDoubt: boolean;
+}
+
+export class Transport {
+  readonly clock: Clock;
+  readonly timeout: number;
+  readonly patience: number;
+  readonly #urls: string[];
+  readonly #token: string | undefined;
+  readonly #keys: boolean;
+  readonly #fetch: typeof fetch | undefined;
+  readonly #closing = new AbortController();
+  readonly #background = new Set<Promise<unknown>>();
+  readonly #reached = new Set<string>();
+  #index = 0;
+  #keylessUntil = -Infinity;
+
+  constructor(urls: string[], options: Options) {
+    this.#urls = [...new Set(urls.map(address))];
+    this.#token = options.token?.trimEnd() || undefined;
+    if (this.#token !== undefined && !/^[\x21-\x7e]+$/.test(this.#token)) {
+      throw new InvalidValue("the token has characters that a header field cannot have");
+    }
+    this.clock = options.clock ?? machineClock;
+    this.timeout = checkedSeconds("timeout", options.timeout ?? 10);
+    this.patience = checkedSeconds("patience", options.patience ?? 10);
+    this.#keys = options.keys ?? true;
+    this.#fetch = options.fetch;
+  }
+
+  /** Aborted when the client is closed. */
+  get closed(): AbortSignal {
+    return this.#closing.signal;
+  }
+
+  /** Ends all waits, loses all leases, and waits for what goes on in the background. */
+  async close(): Promise<void> {
+    this.#closing.abort(new Cancelled("the client is closed"));
+    while (this.#background.size > 0) await Promise.all(this.#background);
+  }
+
+  background(work: Promise<unknown>): void {
+    // It does what it can; its errors have no reader.
+    const one: Promise<unknown> = work.catch(() => {}).finally(() => this.#background.delete(one));
+    this.#background.add(one);
+  }
+
+  /** Sends a request until it has an answer that counts. */
+  async ask<Value>(method: string, target: string, request: Request<Value>): Promise<Value> {
+    const call = this.#call(method, target, request);
+    const link = new Link(request.signal, request.inBackground ? undefined : this.closed);
+    try {
+      return await this.#repeat(call, link.signal);
+    } catch (error) {
+      this.#undo(call, error);
+      throw error;
+    } finally {
+      link.unlink();
+    }
+  }
+
+  #call<Value>(method: string, target: string, request: Request<Value>): Call<Value> {
+    const safe = request.safe || method === "GET";
+    const headers = this.headers(request.headers);
+    const body = request.body === undefined ? undefined : stringify(request.body);
+    if (body !== undefined) headers["Content-Type"] ??= "application/json";
+    if (this.#keys && !safe && this.clock.now() >= this.#keylessUntil) {
+      headers["Idempotency-Key"] = randomKey();
+    }
+    return { method, target, request, headers, body, safe, base: this.base, isInDoubt: false };
+  }
+
+  async #repeat<Value>(call: Call<Value>, signal: AbortSignal): Promise<Value> {
+    const { wait = 0, limit, once = false } = call.request;
+    const start = this.clock.now();
+    const end = start + (limit ?? (wait > 0 ? wait + graceSeconds : this.patience));
+    let pause = 0.05;
+    let moves = 0;
+    let wrongs = 0;
+    for (;;) {
+      throwIfCancelled(signal);
+      if (!call.isInDoubt) call.base = this.base;
+      const waitLeft = Math.max(0, start + wait - this.clock.now());
+      const left = end - this.clock.now();
+      const done = await this.#attempt(call, waitLeft, Math.min(this.timeout + waitLeft, left),
+                                       signal);
+      if (!(done instanceof Failure)) return done.value;
+      const { error } = done;
+      if (this.#goesWithoutKey(call, error)) continue;
+      call.isInDoubt ||= done.isInDoubt && !call.safe;
+      if (!call.isInDoubt && this.#moves(call.base, done)) {
+        moves += 1;
+        if (moves < this.#urls.length) continue;
+      }
+      // What is wrong with one address need not be with the others.
+      wrongs = done.isSilent && !done.passes ? wrongs + 1 : 0;
+      const passes = done.passes
+        || (!call.isInDoubt && wrongs > 0 && wrongs < this.#urls.length);
+      const mayRepeat = passes && !once
+        && (!call.isInDoubt || call.headers["Idempotency-Key"] !== undefined);
+      const delay = Math.max(pause * (0.5 + Math.random() / 2), done.delay);
+      if (!mayRepeat || this.clock.now() + delay >= end) throw ending(call, error);
+      await sleep(this.clock, delay, signal);
+      pause = Math.min(pause * 2, 2);
+    }
+  }
+
+  #goesWithoutKey(call: Pick<Call<never>, "headers" | "isInDoubt">, error: LatchkeyError): boolean {
+    if (!(error instanceof Problem) || !noKeyLeft.includes(error.type)) return false;
+    if (call.isInDoubt || call.headers["Idempotency-Key"] === undefined) return false;
+    delete call.headers["Idempotency-Key"];
+    this.#keylessUntil = this.clock.now() + keylessSeconds;
+    return true;
+  }
+
+  /** Another address is the next: the leader's, if it was given, or the one behind a silent one. */
+  #moves(base: string, { error, isSilent }: Failure): boolean {
+    const leader = error instanceof Problem && error.type === "not-leader" ? error.leader : "";
+    const index = leader ? this.#urls.indexOf(leader.replace(/\/+$/, "")) : -1;
+    if (index >= 0) this.#index = index;
+    else if (isSilent) this.next(base);
+    return this.base !== base;
+  }
+
+  /** One attempt. It throws only `Cancelled`. */
+  async #attempt<Value>(
+    call: Call<Value>, wait: number, seconds: number, signal: AbortSignal,
+  ): Promise<{ value: Value } | Failure> {
+    const { method, target, request, headers, body, base } = call;
+    const params = wait > 0 ? { ...request.params, wait: whole(wait) } : request.params ?? {};
+    const init: RequestInit = body === undefined ? { method, headers } : { method, headers, body };
+    try {
+      if (!tellsFailures && !call.safe && !this.#reached.has(base)) {
+        const read = { method: "GET", headers: this.headers() };
+        await this.exchange(base, "/v1/strategies", read, seconds, signal, async () => {});
+      }
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error;
+      return new Failure(error.error, { passes: true, isSilent: true });
+    }
+    try {
+      return await this.exchange(base, target + query(params), init, seconds, signal,
+                                 async answer => judge(base, request, {
+        status: answer.status, headers: answer.headers, text: await answer.text(),
+      }));
+    } catch (error) {
+      if (error instanceof Failure) return error;
+      call.isInDoubt ||= !call.safe;
+      throw error;
+    }
+  }
+
+  /**
+   * A request, and `read` of its answer, within one time. Throws a `Failure`, or `Cancelled` when
+   * the signal comes first.
+   */
+  async exchange<Value>(
+    base: string, target: string, init: RequestInit, seconds: number, signal: AbortSignal,
+    read: (answer: Response) => Promise<Value>,
+  ): Promise<Value> {
+    const link = new Link(signal);
+    const late = new Failure(new Unreachable(`${base}: no answer for ${whole(seconds)} seconds`),
+                             { passes: true, isInDoubt: true, isSilent: true });
+    const cancel = this.clock.later(Math.max(0, seconds), () => link.abort.abort(late));
+    try {
+      return await until(link.signal, (async () => {
+        const answer = await this.#send(base + target, { ...init, signal: link.signal });
+        this.#reached.add(base);
+        return read(answer);
+      })());
+    } catch (error) {
+      if (signal.aborted) throw cancelled(signal);
+      throw error instanceof Failure ? error : failureOfFetch(base, error);
+    } finally {
+      cancel();
+      link.unlink();
+    }
+  }
+
+  async #send(url: string, init: RequestInit): Promise<Response> {
+    // Browsers want `fetch` to be called as a function of the window.
+    const call = this.#fetch ?? globalThis.fetch;
+    return call(url, { cache: "no-store", redirect: "manual", ...init });
+  }
+
+  #undo<Value>(call: Call<Value>, error: unknown): void {
+    const { undo } = call.request;
+    const isOver = error instanceof Cancelled || error instanceof OutcomeUnknown;
+    if (!undo || !isOver || !call.isInDoubt || !call.headers["Idempotency-Key"]) return;
+    const again = { ...call, request: { ...call.request, wait: 0, limit: this.timeout } };
+    const never = new AbortController().signal;
+    this.background(this.#repeat(again, never).then(undo));
+  }
+
+  headers(more: Record<string, string> = {}): Record<string, string> {
+    const token = this.#token;
+    return token === undefined ? { ...more } : { Authorization: `Bearer ${token}`, ...more };
+  }
+
+  /** The address that requests go to. */
+  get base(): string {
+    return this.#urls[this.#index]!;
+  }
+
+  /** Goes on with the next address, if this is still the one. */
+  next(base: string): void {
+    if (base === this.base) this.#index = (this.#index + 1) % this.#urls.length;
+  }
+
+  /** Whether a failure can be one that does not pass, which a browser does not tell. */
+  mayBeWrong(base: string): boolean {
+    return !tellsFailures && !this.#reached.has(base);
+  }
+}
+
+/** The error at the end of a call. */
+function ending({ isInDoubt }: { isInDoubt: boolean }, error: LatchkeyError): LatchkeyError {
+  return isInDoubt && !isSettled(error) ? new OutcomeUnknown(error.message, error) : error;
+}
+
+function judge<Value>(
+  base: string, request: Request<Value>, answer: Answer,
+): { value: Value } | Failure {
+  if (!request.statuses.includes(answer.status)) return failureOf(base, answer);
+  try {
+    return { value: request.read(answer) };
+  } catch (error) {
+    if (!(error instanceof Unfit || error instanceof SyntaxError)) throw error;
+    const message = `${base}: status ${answer.status}, and not from Latchkey (${error.message})`;
+    return new Failure(new NotLatchkey(message));
+  }
+}
+
+/** Throws `Unreachable` for what is not an address of a service. */
+function address(text: string): string {
+  let url: URL;
+  try {
+    url = new URL(text);
+  } catch {
+    throw new Unreachable("the address of the service is not a URL");
+  }
+  if (!/^https?:$/.test(url.protocol) || url.username || url.password || url.search || url.hash) {
+    throw new Unreachable("the address of the service must be http://HOST:PORT or https://…");
+  }
+  return text.replace(/\/+$/, "");
+}
+
+/** Throws `InvalidValue` for half a character. */
+export function encode(text: string): string {
+  try {
+    return encodeURIComponent(text);
+  } catch (error) {
+    throw new InvalidValue("a name is not valid Unicode", error);
+  }
+}
+
+/** `fetch` takes these two for steps to other paths, also if they are encoded. */
+export function path(name: string): string {
+  if (name === "." || name === "..") {
+    throw new InvalidValue(`the name "${name}" cannot be reached with fetch`);
+  }
+  return "/v1/properties/" + encode(name);
+}
+
+/** The parameters that have a value; each of several. */
+export function query(params: Record<string, unknown>): string {
+  const pairs: string[] = [];
+  for (const [key, value] of Object.entries(params)) {
+    if (value === undefined) continue;
+    for (const one of Array.isArray(value) ? value : [value]) {
+      pairs.push(`${key}=${encode(String(one))}`);
+    }
+  }
+  return pairs.length === 0 ? "" : "?" + pairs.join("&");
+}
+
+/** Not secret, only different from all others. */
+function randomKey(): string {
+  const part = () => Math.random().toString(36).slice(2);
+  return part() + part() + part();
+}

@@ -1,0 +1,89 @@
+/** One watch, as the loop over it sees it. */
+
+import { query } from "./transport.js";
+import type { WatchEvent, WatchOptions } from "./types.js";
+
+/** Events that wait for the reader. */
+const queueMax = 1000;
+/** The service takes so many names and prefixes, and lines of some length. */
+const namesMax = 16;
+const queryLengthMax = 3000;
+
+/** Where its events come from. */
+export interface Source {
+  readonly watches: Set<Watch>;
+  /** The reader has made room in the queue. */
+  hasRoom(): void;
+  end(): void;
+}
+
+/** What one loop reads. */
+export class Watch {
+  readonly options: WatchOptions;
+  /** Behind the last event that is in the queue. */
+  place: string | undefined;
+  /** The service has shown the place: it is one of this life of the store. */
+  isKnown = false;
+  isAlone: boolean;
+  stream: Source | undefined;
+  readonly #signal: AbortSignal;
+  readonly #queue: WatchEvent[] = [];
+  #error: unknown;
+  #wake = (): void => {};
+
+  constructor(options: WatchOptions, signal: AbortSignal) {
+    this.options = options;
+    this.place = options.after === undefined ? undefined : String(options.after);
+    this.isAlone = options.observer !== undefined;
+    this.#signal = signal;
+    signal.addEventListener("abort", () => this.#wake());
+  }
+
+  get isFull(): boolean {
+    return this.#queue.length >= queueMax;
+  }
+
+  matches(name: string): boolean {
+    const { names = [], prefixes = [] } = this.options;
+    return (names.length === 0 && prefixes.length === 0) || names.includes(name)
+      || prefixes.some(prefix => name.startsWith(prefix));
+  }
+
+  push(event: WatchEvent): void {
+    const { previous, ...rest } = event;
+    this.#queue.push(this.options.previous && "previous" in event ? event : rest);
+    this.#wake();
+  }
+
+  fail(error: unknown): void {
+    this.#error = error;
+    this.#wake();
+  }
+
+  /** Undefined if it is over. */
+  async next(): Promise<WatchEvent | undefined> {
+    for (;;) {
+      if (this.#signal.aborted) return undefined;
+      const event = this.#queue.shift();
+      if (event) {
+        if (!this.isFull) this.stream?.hasRoom();
+        return event;
+      }
+      if (this.#error) throw this.#error;
+      await new Promise<void>(resolve => { this.#wake = resolve; });
+    }
+  }
+}
+
+/** The names of these watches as parameters; undefined if they are too many for one stream. */
+export function filter(watches: Iterable<Watch>): string | undefined {
+  const all = [...watches].map(({ options }) => options);
+  const isWhole = all.some(({ names, prefixes }) => !names?.length && !prefixes?.length);
+  const distinct = (texts: string[]) => isWhole ? [] : [...new Set(texts)].sort();
+  const prefix = distinct(all.flatMap(({ prefixes = [] }) => prefixes));
+  const name = distinct(all.flatMap(({ names = [] }) => names));
+  const previous = all.some(options => options.previous) || undefined;
+  const text = query({ prefix, name, previous }).slice(1);
+  const isLong = prefix.length + name.length > namesMax || text.length > queryLengthMax;
+  return isLong && all.length > 1 ? undefined : text;
+}
