@@ -118,7 +118,7 @@ export class Transport {
   #call<Value>(method: string, target: string, request: Request<Value>): Call<Value> {
     const safe = request.safe || method === "GET";
     const headers = this.headers(request.headers);
-    const body = request.body === undefined ? undefined : stringify(request.body);
+    const body = "body" in request ? stringify(request.body) : undefined;
     if (body !== undefined) headers["Content-Type"] ??= "application/json";
     if (this.#keys && !safe && this.clock.now() >= this.#keylessUntil) {
       headers["Idempotency-Key"] = randomKey();
