@@ -9,7 +9,12 @@ import type { Outcome, Property } from "./types.js";
 export interface Answer {
   status: number;
   headers: Headers;
-  text: string;
+  body: ArrayBuffer;
+}
+
+export async function received(answer: Response): Promise<Answer> {
+  const { status, headers } = answer;
+  return { status, headers, body: await answer.arrayBuffer() };
 }
 
 /** An attempt that has not done what it should, and what follows from it. */
@@ -41,8 +46,8 @@ const passing = [425, 429];
 
 /** An answer that is not the promised one. */
 export function failureOf(base: string, answer: Answer): Failure {
-  const { status, headers, text } = answer;
-  const found = problem(status, headers, text);
+  const { status, headers, body } = answer;
+  const found = problem(status, headers, new TextDecoder().decode(body));
   if (found instanceof Busy) return new Failure(found, { passes: true, delay: found.retryAfter });
   if (found?.type === "outcome-unknown") {
     return new Failure(found, { passes: true, isInDoubt: true });
@@ -101,9 +106,15 @@ export function revision({ headers }: Answer): number {
   return Number(digits);
 }
 
-export function json({ headers, text }: Answer): unknown {
+export function json({ headers, body }: Answer): unknown {
   const type = headers.get("Content-Type") ?? "";
   fits(/^application\/json\s*(;|$)/i.test(type), `"${type}" instead of JSON`);
+  let text: string;
+  try {
+    text = new TextDecoder("utf-8", { fatal: true }).decode(body);
+  } catch {
+    throw new Unfit("not UTF-8");
+  }
   return parse(text);
 }
 

@@ -5,7 +5,7 @@
  * never answered goes behind a read: a wrong address, certificate or origin leaves no doubt.
  */
 
-import { Failure, Unfit, failureOf, failureOfFetch, isSettled } from "./answers.js";
+import { Failure, Unfit, failureOf, failureOfFetch, isSettled, received } from "./answers.js";
 import type { Answer } from "./answers.js";
 import {
   Link, cancelled, checkedSeconds, machineClock, sleep, throwIfCancelled, until, whole,
@@ -196,9 +196,7 @@ export class Transport {
     }
     try {
       return await this.exchange(base, target + query(params), init, seconds, signal,
-                                 async answer => judge(base, request, {
-        status: answer.status, headers: answer.headers, text: await answer.text(),
-      }));
+                                 async answer => judge(base, request, await received(answer)));
     } catch (error) {
       if (error instanceof Failure) return error;
       call.isInDoubt ||= !call.safe;

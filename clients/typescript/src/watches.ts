@@ -10,7 +10,7 @@
  * stream is refused, goes on alone from its place.
  */
 
-import { Failure, failureOf, object } from "./answers.js";
+import { Failure, failureOf, object, received } from "./answers.js";
 import { Link, sleep, until } from "./clock.js";
 import { LatchkeyError, NotLatchkey, Replaced } from "./errors.js";
 import { EventParser, order } from "./events.js";
@@ -170,13 +170,8 @@ class Stream implements Source {
       throw new Failure(new Replaced("another watch has this observer"));
     }
     if (!types.includes(type)) return;
-    let event: WatchEvent;
-    try {
-      event = Object.assign({ name: "", revision: 0 }, parse(data),
-                            { type: type as WatchEvent["type"], endsCommit: true });
-    } catch {
-      throw new Failure(new NotLatchkey(`${base}: the data of an event is not JSON`));
-    }
+    const event = eventOf(type, data);
+    if (!event) throw new Failure(new NotLatchkey(`${base}: an event is not one of Latchkey`));
     this.#pause = pauseMin;
     if (type === "gap") {
       this.#isPartial = true;
@@ -283,9 +278,8 @@ export class Watches {
     }
   }
 
-  /** A place to join other watches from; none is needed for the first one. */
+  /** A place to begin from: nothing behind it is missed, even if the stream is cut at once. */
   async #now(options: WatchOptions, signal: AbortSignal): Promise<string | undefined> {
-    if (this.#streams.size === 0) return undefined;
     const { prefixes: [prefix] = [], names: [name] = [] } = options;
     const params = prefix === undefined && name !== undefined
       ? { name, values: false } : { prefix: prefix ?? "", limit: 1, values: false };
@@ -335,11 +329,24 @@ export class Watches {
   }
 }
 
+function eventOf(type: string, data: string): WatchEvent | undefined {
+  let found: Partial<WatchEvent> | null;
+  try {
+    found = parse(data) as Partial<WatchEvent> | null;
+  } catch {
+    return undefined;
+  }
+  const { name = "", revision } = found ?? {};
+  const isOfAll = type === "ready" || type === "gap";
+  if (typeof revision !== "number" || (name === "") !== isOfAll) return undefined;
+  return { ...found, name, revision, type: type as WatchEvent["type"], endsCommit: true };
+}
+
 async function opened(
   base: string, answer: Response,
 ): Promise<ReadableStreamDefaultReader<Uint8Array>> {
   const { status, headers, body } = answer;
   const type = headers.get("Content-Type") ?? "";
   if (status === 200 && body && /^text\/event-stream\s*(;|$)/i.test(type)) return body.getReader();
-  throw failureOf(base, { status, headers, text: await answer.text() });
+  throw failureOf(base, await received(answer));
 }
