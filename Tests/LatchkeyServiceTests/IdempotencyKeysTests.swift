@@ -249,6 +249,31 @@ struct IdempotencyKeysTests {
         #expect(Set(prints).count == requests.count)
         #expect(Keys.print("PUT 1") == Keys.print("PUT 1"))
     }
+
+    @Test(arguments: [
+        ("wait=1", ""), ("wait=1", "wait=60"), ("prefix=a&wait=1", "prefix=a"),
+        ("wait=1&prefix=a", "prefix=a"), ("a=1&wait=1&b=2", "a=1&b=2&wait=9"),
+    ] as [(StaticString, StaticString)])
+    func `a fingerprint is the same for another wait`(query: StaticString, other: StaticString) {
+        #expect(Self.print(query: query) == Self.print(query: other))
+    }
+
+    @Test(arguments: [
+        ("wait=1", "await=1"), ("wait", ""), ("prefix=wait=1", "prefix="), ("a=1&b=2", "b=2&a=1"),
+        ("a&wait=1&b", "ab"), ("waits=1", ""),
+    ] as [(StaticString, StaticString)])
+    func `a fingerprint tells other queries apart`(query: StaticString, other: StaticString) {
+        #expect(Self.print(query: query) != Self.print(query: other))
+    }
+
+    private static func print(query: StaticString) -> RequestFingerprint {
+        RequestFingerprint(
+            method: Bytes("POST"),
+            path: Bytes("/v1/pop"),
+            query: Bytes(query),
+            body: Bytes("")
+        )
+    }
 }
 
 /// Keys of requests that are numbers, with a clock that the test turns.

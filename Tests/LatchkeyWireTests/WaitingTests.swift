@@ -80,6 +80,42 @@ struct WaitingTests {
         }
     }
 
+    @Test(arguments: Deployment.allCases)
+    func `a client whose connection was cut asks again for what is left of its time`(
+        deployment: Deployment
+    ) async throws {
+        try await deployment.serve { site in
+            _ = try site.ask("PUT", Self.lock, "1")
+            let cut = try Self.acquiring(site, 2, 60, key: "k")
+            try site.awaitMetric("latchkey_watchers", 1)
+            cut.close()
+            let again = try Self.acquiring(site, 2, 30, key: "k")
+            _ = try site.ask("DELETE", Self.lock)
+            let answer = try again.answer()
+            #expect(answer.text.contains(#""succeeded":true"#))
+            // Its answer was lost, too.
+            let last = try Self.acquiring(site, 2, 1, key: "k").answer()
+            #expect(last.text == answer.text)
+            #expect(last.headers["idempotency-replayed"] == "true")
+            let other = try site.ask(
+                "POST",
+                "/v1/pop?prefix=a&wait=1",
+                headers: ["Idempotency-Key: p"]
+            )
+            #expect(other.problem == "not-found")
+            for (query, problem) in [
+                ("prefix=a", "not-found"), ("prefix=b&wait=1", "idempotency-key-reused"),
+            ] {
+                let again = try site.ask(
+                    "POST",
+                    "/v1/pop?\(query)",
+                    headers: ["Idempotency-Key: p"]
+                )
+                #expect(again.problem == problem)
+            }
+        }
+    }
+
     /// Its request has two owners: who waits for the key, and who waits for the conditions.
     @Test(arguments: [Deployment.inProcess, .oneReplica])
     func `a repeat that waits for its key and then for its turn is given up, too`(

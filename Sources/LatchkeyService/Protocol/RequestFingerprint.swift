@@ -2,6 +2,9 @@ internal import LatchkeyHTTP
 
 /// A hash of a request's method, target and body, to tell a repeat from another request.
 ///
+/// How long a request waits does not count: a client that has lost its connection asks again for
+/// what is left of its time.
+///
 /// SHA-256, so that a client cannot find two requests with one fingerprint, and so that it is the
 /// same in each process: a repeat can come after a restart.
 struct RequestFingerprint: Sendable, Hashable {
@@ -16,14 +19,28 @@ struct RequestFingerprint: Sendable, Hashable {
 
     init(method: Bytes, path: Bytes, query: Bytes, body: Bytes) {
         let hasher = SHA256()
-        for part in [method, path, query, body] {
+        func add(_ part: UnsafeRawBufferPointer) {
             // The length keeps apart what is at the end of one part and at the start of the next.
             unsafe withUnsafeBytes(of: UInt64(part.count).littleEndian) {
                 unsafe hasher.update($0)
             }
-            unsafe part.withUnsafeBytes { unsafe hasher.update($0) }
+            unsafe hasher.update(part)
         }
+        unsafe method.withUnsafeBytes { unsafe add($0) }
+        unsafe path.withUnsafeBytes { unsafe add($0) }
+        unsafe Self.withoutWait(query).withUnsafeBytes { unsafe add($0) }
+        unsafe body.withUnsafeBytes { unsafe add($0) }
         bytes = hasher.digest().bytes
+    }
+
+    /// The parameters of a query, as they are, but for `wait`.
+    private static func withoutWait(_ query: Bytes) -> [UInt8] {
+        let (ampersand, wait) = (UInt8(ascii: "&"), Bytes("wait="))
+        return Array(
+            query.split(separator: ampersand, omittingEmptySubsequences: false)
+                .filter { !$0.starts(with: wait) }
+                .joined(separator: [ampersand])
+        )
     }
 
     init(_ exchange: Exchange) {
