@@ -5,6 +5,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -23,6 +24,7 @@ struct transfer {
     struct latchkey_fetch_answer *answer;
     CURL *easy;
     struct curl_slist *fields;
+    char reason[CURL_ERROR_SIZE];
     size_t body_capacity;
     size_t head_capacity;
     bool is_too_large;
@@ -135,15 +137,28 @@ static bool append(uint8_t **bytes, size_t *count, size_t *capacity, const char 
     return true;
 }
 
+/* Whether the answer has a status of 2xx, and the type that is taken. */
+static bool is_taken(const struct transfer *transfer) {
+    const char *wanted = transfer->request->take_type;
+    char *type = NULL;
+    long status = 0;
+    curl_easy_getinfo(transfer->easy, CURLINFO_RESPONSE_CODE, &status);
+    if (transfer->request->take == NULL || status / 100 != 2) {
+        return false;
+    }
+    curl_easy_getinfo(transfer->easy, CURLINFO_CONTENT_TYPE, &type);
+    size_t length = wanted == NULL ? 0 : strlen(wanted);
+    return wanted == NULL || (type != NULL && strncasecmp(type, wanted, length) == 0 &&
+                              strchr("; \t", type[length]) != NULL);
+}
+
 static size_t take_body(char *bytes, size_t size, size_t count, void *context) {
     struct transfer *transfer = context;
     const struct latchkey_fetch_request *request = transfer->request;
     struct latchkey_fetch_answer *answer = transfer->answer;
     size_t added = size * count;
-    long status = 0;
     transfer->heard = now_seconds();
-    curl_easy_getinfo(transfer->easy, CURLINFO_RESPONSE_CODE, &status);
-    if (request->take != NULL && status / 100 == 2) {
+    if (is_taken(transfer)) {
         transfer->is_stopped = !request->take(request->context, (const uint8_t *)bytes, added);
         return transfer->is_stopped ? 0 : added;
     }
@@ -241,6 +256,12 @@ static bool prepare(CURL *easy, struct transfer *transfer) {
     if (request->authorities != NULL) {
         SET(CURLOPT_CAINFO, request->authorities)
     }
+    if (request->certificate != NULL) {
+        SET(CURLOPT_SSLCERT, request->certificate)
+    }
+    if (request->key != NULL) {
+        SET(CURLOPT_SSLKEY, request->key)
+    }
     if (request->skips_verification) {
         SET(CURLOPT_SSL_VERIFYPEER, 0L)
         SET(CURLOPT_SSL_VERIFYHOST, 0L)
@@ -249,6 +270,7 @@ static bool prepare(CURL *easy, struct transfer *transfer) {
         SET(CURLOPT_FRESH_CONNECT, 1L)
         SET(CURLOPT_FORBID_REUSE, 1L)
     }
+    SET(CURLOPT_ERRORBUFFER, transfer->reason)
     SET(CURLOPT_OPENSOCKETFUNCTION, open_socket)
     SET(CURLOPT_OPENSOCKETDATA, transfer)
     SET(CURLOPT_HEADERFUNCTION, take_head)
@@ -369,6 +391,7 @@ void latchkey_fetch_send(const struct latchkey_fetch_request *request,
     curl_easy_cleanup(easy);
     curl_multi_cleanup(own);
     curl_slist_free_all(transfer.fields);
+    answer->reason = transfer.reason[0] == 0 ? NULL : strdup(transfer.reason);
     answer->code = (int)code;
     answer->outcome = outcome_of(code, &transfer);
 }
@@ -377,6 +400,7 @@ void latchkey_fetch_answer_free(struct latchkey_fetch_answer *answer) {
     free(answer->head);
     free(answer->body);
     free(answer->location);
+    free(answer->reason);
     memset(answer, 0, sizeof *answer);
 }
 

@@ -4,12 +4,14 @@ package import Glibc
 package enum EndingSignals {
     /// SIGTERM, SIGINT, and SIGHUP unless it was ignored when the program started, as with `nohup`.
     package static var numbers: [Int32] {
-        var hangUp = sigaction()
-        unsafe sigaction(SIGHUP, nil, &hangUp)
+        [SIGTERM, SIGINT] + (isIgnored(SIGHUP) ? [] : [SIGHUP])
+    }
+
+    static func isIgnored(_ number: Int32) -> Bool {
+        var action = sigaction()
+        unsafe sigaction(number, nil, &action)
         let ignored = unsafe unsafeBitCast(SIG_IGN, to: Int.self)
-        let isIgnored =
-            unsafe unsafeBitCast(hangUp.__sigaction_handler.sa_handler, to: Int.self) == ignored
-        return [SIGTERM, SIGINT] + (isIgnored ? [] : [SIGHUP])
+        return unsafe unsafeBitCast(action.__sigaction_handler.sa_handler, to: Int.self) == ignored
     }
 
     /// Those that ask a service to finish: SIGHUP asks it to read its files again.

@@ -19,7 +19,7 @@ enum Latchkey {
         signal(SIGPIPE, SIG_IGN)
         let given = givenArguments
         let name = given.first
-        let command = commands.first { $0.name == name }
+        let command = name.flatMap(named)
         let arguments = Array(given.dropFirst())
         do throws(UsageError) {
             switch (command, name) {
@@ -62,10 +62,15 @@ enum Latchkey {
     }
 
     static func command(_ name: String) throws(UsageError) -> Command {
-        guard let command = commands.first(where: { $0.name == name }) else {
-            throw unknownCommand(name)
-        }
+        guard let command = named(name) else { throw unknownCommand(name) }
         return command
+    }
+
+    /// Names of commands as other programs have them.
+    private static let aliases = ["del": "delete", "ls": "list", "set": "put"]
+
+    private static func named(_ name: String) -> Command? {
+        commands.first { $0.name == aliases[name, default: name] }
     }
 
     private static func unknownCommand(_ name: String) -> UsageError {
@@ -237,6 +242,8 @@ enum Latchkey {
 
         Clients of a running service, at --url or LATCHKEY_URL:
         \(clients.table)
+
+        del, ls and set are delete, list and put.
 
           --version      print the version, the build and the libraries
           --help, -h     print this help; 'latchkey COMMAND --help' prints a command's

@@ -66,6 +66,7 @@ struct HostileServiceTests {
             _ = PropertyText.object("a", answer)
             let failure = ClientFailure(answer, from: "http://a", hasToken: false)
             #expect(!failure.message.isEmpty)
+            _ = answer.meaning(ClientRequest(.get, property: "a").promise)
         }
     }
 }

@@ -62,7 +62,7 @@ struct SettingsTests {
     @Test(arguments: [
         ("url http://a", "line 1: a line is"), ("\nulr = http://a", "Did you mean 'url'?"),
         ("url = a b", "line 1: url takes"), ("url = http://a\nurl = http://b", "twice"),
-        ("token = a\ntoken-from = b", "not both"), ("timeout-seconds = 0", "takes a whole number"),
+        ("token = a\ntoken-from = b", "not both"), ("timeout-seconds = 0", "takes seconds from"),
     ])
     func `a file that is not right is a sentence`(text: String, reason: String) throws {
         let (folder, home) = try Self.folder(text)
@@ -92,6 +92,31 @@ struct SettingsTests {
         #expect(path(["HOME": "/h", "XDG_CONFIG_HOME": "/x"]) == "/x/latchkey")
         #expect(path(["HOME": "/h", "XDG_CONFIG_HOME": "x"]) == "/h/.config/latchkey")
         #expect(path([:]) == nil)
+    }
+
+    @Test func `white space at the end of a token does not count`() throws {
+        let folder = try TemporaryFolder()
+        for end in ["", "\n", "\r\n", " \n", "\t\r\n", " "] {
+            try folder.write("token", "secret\(end)")
+            let file = ["--token-from", folder.path + "/token"]
+            #expect(try Self.settings(file).connection().token == "secret")
+            #expect(try Self.settings([], ["LATCHKEY_TOKEN": "secret" + end]).token == "secret")
+        }
+    }
+
+    @Test func `a key needs its certificate`() throws {
+        #expect(throws: ClientFailure.self) { try Self.settings(["--key=/k"]).connection() }
+        let environment = ["LATCHKEY_CERT": "/c", "LATCHKEY_KEY": "/k"]
+        let settings = try Self.settings([], environment)
+        #expect(settings.certificate == "/c" && settings.key == "/k")
+        _ = try settings.connection()
+    }
+
+    @Test func `the patience is not less than the time of an attempt, unless it is given`() throws {
+        #expect(try Self.settings().client().patience == .seconds(10))
+        #expect(try Self.settings(["--timeout-seconds=60"]).client().patience == .seconds(60))
+        let both = ["--timeout-seconds=60", "--patience-seconds=0.5"]
+        #expect(try Self.settings(both).client().patience == .milliseconds(500))
     }
 
     @Test func `a message does not repeat a token`() {

@@ -10,9 +10,10 @@ struct StatusTests {
         hasToken: Bool = true,
         fields: String = ""
     ) -> ClientFailure {
+        let type = "Content-Type: application/problem+json\r\n"
         let answer = ClientAnswer(
             status: status,
-            head: Array(fields.utf8),
+            head: Array((type + fields).utf8),
             body: Array(body.utf8)
         )
         return ClientFailure(answer, from: "http://a", hasToken: hasToken)
@@ -20,11 +21,12 @@ struct StatusTests {
 
     private static let cases: [(status: Int, problem: String?, exit: ClientStatus)] = [
         (404, "not-found", .missing), (404, "no-route", .failed), (404, nil, .failed),
-        (412, "precondition-failed", .unmet), (412, nil, .unmet),
+        (412, "precondition-failed", .unmet),
         (401, "unauthorized", .refused), (403, "forbidden", .refused),
         (429, "rate-exceeded", .refused), (503, "draining", .refused),
         (507, "store-full", .refused), (400, "malformed-json", .failed),
-        (409, "not-an-integer", .failed), (500, "outcome-unknown", .failed),
+        (409, "not-an-integer", .failed), (500, "outcome-unknown", .unknown),
+        (500, "answer-not-kept", .unknown),
     ]
 
     @Test(arguments: cases)

@@ -30,6 +30,31 @@ struct StreamEventTests {
         #expect(events.lastID == expected.last?.id)
     }
 
+    /// The first line of a stream can have a byte order mark, and `retry` is a number.
+    @Test(arguments: ["\n", "\r", "\r\n"], 0..<10)
+    func `lines end in three ways, whatever the pieces`(end: String, seed: UInt64) {
+        var random = SeededGenerator(seed)
+        let lines = [
+            "\u{FEFF}id: 7", "retry: 1500", "retry: 1x", "event: put", "data: 1", "data", "",
+            "id: 8\0", ":", "data: 2", "",
+        ]
+        var events = StreamEvents()
+        var found: [StreamEvent] = []
+        var rest = Array(lines.map { $0 + end }.joined().utf8)[...]
+        while !rest.isEmpty {
+            let piece = rest.prefix(Int.random(in: 1...9, using: &random))
+            found += events.feed(piece)
+            rest = rest.dropFirst(piece.count)
+        }
+        #expect(found == [
+            StreamEvent(type: "put", data: Array("1\n".utf8), id: "7"),
+            StreamEvent(type: "message", data: Array("2".utf8), id: "7"),
+        ])
+        #expect(events.retryMilliseconds == 1500)
+        events.cut()
+        #expect(events.retryMilliseconds == 1500)
+    }
+
     @Test func `a cut forgets the part of an event, and keeps the last id`() {
         var events = StreamEvents()
         #expect(events.feed(Array("event: put\ndata: 1\nid: 7\n\nid: 8\ndata: 2".utf8)).count == 1)

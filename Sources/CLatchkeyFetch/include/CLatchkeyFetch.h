@@ -73,6 +73,9 @@ struct latchkey_fetch_request {
     int body_descriptor;
     /* A file with the certificates of authorities in PEM, or NULL for those of the system. */
     const char *authorities;
+    /* The client's certificate and its key in PEM, or NULL for none. */
+    const char *certificate;
+    const char *key;
     /* Whether the server's certificate need not be right: for a server of the same machine. */
     bool skips_verification;
     /* 0: no bound, but for 10 seconds in which the connection has to be made. */
@@ -82,9 +85,11 @@ struct latchkey_fetch_request {
     long silence_seconds;
     /* Of a body that is collected. */
     size_t body_bytes_max;
-    /* Is given the body of an answer with a status of 2xx, piece by piece, instead of its being
-     * collected. False cancels the request. May be NULL. */
+    /* Is given the body of an answer with a status of 2xx and the type take_type, piece by piece,
+     * instead of its being collected. False cancels the request. May be NULL. */
     bool (*take)(void *context, const uint8_t *bytes, size_t count);
+    /* A media type without parameters; NULL for any. */
+    const char *take_type;
     /* Asked right before each connection, with the address that it is made to: 4 or 16 bytes.
      * NULL allows all. */
     bool (*may_connect)(void *context, const uint8_t *address, size_t count, uint16_t port);
@@ -97,6 +102,8 @@ struct latchkey_fetch_answer {
     enum latchkey_fetch_outcome outcome;
     /* The number of libcurl's error (CURLcode). */
     int code;
+    /* libcurl's sentence for the error, with its particulars; NULL if it has none. */
+    char *reason;
     /* Whether nothing of the request was sent: the server has done nothing. */
     bool is_unsent;
     long status;

@@ -1,49 +1,107 @@
-internal import Glibc
+internal import LatchkeySettings
 
-/// A client of one service: requests that are repeated where that does no harm, and failures that
-/// know their exit status.
+/// A client of one service: requests that are repeated within bounds, and failures that know their
+/// exit status.
 package final class Client {
-    package let connection: ServiceConnection
+    package let transport: any ClientTransport
+    /// How long a call that does not wait is repeated.
+    package let patience: Duration
 
-    /// A request whose answer was lost is sent so many times in all.
-    private static let attemptsMax = 3
-    private static let pauseMicroseconds: UInt32 = 200_000
+    package static let patienceStandard = Duration.seconds(10)
 
-    package init(_ connection: ServiceConnection) {
-        self.connection = connection
+    package init(_ transport: any ClientTransport, patience: Duration = patienceStandard) {
+        self.transport = transport
+        self.patience = patience
     }
 
-    /// Sends a request, and returns an answer with a status of 2xx.
+    package var origin: String { transport.origin }
+
+    private var place: Call.Place {
+        Call.Place(origin: origin, hasToken: transport.hasToken)
+    }
+
+    /// Makes a call, and returns the answer that is promised.
     ///
-    /// A request that can be repeated is repeated if its answer was lost.
-    package func send(_ request: ClientRequest) throws(ClientFailure) -> ClientAnswer {
-        let answer = try exchange(request)
-        guard answer.isSuccess else { throw failure(answer) }
-        return answer
-    }
-
-    /// The failure that an answer is.
-    package func failure(_ answer: ClientAnswer) -> ClientFailure {
-        ClientFailure(answer, from: connection.origin, hasToken: connection.hasToken)
-    }
-
-    /// The failure that no answer is.
-    package func failure(_ failure: ConnectionFailure) -> ClientFailure {
-        ClientFailure(.failed, "\(connection.origin): \(failure.message).")
-    }
-
-    private func exchange(_ request: ClientRequest) throws(ClientFailure) -> ClientAnswer {
-        var attempt = 1
-        while true {
-            do throws(ConnectionFailure) {
-                return try connection.send(request)
-            } catch {
-                guard request.isRepeatable, error.kind == .broken, attempt < Self.attemptsMax else {
-                    throw failure(error)
-                }
-            }
-            usleep(Self.pauseMicroseconds)
-            attempt += 1
+    /// - Parameters:
+    ///   - request: The call.
+    ///   - isCancelled: As for ``ServiceConnection/send(_:isCancelled:)``.
+    package func send(
+        _ request: ClientRequest,
+        isCancelled: () -> Bool = { false }
+    ) throws(ClientFailure) -> ClientAnswer {
+        try run(request, isCancelled) { attempt throws(ConnectionFailure) in
+            try transport.send(attempt, isCancelled: isCancelled)
         }
+    }
+
+    /// Makes a call whose answer comes piece by piece, and is not repeated once a piece has come.
+    package func stream(
+        _ request: ClientRequest,
+        isCancelled: () -> Bool = { false },
+        take: (UnsafeRawBufferPointer) -> Bool
+    ) throws(ClientFailure) -> ClientAnswer {
+        var request = request
+        request.isStream = true
+        return try run(request, isCancelled) { attempt throws(ConnectionFailure) in
+            var hasBegun = false
+            do throws(ConnectionFailure) {
+                return try unsafe transport.stream(
+                    attempt,
+                    type: attempt.promise.type,
+                    isCancelled: isCancelled
+                ) { bytes in
+                    hasBegun = true
+                    return unsafe take(bytes)
+                }
+            } catch {
+                guard hasBegun, error.kind != .cancelled else { throw error }
+                throw ConnectionFailure(.unusable, "the answer was cut off: \(error.message)")
+            }
+        }
+    }
+
+    private func run(
+        _ request: ClientRequest,
+        _ isCancelled: () -> Bool,
+        _ attempt: (ClientRequest) throws(ConnectionFailure) -> ClientAnswer
+    ) throws(ClientFailure) -> ClientAnswer {
+        var call = Call(
+            request,
+            place,
+            timeLimit: transport.timeLimit,
+            patience: patience,
+            at: transport.now
+        )
+        while true {
+            let next: Call.Next
+            var answer: ClientAnswer?
+            do throws(ConnectionFailure) {
+                let found = try attempt(call.attempt(at: transport.now))
+                answer = found
+                next = call.hears(found, at: transport.now)
+            } catch {
+                next = call.hears(error, at: transport.now)
+            }
+            switch (next, answer) {
+            case (.done, let answer?): return answer
+            case (.failed(let failure), _): throw failure
+            case (.again(let time), _): transport.pause(until: time, isCancelled: isCancelled)
+            case (.done, nil): break
+            }
+        }
+    }
+
+    /// The failure that the answer to one attempt is, which is not the one that is promised.
+    func failure(_ answer: ClientAnswer, _ meaning: AnswerMeaning) -> ClientFailure {
+        switch meaning {
+        case .problem: place.failure(answer)
+        case .passing: place.unreachable(answer.passingReason)
+        case .promised, .foreign: place.foreign(answer)
+        }
+    }
+
+    /// The failure of one attempt.
+    func failure(_ failure: ConnectionFailure) -> ClientFailure {
+        place.unreachable(failure.message)
     }
 }

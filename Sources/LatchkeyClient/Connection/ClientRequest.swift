@@ -1,3 +1,5 @@
+internal import LatchkeySettings
+
 /// A request to a service.
 package struct ClientRequest: Sendable {
     package enum Method: String, Sendable {
@@ -32,21 +34,51 @@ package struct ClientRequest: Sendable {
     package var isStream = false
     /// The largest body that is collected; a longer one is ``ConnectionFailure/Kind/unusable``.
     package var answerByteCountMax = 1 << 28
+    /// How long the service waits before it answers: the parameter `wait` of each attempt is what
+    /// is left of it.
+    package var wait: Duration?
+    /// What the service answers when it has done it.
+    let promise: AnswerPromise
+    /// Makes repeats of the request one request for the service.
+    package private(set) var key: String?
+    /// Whether the key was made for this call alone: without it, the call is made all the same.
+    package private(set) var isKeyOfCall = false
     /// Whether a second request like this one does no harm.
     package private(set) var isRepeatable: Bool
 
+    /// A request for something else than a property.
     package init(_ method: Method, _ path: String) {
+        self.init(method, path, promise: AnswerPromise(path))
+    }
+
+    /// A request for one property.
+    ///
+    /// A touch can be made twice.
+    package init(_ method: Method, property name: String, _ action: String = "") {
+        let path = "/v1/properties/\(PercentEncoding.encoded(name))"
+        let promise = AnswerPromise(method, property: action)
+        self.init(method, action.isEmpty ? path : "\(path)/\(action)", promise: promise)
+        if action == "touch" { isRepeatable = true }
+    }
+
+    private init(_ method: Method, _ path: String, promise: AnswerPromise) {
         self.method = method
         self.path = path
+        self.promise = promise
         isRepeatable = method == .get
         // libcurl would name the type of a form.
         if method == .post { fields = ["Content-Type:"] }
     }
 
-    /// A request for one property.
-    package init(_ method: Method, property name: String, _ action: String = "") {
-        let path = "/v1/properties/\(PercentEncoding.encoded(name))"
-        self.init(method, action.isEmpty ? path : "\(path)/\(action)")
+    /// What its caller can do to make it once, if it may have been made.
+    package var repeatAdvice: String?
+
+    /// Whether it may change something.
+    package var isWrite: Bool { method != .get }
+
+    /// Whether its body is gone once it was sent.
+    var isSentOnce: Bool {
+        if case .descriptor? = body { true } else { false }
     }
 
     /// The path and the query.
@@ -80,9 +112,30 @@ package struct ClientRequest: Sendable {
     }
 
     /// Makes repeats of this very request one request for the service.
-    package mutating func makeRepeatable(_ key: String = RandomKey.make()) {
-        fields.append("Idempotency-Key: \(key)")
-        isRepeatable = true
+    ///
+    /// - Parameter key: Of the user; nil for one that no other call has.
+    package mutating func makeRepeatable(_ key: String? = nil) {
+        let given = key ?? RandomKey.make()
+        fields.append("Idempotency-Key: \(given)")
+        (self.key, isKeyOfCall, isRepeatable) = (given, key == nil, true)
+    }
+
+    /// Takes the key of the call away: the service has no room for it.
+    mutating func removeKey() {
+        fields.removeAll { $0 == "Idempotency-Key: \(key ?? "")" }
+        (key, isRepeatable) = (nil, false)
+    }
+
+    /// One attempt, which begins now.
+    ///
+    /// - Parameters:
+    ///   - waitLeft: What is left of ``wait``.
+    ///   - limit: The maximum time.
+    func attempt(waitLeft: Duration?, limit: Duration) -> Self {
+        var attempt = self
+        if let waitLeft { attempt.add("wait", SecondsArgument.text(waitLeft)) }
+        if !isStream { attempt.timeLimit = limit }
+        return attempt
     }
 }
 

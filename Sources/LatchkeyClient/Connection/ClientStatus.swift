@@ -1,7 +1,8 @@
 /// The exit statuses of the client's commands.
 package enum ClientStatus: Int32, CaseIterable, Sendable {
     case done = 0
-    /// The service did not answer, or answered with an error that is none of the others.
+    /// Nothing was changed: the service was not reached, something else answered, or its error is
+    /// none of the others.
     case failed = 1
     /// The command line or the settings cannot be used.
     case usage = 2
@@ -11,27 +12,31 @@ package enum ClientStatus: Int32, CaseIterable, Sendable {
     case unmet = 4
     /// The service refused: token, rate, share, bound, or it is stopping.
     case refused = 5
+    /// The answer was lost, and so were those of the repeats.
+    case unknown = 6
 
     /// The part of a manual that explains them.
     package static let manual = """
         Status:
           0    done
-          1    the service did not answer, or with another error than these
+          1    nothing was changed: the service was not reached, something else answered
+               in its place, or its error is none of these
           2    the command line, a file or a setting cannot be used
           3    there is no such property
           4    a condition does not hold, or the transaction took its else
           5    refused: no right, over a rate or a bound, or the service is stopping
+          6    the write may have been made: its answer was lost
         """
 
-    /// The status for an answer with this status, and this problem if it has one.
+    /// The status for a problem.
     package init(of status: Int, problem: String?) {
         self =
             switch (status, problem) {
-            case (200..<300, _): .done
             // Other problems of 404: there is no such path, or no such operation.
             case (404, "not-found"): .missing
             case (412, _): .unmet
             case (401, _), (403, _), (429, _), (503, _), (507, _): .refused
+            case (500, "outcome-unknown"), (500, "answer-not-kept"): .unknown
             case _: .failed
             }
     }
@@ -49,22 +54,26 @@ package struct ClientFailure: Error, Equatable {
         self.message = message
     }
 
-    /// The failure that an answer without success is.
+    /// The failure that a problem of the service is.
     package init(_ answer: ClientAnswer, from origin: String, hasToken: Bool) {
         let problem = answer.json
-        let name = problem?["type"]?.string?.split(separator: "/").last.map(String.init)
-        let title = problem?["title"]?.string
-        let detail = problem?["detail"]?.string
-        status = ClientStatus(of: answer.status, problem: name)
-        retryAfter = answer.field("retry-after").flatMap { Int($0) }
-        guard let title, !title.isEmpty else {
+        status = ClientStatus(of: answer.status, problem: answer.problem)
+        retryAfter = answer.retryAfter
+        guard let title = problem?["title"]?.string, !title.isEmpty else {
             message = "\(origin) answers with status \(answer.status)."
             return
         }
         // What the service advises then is about requests, not about commands.
-        let sentence = status == .missing ? title : detail.map { "\(title) \($0)" } ?? title
-        message =
-            answer.status == 401 && !hasToken
-            ? "\(sentence) Set LATCHKEY_TOKEN, or give --token-from." : sentence
+        let detail = status == .missing ? nil : problem?["detail"]?.string
+        var sentences = [title] + (detail.map { [$0] } ?? [])
+        if let leader = problem?["leader"]?.string { sentences.append("The leader is \(leader).") }
+        if let line = problem?["line"]?.integer {
+            let imported = problem?["imported"]?.integer ?? 0
+            sentences.append("That is line \(line); \(imported) properties were imported.")
+        }
+        if answer.status == 401, !hasToken {
+            sentences.append("Set LATCHKEY_TOKEN, or give --token-from.")
+        }
+        message = sentences.joined(separator: " ")
     }
 }

@@ -5,8 +5,8 @@ package struct ConnectionFailure: Error, Equatable {
         case cancelled
         /// There was no connection: nothing was sent.
         case unconnected
-        /// The certificate of the service is not right: nothing was sent.
-        case untrusted
+        /// The address or a certificate is wrong: nothing was sent, and nothing will be.
+        case wrong
         case timedOut
         /// The connection ended before the answer did.
         case broken

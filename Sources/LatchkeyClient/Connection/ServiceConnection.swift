@@ -1,4 +1,5 @@
 internal import CLatchkeyFetch
+internal import Glibc
 internal import LatchkeyMachine
 internal import LatchkeySettings
 
@@ -13,10 +14,22 @@ internal import LatchkeySettings
 /// SAFETY: `@safe` because only `send` and `stream` use the session, and `deinit` closes it once.
 @safe
 package final class ServiceConnection {
+    /// Files in PEM.
+    package struct Files: Sendable {
+        /// The certificates of authorities; nil for those of the system.
+        package var authorities: String?
+        /// The certificate of the client.
+        package var certificate: String?
+        /// Its key; nil if it is in the file of the certificate.
+        package var key: String?
+
+        package init() {}
+    }
+
     /// The scheme, the host and the port.
     package let origin: String
-    private let token: String
-    private let authorities: String?
+    let token: String
+    private let files: Files
     private let verifies: Bool
     /// The maximum time of a request that does not say its own.
     package let timeLimit: Duration
@@ -25,19 +38,19 @@ package final class ServiceConnection {
     /// - Parameters:
     ///   - origin: The scheme, the host and the port.
     ///   - token: What is sent as a bearer token; empty for none.
-    ///   - authorities: The file with the certificates of authorities; nil for those of the system.
+    ///   - files: The files of certificates.
     ///   - verifies: Whether the certificate of the service is verified.
     ///   - timeLimit: The maximum time of a request that does not say its own.
     package init(
         origin: String,
         token: String = "",
-        authorities: String? = nil,
+        files: Files = Files(),
         verifies: Bool = true,
         timeLimit: Duration
     ) {
         self.origin = origin
         self.token = token
-        self.authorities = authorities
+        self.files = files
         self.verifies = verifies
         self.timeLimit = timeLimit
         unsafe session = latchkey_fetch_session_open()
@@ -78,31 +91,35 @@ package final class ServiceConnection {
     ///
     /// - Parameters:
     ///   - request: The request.
+    ///   - type: The media type of what is taken; nil for any.
     ///   - isCancelled: As for ``send(_:isCancelled:)``.
-    ///   - take: Is given the body of an answer with a status of 2xx, on this thread; false ends
-    ///     the request.
+    ///   - take: Is given the body of an answer with a status of 2xx and this type, on this thread;
+    ///     false ends the request.
     /// - Returns: The answer, without the body that `take` has got.
     /// - Throws: Why there is none, or not all of it.
     package func stream(
         _ request: ClientRequest,
+        type: String? = nil,
         isCancelled: () -> Bool = { false },
         take: (UnsafeRawBufferPointer) -> Bool
     ) throws(ConnectionFailure) -> ClientAnswer {
         try withoutActuallyEscaping(isCancelled) { isCancelled throws(ConnectionFailure) in
             try unsafe withoutActuallyEscaping(take) { take throws(ConnectionFailure) in
-                try unsafe exchange(request, Transfer(isCancelled: isCancelled, take: take))
+                let transfer = unsafe Transfer(isCancelled: isCancelled, take: take)
+                return try exchange(request, transfer, takenType: type)
             }
         }
     }
 
     private func exchange(
         _ request: ClientRequest,
-        _ transfer: Transfer
+        _ transfer: Transfer,
+        takenType: String? = nil
     ) throws(ConnectionFailure) -> ClientAnswer {
         defer { transfer.end() }
         let limit = request.timeLimit ?? timeLimit
         var answer = unsafe latchkey_fetch_answer()
-        unsafe withCall(request) { call in
+        unsafe withCall(request, takenType) { call in
             unsafe call.timeout_milliseconds = request.isStream ? 0 : limit.wholeMilliseconds
             unsafe call.silence_seconds = request.isStream ? ClientRequest.silenceSeconds : 0
             unsafe call.context = Unmanaged.passUnretained(transfer).toOpaque()
@@ -129,6 +146,7 @@ package final class ServiceConnection {
     /// Lends C all that does not change while the request runs.
     private func withCall(
         _ request: ClientRequest,
+        _ takenType: String?,
         _ body: (inout latchkey_fetch_request) -> Void
     ) {
         var call = unsafe latchkey_fetch_request()
@@ -141,13 +159,18 @@ package final class ServiceConnection {
         }
         var fields = request.fields
         if hasToken { fields.append("Authorization: Bearer \(token)") }
-        let texts = CTexts(
-            [request.method.rawValue, origin + request.target, authorities] + fields
-        )
+        let single = [
+            request.method.rawValue, origin + request.target, files.authorities,
+            files.certificate, files.key, takenType,
+        ]
+        let texts = CTexts(single + fields)
         unsafe call.method = texts[0]
         unsafe call.url = texts[1]
         unsafe call.authorities = texts[2]
-        unsafe texts.withList(from: 3) { fields in
+        unsafe call.certificate = texts[3]
+        unsafe call.key = texts[4]
+        unsafe call.take_type = texts[5]
+        unsafe texts.withList(from: single.count) { fields in
             unsafe call.fields = fields
             guard case .bytes(let bytes)? = request.body else {
                 return unsafe body(&call)
@@ -191,35 +214,64 @@ private final class Transfer {
     }
 }
 
+extension ServiceConnection: ClientTransport {
+    package var now: UInt64 { BootTime.now }
+
+    /// The longest time between two questions whether it is enough.
+    private static let lookNanoseconds: UInt64 = 50_000_000
+
+    package func pause(until time: UInt64, isCancelled: () -> Bool) {
+        while !isCancelled() {
+            let now = BootTime.now
+            guard now < time else { return }
+            usleep(UInt32(min(time - now, Self.lookNanoseconds) / 1000 + 1))
+        }
+    }
+}
+
 extension ConnectionFailure {
-    /// CURLE_UNSUPPORTED_PROTOCOL: also of an answer without a status line.
-    private static let noHTTP: Int32 = 1
-    /// CURLE_COULDNT_RESOLVE_HOST and CURLE_COULDNT_CONNECT.
-    private static let unconnected: [Int32] = [6, 7]
-    /// Errors of TLS: CURLE_SSL_CONNECT_ERROR, CURLE_PEER_FAILED_VERIFICATION and
+    /// CURLE_UNSUPPORTED_PROTOCOL, also of an answer without a status line, and
+    /// CURLE_WEIRD_SERVER_REPLY.
+    private static let noHTTP: [Int32] = [1, 8]
+    /// CURLE_COULDNT_CONNECT.
+    private static let unconnected: Int32 = 7
+    /// CURLE_COULDNT_RESOLVE_HOST, CURLE_SSL_CERTPROBLEM, CURLE_PEER_FAILED_VERIFICATION and
     /// CURLE_SSL_CACERT_BADFILE.
-    private static let untrusted: [Int32] = [35, 60, 77]
+    private static let wrong: [Int32] = [6, 58, 60, 77]
+    /// CURLE_SSL_CONNECT_ERROR.
+    private static let handshake: Int32 = 35
+    /// What libcurl says of a handshake that was cut, or took too long.
+    private static let cuts = ["reset", "eof", "EOF", "SSL_ERROR_SYSCALL", "closed", "timed out"]
+    /// What it says of a service that does not accept the certificate of the client.
+    private static let refusals = ["alert certificate", "alert bad certificate", "alert unknown ca"]
 
     fileprivate init(_ answer: latchkey_fetch_answer) {
         let code = unsafe answer.code
+        let reason =
+            unsafe answer.reason.map { unsafe String(cString: $0) }
+            ?? String(cString: latchkey_fetch_reason(code))
+        let isRefused = Self.refusals.contains(where: reason.contains)
+        let isCut = Self.cuts.contains(where: reason.contains)
+        let isUnsent = unsafe answer.is_unsent
         kind =
             switch unsafe answer.outcome {
             case LATCHKEY_FETCH_CANCELLED: .cancelled
-            case _ where Self.unconnected.contains(code): .unconnected
-            case _ where Self.untrusted.contains(code): .untrusted
-            case LATCHKEY_FETCH_TIMED_OUT: unsafe answer.is_unsent ? .unconnected : .timedOut
+            case _ where Self.wrong.contains(code) || isRefused: .wrong
+            case _ where code == Self.handshake: isCut ? .unconnected : .wrong
+            case _ where code == Self.unconnected: .unconnected
+            case LATCHKEY_FETCH_TIMED_OUT: isUnsent ? .unconnected : .timedOut
             case LATCHKEY_FETCH_TOO_LARGE: .unusable
-            case _ where code == Self.noHTTP: .unusable
-            default: .broken
+            case _ where Self.noHTTP.contains(code): .unusable
+            default: isUnsent ? .unconnected : .broken
             }
         message =
             switch unsafe answer.outcome {
-            case LATCHKEY_FETCH_TIMED_OUT: "no answer in time"
+            case LATCHKEY_FETCH_TIMED_OUT:
+                isUnsent ? "no connection in time" : "no answer in time"
             case LATCHKEY_FETCH_TOO_LARGE: "the answer is too long"
+            case _ where Self.noHTTP.contains(code): "the answer is not HTTP"
             default:
-                unsafe code == Self.noHTTP
-                    ? "the answer is not HTTP"
-                    : "no answer: \(String(cString: latchkey_fetch_reason(code)))"
+                "\([.unconnected, .wrong].contains(kind) ? "no connection" : "no answer"): \(reason)"
             }
     }
 }

@@ -1,4 +1,4 @@
-internal import Glibc
+internal import LatchkeySettings
 
 /// A watch that goes on where it was after its connection was cut.
 package final class Watch {
@@ -6,81 +6,116 @@ package final class Watch {
     private let request: ClientRequest
     /// Whether the current state comes first.
     private let isInitial: Bool
+    private let complain: (String) -> Void
     private var events = StreamEvents()
     /// The revision after which the changes begin that are wanted, before the first id is known.
     private var start: String?
+    /// Whether the service has answered anything: then its name exists.
+    private var hasAnswered = false
+    /// Whether a part of the current state was given, and no id with which the stream goes on.
+    private var hasPart = false
 
-    private static let pauseSecondsMin = 0.1
-    private static let pauseSecondsMax = 5.0
+    private static let pauseNanosecondsMin: UInt64 = 100_000_000
+    private static let pauseNanosecondsMax: UInt64 = 5_000_000_000
     /// A service that asks for more is asked again all the same.
-    private static let retryAfterMax = 60
+    private static let retryMillisecondsMax = 60_000
 
     /// - Parameters:
     ///   - client: The client.
     ///   - request: With the parameters of the watch, but `after` and `initial`.
     ///   - after: A revision, or the id of an event; nil for now.
     ///   - isInitial: Whether the current state comes first.
-    package init(_ client: Client, _ request: ClientRequest, after: String?, isInitial: Bool) {
+    ///   - complain: Is told why the service does not answer, once until it does.
+    package init(
+        _ client: Client,
+        _ request: ClientRequest,
+        after: String?,
+        isInitial: Bool,
+        complain: @escaping (String) -> Void
+    ) {
         self.client = client
         self.request = request
         self.isInitial = isInitial
+        self.complain = complain
         start = after
+    }
+
+    private enum End {
+        case enough
+        case cut
+        /// The service did not answer, or not now.
+        case unanswered(ClientFailure)
     }
 
     /// Gives each event to `take`, until that says that it wants no more.
     ///
-    /// A stream that is cut, or ends because the service stops, goes on with the last id.
+    /// A stream that is cut, or ends because the service stops, goes on with the last id, without
+    /// end.
     package func run(
         _ take: (StreamEvent) throws(ClientFailure) -> Bool
     ) throws(ClientFailure) {
-        if !isInitial, start == nil { start = try revision() }
-        var pause = Self.pauseSecondsMin
+        var pause = Self.pauseNanosecondsMin
+        var isSilent = false
         while true {
-            switch try stream(take) {
+            var asked = events.retryMilliseconds ?? 0
+            switch try next(take) {
             case .enough: return
-            case .cut(let hasEvents):
-                if hasEvents { pause = Self.pauseSecondsMin }
-            case .failed(let failure):
-                // The first answer tells a service that is gone for a while from a wrong address.
-                guard hasAnswered else { throw failure }
-                pause = max(pause, Double(min(failure.retryAfter ?? 0, Self.retryAfterMax)))
+            case .cut:
+                (pause, isSilent) = (Self.pauseNanosecondsMin, false)
+                asked = events.retryMilliseconds ?? 0
+            case .unanswered(let failure):
+                if !isSilent { complain("\(failure.message) Trying again.") }
+                isSilent = true
+                asked = max(asked, min(failure.retryAfter ?? 0, Self.retryMillisecondsMax) * 1000)
             }
-            usleep(UInt32(pause * 1e6))
-            pause = min(2 * pause, Self.pauseSecondsMax)
+            let nanoseconds = UInt64(min(asked, Self.retryMillisecondsMax)) * 1_000_000
+            let transport = client.transport
+            transport.pause(until: transport.now + max(pause, nanoseconds)) { false }
+            pause = min(2 * pause, Self.pauseNanosecondsMax)
         }
     }
 
-    /// Whether the service has answered anything.
-    private var hasAnswered = false
-
-    private enum End {
-        case enough
-        case cut(hasEvents: Bool)
-        case failed(ClientFailure)
+    private func next(
+        _ take: (StreamEvent) throws(ClientFailure) -> Bool
+    ) throws(ClientFailure) -> End {
+        if !isInitial, start == nil, events.lastID.isEmpty {
+            let answer: ClientAnswer
+            let page = revisionPage
+            do throws(ConnectionFailure) {
+                answer = try client.transport.send(page) { false }
+            } catch {
+                return try end(error)
+            }
+            if let end = try end(answer, page) { return end }
+            start = answer.json?["revision"]?.text
+        }
+        return try stream(take)
     }
 
     private func stream(
         _ take: (StreamEvent) throws(ClientFailure) -> Bool
     ) throws(ClientFailure) -> End {
-        var request = request
-        request.isStream = true
-        if !events.lastID.isEmpty {
-            request.add(field: "Last-Event-ID: \(events.lastID)")
-        } else if isInitial {
-            request.add("initial", "true")
-        } else {
-            request.add("after", start)
-        }
+        let request = streamRequest
         events.cut()
+        if hasPart, events.lastID.isEmpty {
+            // The state comes from its beginning.
+            hasPart = false
+            let gap = StreamEvent(type: "gap", data: Array("{}".utf8), id: "")
+            guard try take(gap) else { return .enough }
+        }
         var problem: ClientFailure?
         var isEnough = false
         var hasEvents = false
         let answer: ClientAnswer
         do throws(ConnectionFailure) {
-            answer = try unsafe client.connection.stream(request) { bytes in
+            answer = try unsafe client.transport.stream(
+                request,
+                type: request.promise.type,
+                isCancelled: { false }
+            ) { bytes in
                 do throws(ClientFailure) {
                     for event in unsafe events.feed(bytes) where event.type != "close" {
-                        hasEvents = true
+                        (hasEvents, hasPart) = (true, true)
                         isEnough = try !take(event)
                         if isEnough { return false }
                     }
@@ -93,29 +128,55 @@ package final class Watch {
         } catch {
             if let problem { throw problem }
             if isEnough { return .enough }
-            guard error.isTransient else { throw client.failure(error) }
             hasAnswered = hasAnswered || hasEvents
-            return error.kind == .unconnected || !hasAnswered
-                ? .failed(client.failure(error)) : .cut(hasEvents: hasEvents)
+            return hasEvents ? .cut : try end(error)
         }
-        guard answer.isSuccess else {
-            let failure = client.failure(answer)
-            guard answer.isTransient else { throw failure }
-            return .failed(failure)
-        }
-        hasAnswered = true
-        return .cut(hasEvents: hasEvents)
+        return try end(answer, request) ?? .cut
     }
 
-    /// The revision of the store now.
-    private func revision() throws(ClientFailure) -> String? {
+    private var streamRequest: ClientRequest {
+        var request = request
+        request.isStream = true
+        if !events.lastID.isEmpty {
+            request.add(field: "Last-Event-ID: \(events.lastID)")
+        } else if isInitial {
+            request.add("initial", "true")
+        } else {
+            request.add("after", start)
+        }
+        return request
+    }
+
+    /// What an answer that is not promised means; nil for the one that is.
+    private func end(
+        _ answer: ClientAnswer,
+        _ request: ClientRequest
+    ) throws(ClientFailure) -> End? {
+        let meaning = answer.meaning(request.promise)
+        guard meaning != .promised else {
+            hasAnswered = true
+            return nil
+        }
+        let failure = client.failure(answer, meaning)
+        guard AnswerMeaning.isPassing(answer, meaning) else { throw failure }
+        return .unanswered(failure)
+    }
+
+    private func end(
+        _ failure: ConnectionFailure
+    ) throws(ClientFailure) -> End {
+        let found = client.failure(failure)
+        guard failure.isTransient || (failure.kind == .wrong && hasAnswered) else { throw found }
+        return .unanswered(found)
+    }
+
+    /// A request for the revision of the store now.
+    private var revisionPage: ClientRequest {
         var page = ClientRequest(.get, "/v1/properties")
         let scope = request.query.first { ["prefix", "name"].contains($0.name) }
         page.add("prefix", scope?.value)
         page.add("limit", "1")
         page.add("values", "false")
-        let answer = try client.send(page)
-        hasAnswered = true
-        return answer.json?["revision"]?.text
+        return page
     }
 }

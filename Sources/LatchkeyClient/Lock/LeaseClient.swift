@@ -18,8 +18,9 @@ package struct LeaseClient {
         case unanswered
     }
 
-    /// The longest wait that one request asks for.
-    private static let waitSecondsMax = 30
+    /// The longest wait of one try.
+    private static let waitNanosecondsMax: UInt64 = 30_000_000_000
+    private static let pauseNanoseconds: UInt64 = 100_000_000
 
     package let client: Client
     package let name: String
@@ -34,8 +35,9 @@ package struct LeaseClient {
         self.holder = holder
     }
 
-    private var nanoseconds: UInt64 { UInt64(timeToLive.wholeNanoseconds) }
     private var seconds: String { SecondsArgument.text(timeToLive) }
+
+    var now: UInt64 { client.transport.now }
 
     /// One try to get the lease, which the service answers when it is free, or time is up.
     ///
@@ -44,30 +46,52 @@ package struct LeaseClient {
         /// No other try has it: the value of the property, and the key of the request.
         let id = RandomKey.make()
         /// Before it was sent first: a repeat can get the answer of that time.
-        let start = BootTime.now
-        let waitSeconds: Int
+        let start: UInt64
+        /// When it ends; nil for as long as one request can wait.
+        fileprivate let end: UInt64?
+
+        /// What is left of its wait.
+        fileprivate func wait(at now: UInt64) -> Duration {
+            let over = start + LeaseClient.waitNanosecondsMax
+            let end = min(end ?? over, over)
+            return .nanoseconds(Int64(end > now ? end - now : 0))
+        }
     }
 
-    /// A try that waits for at most so many nanoseconds, or as long as one request can.
-    package func attempt(_ wait: UInt64?) -> Attempt {
-        let seconds = wait.map { ($0 + 999_999_999) / 1_000_000_000 }
-        return Attempt(waitSeconds: Int(min(seconds ?? .max, UInt64(Self.waitSecondsMax))))
+    /// A try that waits until a time, or as long as one request can.
+    package func attempt(_ end: UInt64?) -> Attempt {
+        Attempt(start: now, end: end)
     }
 
     /// Tries to get the lease; nil if it is not free within the time.
+    ///
+    /// - Parameters:
+    ///   - attempt: The try.
+    ///   - bound: When the request is given up; nil for the time of the connection.
+    ///   - waits: Whether the service waits until the lease is free.
+    ///   - isCancelled: As for ``ServiceConnection/send(_:isCancelled:)``.
     package func acquire(
         _ attempt: Attempt,
+        until bound: UInt64? = nil,
+        waits: Bool = true,
         isCancelled: () -> Bool
     ) throws(LeaseFailure) -> Lease? {
+        let wait = waits ? attempt.wait(at: now) : .zero
         var request = ClientRequest(.post, "/v1/transactions")
-        request.add("wait", "\(attempt.waitSeconds)")
+        request.add("wait", SecondsArgument.text(wait))
         request.makeRepeatable(attempt.id)
-        request.timeLimit = client.connection.timeLimit + .seconds(attempt.waitSeconds)
+        request.timeLimit = limit(client.transport.timeLimit + wait, until: bound)
         let put = JSONValue(object: [
             ("put", JSONValue(string: name)), ("value", value(attempt)),
             ("ttl", JSONValue(number: seconds)),
         ])
-        request.send(condition: ("absent", JSONValue(true)), on: name, then: put)
+        let free = JSONValue(object: [
+            ("name", JSONValue(string: name)), ("absent", JSONValue(true)),
+        ])
+        let transaction = JSONValue(object: [
+            ("if", JSONValue(array: [free])), ("then", JSONValue(array: [put])),
+        ])
+        request.send(.bytes(transaction.bytes), type: "application/json")
         let answer = try send(request, isCancelled)
         guard let json = answer.json, let hasSucceeded = json["succeeded"]?.boolean else {
             throw .refused(ClientFailure(.failed, "the answer is not that of a transaction."))
@@ -76,20 +100,28 @@ package struct LeaseClient {
         guard let revision = json["results"]?.elements.first?["revision"]?.integer else {
             throw .refused(ClientFailure(.failed, "the answer is not that of a transaction."))
         }
-        let times = LeaseTimes(start: attempt.start, timeToLive: nanoseconds)
-        return Lease(revision: UInt64(revision), times: times)
+        return Lease(revision: UInt64(revision), times: times(from: attempt.start))
+    }
+
+    /// The times of a lease from a request that was sent then.
+    func times(from start: UInt64) -> LeaseTimes {
+        LeaseTimes(start: start, timeToLive: timeToLive.nanoseconds)
     }
 
     /// Has the lease begin anew.
-    package func renew(_ lease: Lease, isCancelled: () -> Bool) -> Renewal {
+    package func renew(
+        _ lease: Lease,
+        within time: Duration? = nil,
+        isCancelled: () -> Bool
+    ) -> Renewal {
         var request = ClientRequest(.post, property: name, "touch")
         request.add("ttl", seconds)
         request.add(field: "If-Match: \"\(lease.revision)\"")
-        request.timeLimit = min(client.connection.timeLimit, lease.times.requestLimit)
-        let start = BootTime.now
+        request.timeLimit = min(client.transport.timeLimit, time ?? lease.times.requestLimit)
+        let start = now
         do throws(LeaseFailure) {
             _ = try send(request, isCancelled)
-            return .renewed(LeaseTimes(start: start, timeToLive: nanoseconds))
+            return .renewed(times(from: start))
         } catch {
             guard case .refused(let failure) = error,
                 [.missing, .unmet].contains(failure.status)
@@ -98,30 +130,76 @@ package struct LeaseClient {
         }
     }
 
-    /// Gives the lease back; returns why it may still be there.
-    package func release(_ lease: Lease) -> ClientFailure? {
-        let over = lease.times.start + lease.times.timeToLive
-        let now = BootTime.now
+    /// Gives the lease back, with repeats.
+    ///
+    /// - Parameters:
+    ///   - lease: The lease.
+    ///   - bound: When it is left to its end; nil for the client's patience.
+    ///   - isCancelled: As for ``ServiceConnection/send(_:isCancelled:)``.
+    /// - Returns: Why it may still be there.
+    package func release(
+        _ lease: Lease,
+        until bound: UInt64? = nil,
+        isCancelled: () -> Bool = { false }
+    ) -> ClientFailure? {
         // It is free then.
-        guard over > now else { return nil }
+        let end = min(lease.times.over, bound ?? now + client.patience.nanoseconds)
         var request = ClientRequest(.delete, property: name)
         request.add(field: "If-Match: \"\(lease.revision)\"")
-        request.timeLimit = min(client.connection.timeLimit, .nanoseconds(Int64(over - now)))
-        // A second one like it finds nothing to delete.
-        return attemptTwice(request) { false }
+        request.makeRepeatable()
+        var last: ClientFailure?
+        while now < end {
+            request.timeLimit = limit(client.transport.timeLimit, until: end)
+            do throws(LeaseFailure) {
+                _ = try send(request, isCancelled)
+                return nil
+            } catch {
+                switch error {
+                // It is not there any more, or another one.
+                case .refused(let failure) where [.missing, .unmet].contains(failure.status):
+                    return nil
+                case .refused(let failure): return failure
+                case .unanswered(let failure): last = failure
+                case .cancelled: return last
+                }
+            }
+            client.transport.pause(until: now + Self.pauseNanoseconds, isCancelled: isCancelled)
+        }
+        return last
     }
 
     /// Gives back what a try may have got whose answer did not come.
     ///
-    /// The service notices half a second later that a client that waited has gone, so what the try
-    /// gets in the next second is given back, too.
-    package func withdraw(_ attempt: Attempt, isCancelled: () -> Bool) {
-        var request = ClientRequest(.post, "/v1/transactions")
-        request.add("wait", "1")
-        let delete = JSONValue(object: [("delete", JSONValue(string: name))])
-        request.send(condition: ("equals", value(attempt)), on: name, then: delete)
-        request.timeLimit = .seconds(3)
-        _ = attemptTwice(request, isCancelled)
+    /// The try is made once more, without waiting: then the service has decided about it, and a
+    /// part of it that is still on its way gets nothing.
+    package func withdraw(
+        _ attempt: Attempt,
+        until bound: UInt64,
+        isCancelled: () -> Bool
+    ) {
+        while now < bound, !isCancelled() {
+            do throws(LeaseFailure) {
+                var found = try acquire(
+                    attempt,
+                    until: bound,
+                    waits: false,
+                    isCancelled: isCancelled
+                )
+                // It can have been got just now.
+                found?.times = times(from: now)
+                if let found { _ = release(found, until: bound, isCancelled: isCancelled) }
+                return
+            } catch {
+                guard case .unanswered = error else { return }
+            }
+            client.transport.pause(until: now + Self.pauseNanoseconds, isCancelled: isCancelled)
+        }
+    }
+
+    private func limit(_ time: Duration, until bound: UInt64?) -> Duration {
+        guard let bound else { return time }
+        let left = Duration.nanoseconds(Int64(bound > now ? bound - now : 0))
+        return min(time, max(left, .milliseconds(1)))
     }
 
     /// Who holds the lease; nil if it is free.
@@ -140,40 +218,23 @@ package struct LeaseClient {
         ])
     }
 
-    private func attemptTwice(
-        _ request: ClientRequest,
-        _ isCancelled: () -> Bool
-    ) -> ClientFailure? {
-        var last: ClientFailure?
-        for _ in 0..<2 {
-            do throws(LeaseFailure) {
-                _ = try send(request, isCancelled)
-                return nil
-            } catch {
-                guard case .unanswered(let failure) = error else { return nil }
-                last = failure
-            }
-        }
-        return last
-    }
-
     private func send(
         _ request: ClientRequest,
         _ isCancelled: () -> Bool
     ) throws(LeaseFailure) -> ClientAnswer {
         let answer: ClientAnswer
         do throws(ConnectionFailure) {
-            answer = try client.connection.send(request, isCancelled: isCancelled)
+            answer = try client.transport.send(request, isCancelled: isCancelled)
         } catch {
             guard error.kind != .cancelled else { throw .cancelled }
             let failure = client.failure(error)
             throw error.isTransient ? .unanswered(failure) : .refused(failure)
         }
-        guard answer.isSuccess else {
-            let failure = client.failure(answer)
-            throw answer.isTransient ? .unanswered(failure) : .refused(failure)
-        }
-        return answer
+        let meaning = answer.meaning(request.promise)
+        guard meaning != .promised else { return answer }
+        let failure = client.failure(answer, meaning)
+        let isPassing = AnswerMeaning.isPassing(answer, meaning)
+        throw isPassing ? .unanswered(failure) : .refused(failure)
     }
 }
 
@@ -183,19 +244,4 @@ package enum LeaseFailure: Error, Equatable {
     /// It may be answered if it is sent again.
     case unanswered(ClientFailure)
     case refused(ClientFailure)
-}
-
-extension ClientRequest {
-    /// Sends a transaction of one condition and one step on one property.
-    fileprivate mutating func send(
-        condition: (name: String, value: JSONValue),
-        on name: String,
-        then step: JSONValue
-    ) {
-        let condition = JSONValue(object: [("name", JSONValue(string: name)), condition])
-        let transaction = JSONValue(object: [
-            ("if", JSONValue(array: [condition])), ("then", JSONValue(array: [step])),
-        ])
-        send(.bytes(transaction.bytes), type: "application/json")
-    }
 }

@@ -21,9 +21,8 @@ package final class LeaseSession {
         case notStarted(Int32, String)
     }
 
-    /// A service that does not answer for so long is given up by those who are not patient.
-    private static let patienceNanoseconds: UInt64 = 10_000_000_000
-    private static let pauseNanoseconds: UInt64 = 500_000_000
+    /// The longest pause before a renewal that failed is tried again.
+    private static let pauseNanoseconds: UInt64 = 100_000_000
     /// The time for the command to end when another one may already have the lease.
     private static let graceNanoseconds: UInt64 = 1_000_000_000
     /// The longest time between two looks at the command.
@@ -61,52 +60,18 @@ package final class LeaseSession {
     /// - Returns: How it ended.
     /// - Throws: Why the service refused, or did not answer.
     package func run(within wait: UInt64?, isPatient: Bool) throws(ClientFailure) -> Outcome {
-        let end = wait.map { BootTime.now + $0 }
-        guard let lease = try acquire(until: end, isPatient) else {
+        let acquisition = LeaseAcquisition(
+            client,
+            isPatient: isPatient,
+            complain: complain,
+            isAskedToEnd: isAskedToEnd,
+            // Another signal is more than this program was asked before.
+            isHurried: { self.signals.next().map { WaitedSignals.ending.contains($0) } ?? false }
+        )
+        guard let lease = try acquisition.run(within: wait) else {
             return endingSignal.map { .interrupted($0) } ?? .timedOut
         }
         return hold(lease)
-    }
-
-    private func acquire(
-        until end: UInt64?,
-        _ isPatient: Bool
-    ) throws(ClientFailure) -> Lease? {
-        func left() -> UInt64? {
-            let now = BootTime.now
-            return end.map { $0 > now ? $0 - now : 0 }
-        }
-        var attempt = client.attempt(left())
-        var silentSince: UInt64?
-        while true {
-            do throws(LeaseFailure) {
-                let found = try client.acquire(attempt) { self.isAskedToEnd() }
-                silentSince = nil
-                if let found, let lease = fresh(found) { return lease }
-                guard left() != 0 else { return nil }
-                attempt = client.attempt(left())
-            } catch {
-                switch error {
-                case .cancelled:
-                    withdraw(attempt)
-                    return nil
-                case .refused(let failure):
-                    throw failure
-                case .unanswered(let failure):
-                    let start = silentSince ?? BootTime.now
-                    if silentSince == nil { complain("\(failure.message) Trying again.") }
-                    silentSince = start
-                    guard isPatient || BootTime.now - start < Self.patienceNanoseconds else {
-                        withdraw(attempt)
-                        throw failure
-                    }
-                    // The same attempt: it may have been made.
-                    guard !pauses(until: BootTime.now + Self.pauseNanoseconds) else { break }
-                    withdraw(attempt)
-                    return nil
-                }
-            }
-        }
     }
 
     /// Waits until a time; false if this program is asked to end.
@@ -118,13 +83,6 @@ package final class LeaseSession {
         return endingSignal == nil
     }
 
-    /// Gives back what a try may have got; a second signal leaves that to the lease's end.
-    private func withdraw(_ attempt: LeaseClient.Attempt) {
-        client.withdraw(attempt) {
-            signals.next().map { WaitedSignals.ending.contains($0) } ?? false
-        }
-    }
-
     private func isAskedToEnd() -> Bool {
         note(signals.next())
         Orphans.reap()
@@ -133,21 +91,6 @@ package final class LeaseSession {
 
     private func note(_ signal: Int32?) {
         if let signal, WaitedSignals.ending.contains(signal) { endingSignal = signal }
-    }
-
-    /// The lease with enough of its time left; nil if it is lost again.
-    ///
-    /// The service may have given it long after the request was sent, and only the service knows
-    /// when.
-    private func fresh(_ lease: Lease) -> Lease? {
-        guard BootTime.now > lease.times.renewal else { return lease }
-        guard case .renewed(let times) = client.renew(lease, isCancelled: { false }) else {
-            _ = client.release(lease)
-            return nil
-        }
-        var lease = lease
-        lease.times = times
-        return lease
     }
 
     private func hold(_ lease: Lease) -> Outcome {

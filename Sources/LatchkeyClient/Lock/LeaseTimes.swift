@@ -18,8 +18,11 @@ package struct LeaseTimes: Sendable, Equatable {
     /// When the command is asked to end, if the lease was not renewed.
     package var warning: UInt64 { start + timeToLive / 3 * 2 }
 
-    /// When the command is killed: a twelfth of the time before the lease is over.
-    package var end: UInt64 { start + timeToLive / 12 * 11 }
+    /// When the command is killed: a tenth of the time before the lease is over.
+    package var end: UInt64 { start + timeToLive / 10 * 9 }
+
+    /// When the lease is over at the service, at the latest.
+    package var over: UInt64 { start + timeToLive }
 
     /// The maximum time of one request that renews it: so that a second one has time, too.
     package var requestLimit: Duration { .nanoseconds(Int64(timeToLive / 6)) }

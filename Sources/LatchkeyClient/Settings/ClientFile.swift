@@ -41,7 +41,7 @@ package struct ClientFile: Sendable, Equatable {
 
     package init(lines: [String], path: String) throws(ClientFailure) {
         for (index, line) in lines.enumerated() {
-            let text = Self.trimmed(line[...])
+            let text = TextFile.trimmed(line[...])
             guard !text.isEmpty, !text.hasPrefix("#") else { continue }
             func failure(_ message: String) -> ClientFailure {
                 ClientFailure(.usage, "\(path), line \(index + 1): \(message)")
@@ -49,8 +49,8 @@ package struct ClientFile: Sendable, Equatable {
             guard let sign = text.firstIndex(of: "=") else {
                 throw failure("a line is a name, = and a value.")
             }
-            let name = Self.trimmed(text[..<sign])
-            let value = Self.trimmed(text[text.index(after: sign)...])
+            let name = TextFile.trimmed(text[..<sign])
+            let value = TextFile.trimmed(text[text.index(after: sign)...])
             let names = ClientSettings.settings.map(\.name)
             guard let setting = ClientSettings.settings.first(where: { $0.name == name }) else {
                 let suggestion = Suggestion.sentence(for: name, among: names)
@@ -67,11 +67,5 @@ package struct ClientFile: Sendable, Equatable {
         guard values["token"] == nil || values["token-from"] == nil else {
             throw ClientFailure(.usage, "\(path): give token or token-from, not both.")
         }
-    }
-
-    private static func trimmed(_ text: Substring) -> String {
-        let start = text.drop { $0 == " " || $0 == "\t" }
-        let count = start.reversed().prefix { $0 == " " || $0 == "\t" || $0 == "\r" }.count
-        return String(start.dropLast(count))
     }
 }

@@ -7,7 +7,11 @@ package struct ClientSettings: Configurable {
     package var token = ""
     package var tokenFile = none
     package var authorities = none
+    package var certificate = none
+    package var key = none
     package var timeout = Duration.seconds(10)
+    /// Nil for the standard one, or ``timeout`` if that is more.
+    package var patience: Duration?
     /// The flag that names ``tokenFile``, for messages.
     package var tokenFlag = "--token-from"
 
@@ -35,13 +39,16 @@ package struct ClientSettings: Configurable {
                 placeholder: "TOKEN",
                 help: "visible characters of ASCII",
                 // A token is not repeated in a message.
-                problem: { isToken($0) ? nil : "takes a token of 'latchkey token create'." }
+                problem: { text in
+                    isToken(TextFile.trimmed(text[...]))
+                        ? nil : "takes a token of 'latchkey token create'."
+                }
             ),
             \.token,
             "The token, for a service that asks for one. Other users of this machine can see a "
                 + "flag; they cannot see LATCHKEY_TOKEN, or a file.",
             text: { $0 },
-            value: { $0 }
+            value: { TextFile.trimmed($0[...]) }
         ),
         .text(
             "token-from",
@@ -56,11 +63,36 @@ package struct ClientSettings: Configurable {
             "A file with certificates, in PEM, that the service's certificate is verified with, or "
                 + "none for those of the system."
         ),
-        .seconds(
+        .text(
+            "cert",
+            \.certificate,
+            placeholder: "FILE",
+            "A file with the certificate of this client, in PEM, for a service that asks for one "
+                + "(--tls-client-ca), or none."
+        ),
+        .text(
+            "key",
+            \.key,
+            placeholder: "FILE",
+            "A file with the key of the certificate, in PEM, or none if --cert has it, too."
+        ),
+        Setting(
             "timeout-seconds",
+            SecondsArgument.values(0.001...3600),
             \.timeout,
-            1...3600,
-            "The maximum time for an answer, without the time that a command waits on purpose."
+            "The maximum time of one attempt, without the time that a command waits on purpose.",
+            text: { SecondsArgument.text($0) },
+            value: { SecondsArgument.duration($0) }
+        ),
+        Setting(
+            "patience-seconds",
+            SecondsArgument.values(0...3600),
+            \.patience,
+            default: "10, or --timeout-seconds if that is more",
+            "The time for which a request is repeated that was not answered. A command that waits "
+                + "on purpose ends at most 2 seconds after its wait.",
+            text: { SecondsArgument.text($0 ?? Client.patienceStandard) },
+            value: { SecondsArgument.duration($0).map { .some($0) } }
         ),
     ]
 
@@ -74,23 +106,40 @@ package struct ClientSettings: Configurable {
         guard let address = ServiceAddress(url) else {
             preconditionFailure("The setting url was not checked.")
         }
-        // libcurl opens it for each connection, and would wait for a writer.
-        guard !FilePath.isNamedPipe(authorities) else {
-            throw ClientFailure(.usage, "\(authorities) is a pipe; give a file.")
+        guard certificate != Self.none || key == Self.none else {
+            throw ClientFailure(.usage, "--key needs --cert.")
         }
+        var files = ServiceConnection.Files()
+        files.authorities = try Self.file(authorities)
+        files.certificate = try Self.file(certificate)
+        files.key = try Self.file(key)
         return ServiceConnection(
             origin: address.origin,
             token: try tokenFile == Self.none ? token : firstLine(of: tokenFile),
-            authorities: authorities == Self.none ? nil : authorities,
+            files: files,
             timeLimit: timeout
         )
+    }
+
+    /// The client.
+    package func client() throws(ClientFailure) -> Client {
+        Client(try connection(), patience: patience ?? max(Client.patienceStandard, timeout))
+    }
+
+    private static func file(_ path: String) throws(ClientFailure) -> String? {
+        guard path != none else { return nil }
+        // libcurl opens it for each connection, and would wait for a writer.
+        guard !FilePath.isNamedPipe(path) else {
+            throw ClientFailure(.usage, "\(path) is a pipe; give a file.")
+        }
+        return path
     }
 
     private func firstLine(of file: String) throws(ClientFailure) -> String {
         guard let text = TextFile(file) else {
             throw ClientFailure(.usage, "\(tokenFlag): \(file) cannot be read.")
         }
-        let line = text.lines.first ?? ""
+        let line = TextFile.trimmed(text.lines.first?[...] ?? "")
         guard Self.isToken(line) else {
             throw ClientFailure(.usage, "\(tokenFlag): the first line of \(file) is not a token.")
         }

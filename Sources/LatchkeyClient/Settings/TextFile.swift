@@ -16,4 +16,11 @@ struct TextFile {
             .split(separator: "\n", omittingEmptySubsequences: false)
             .map { line in String(line.last == "\r" ? line.dropLast() : line) }
     }
+
+    /// Without spaces, tabs and carriage returns around it.
+    static func trimmed(_ text: Substring) -> String {
+        let spaces: [Character] = [" ", "\t", "\r", "\n", "\r\n"]
+        let start = text.drop(while: spaces.contains)
+        return String(start.dropLast(start.reversed().prefix(while: spaces.contains).count))
+    }
 }

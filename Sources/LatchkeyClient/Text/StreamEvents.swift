@@ -14,17 +14,23 @@ package struct StreamEvent: Sendable, Equatable {
     package var json: JSONValue? { JSONValue(data) }
 }
 
-/// A parser of server-sent events (WHATWG HTML, "Server-sent events"), with the line ends that the
-/// service sends.
+/// A parser of server-sent events (WHATWG HTML, "Server-sent events").
 ///
 /// Bytes can come in pieces of any length.
 package struct StreamEvents: Sendable {
     /// The id with which the stream goes on after a cut.
     package private(set) var lastID: String
+    /// How long the service asks to wait before the next connection; nil if it has not said it.
+    package private(set) var retryMilliseconds: Int?
     private var line: [UInt8] = []
+    /// Whether the last line ended with a carriage return: a line feed behind it is no line.
+    private var endsWithReturn = false
+    private var isAtStart = true
     private var type = ""
     private var data: [[UInt8]] = []
     private var id: String?
+
+    private static let byteOrderMark: [UInt8] = [0xEF, 0xBB, 0xBF]
 
     package init(lastID: String = "") {
         self.lastID = lastID
@@ -32,21 +38,33 @@ package struct StreamEvents: Sendable {
 
     /// Forgets a part of an event: the stream was cut.
     package mutating func cut() {
+        let retry = retryMilliseconds
         self = Self(lastID: lastID)
+        retryMilliseconds = retry
     }
 
     /// Takes more bytes, and returns the events that they complete.
     package mutating func feed(_ bytes: some Sequence<UInt8>) -> [StreamEvent] {
         var events: [StreamEvent] = []
         for byte in bytes {
-            guard byte == UInt8(ascii: "\n") else {
-                line.append(byte)
-                continue
+            defer { endsWithReturn = byte == UInt8(ascii: "\r") }
+            switch byte {
+            case UInt8(ascii: "\n") where endsWithReturn: break
+            case UInt8(ascii: "\n"), UInt8(ascii: "\r"):
+                if let event = takeLine() { events.append(event) }
+            default: line.append(byte)
             }
-            if let event = take(line[...]) { events.append(event) }
-            line.removeAll(keepingCapacity: true)
         }
         return events
+    }
+
+    private mutating func takeLine() -> StreamEvent? {
+        defer {
+            line.removeAll(keepingCapacity: true)
+            isAtStart = false
+        }
+        let hasMark = isAtStart && line.starts(with: Self.byteOrderMark)
+        return take(hasMark ? line.dropFirst(Self.byteOrderMark.count) : line[...])
     }
 
     private mutating func take(_ line: ArraySlice<UInt8>) -> StreamEvent? {
@@ -54,10 +72,14 @@ package struct StreamEvents: Sendable {
         let name = line.prefix { $0 != UInt8(ascii: ":") }
         var value = line.dropFirst(name.count + 1)
         if value.first == UInt8(ascii: " ") { value = value.dropFirst() }
+        let text = String(decoding: value, as: UTF8.self)
         switch String(decoding: name, as: UTF8.self) {
-        case "event": type = String(decoding: value, as: UTF8.self)
+        case "event": type = text
         case "data": data.append(Array(value))
-        case "id": id = String(decoding: value, as: UTF8.self)
+        case "id": if !value.contains(0) { id = text }
+        case "retry":
+            let isNumber = !text.isEmpty && text.utf8.allSatisfy { (0x30...0x39).contains($0) }
+            if isNumber, let number = Int(text) { retryMilliseconds = number }
         // A comment has an empty name.
         default: break
         }

@@ -38,7 +38,7 @@ extension ClientCommand {
     static func run(_ arguments: [String]) throws(UsageError) {
         do throws(ClientFailure) {
             let values = try values(arguments)
-            try run(values, Client(try ClientFlags.settings(values).connection()))
+            try run(values, try ClientFlags.settings(values).client())
         } catch  where error.status == .usage {
             throw UsageError(error.message)
         } catch {
@@ -81,6 +81,7 @@ enum ClientFlags {
     private static let tokens = ["token", "token-from"]
 
     static let json = Flag.toggle("json", "Prints JSON, one object in a line.")
+    static let jsonAlways = Flag.toggle("json", "What it prints is JSON in any case.")
     static let ttl = Flag(
         "ttl",
         SecondsArgument.values(0.001...315_360_000),
@@ -114,8 +115,8 @@ enum ClientFlags {
         .text(placeholder: "KEY"),
         default: "",
         hasEnvironment: false,
-        "Repeats of the same command with the same key are made once, and a lost answer is asked "
-            + "for again."
+        "Repeats of the same command with the same key are made once. Without it, each command has "
+            + "a key of its own."
     )
 
     /// The values of a command's flags, from the arguments, the environment and the user's file.
@@ -194,6 +195,8 @@ extension FlagValues {
 
 extension ClientRequest {
     /// Adds what the flags say about conditions, times to live and repeats.
+    ///
+    /// A write has a key in any case, unless it can be made twice.
     mutating func add(_ values: FlagValues, _ flags: [Flag]) throws(ClientFailure) {
         for flag in flags where values.isGiven(flag.name) {
             switch flag.name {
@@ -208,6 +211,10 @@ extension ClientRequest {
         }
         guard !["ttl", "ttl-if-new"].allSatisfy({ name in query.contains { $0.name == name } })
         else { throw ClientFailure(.usage, "give --ttl or --ttl-if-new, not both.") }
+        if !isRepeatable { makeRepeatable() }
+        repeatAdvice = key.map {
+            "The same command with --idempotency-key \($0) makes it once, and prints its answer."
+        }
     }
 
     private mutating func addKey(_ key: String) throws(ClientFailure) {

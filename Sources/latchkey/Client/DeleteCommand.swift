@@ -26,8 +26,8 @@ enum DeleteCommand: ClientCommand {
         Usage: latchkey delete NAME [--if-revision N]
                latchkey delete --prefix PREFIX
 
-        Prints nothing for a name. For a prefix, it prints the number of properties;
-        with --json: {"count":…}
+        Prints nothing for a name. For a prefix, it prints the number of properties.
+        With --json, both print {"count":…}
 
         \(ClientStatus.manual)
         """
@@ -40,6 +40,7 @@ enum DeleteCommand: ClientCommand {
             )
             try request.add(values, ownFlags)
             _ = try client.send(request)
+            if values.isOn("json") { try ClientOutput.write("{\"count\":1}\n") }
             return
         }
         guard values.operands.isEmpty, !values.isGiven("if-revision") else {
@@ -51,12 +52,30 @@ enum DeleteCommand: ClientCommand {
             var request = ClientRequest(.delete, "/v1/properties")
             request.add("prefix", prefix)
             request.add("limit", "1000")
-            let answer = try client.send(request).json
+            request.makeRepeatable()
+            let answer = try send(request, client, after: count).json
             guard let removed = answer?["count"]?.integer, let more = answer?["more"]?.boolean
             else { throw ClientOutput.unexpected }
             count += removed
             hasMore = more
         }
         try ClientOutput.write(values.isOn("json") ? "{\"count\":\(count)}\n" : "\(count)\n")
+    }
+
+    /// Sends one of several requests: if it fails, those before it were made.
+    private static func send(
+        _ request: ClientRequest,
+        _ client: Client,
+        after count: Int64
+    ) throws(ClientFailure) -> ClientAnswer {
+        do throws(ClientFailure) {
+            return try client.send(request)
+        } catch {
+            guard count > 0 else { throw error }
+            throw ClientFailure(
+                .unknown,
+                "\(count) properties were removed, and then: \(error.message)"
+            )
+        }
     }
 }

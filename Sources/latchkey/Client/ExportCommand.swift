@@ -24,6 +24,7 @@ enum ExportCommand: ClientCommand {
             "The file, also -o FILE; - is standard output. A file that is there is replaced when "
                 + "the export is whole."
         ),
+        ClientFlags.jsonAlways,
     ]
 
     static let introduction = """
@@ -45,15 +46,26 @@ enum ExportCommand: ClientCommand {
     static func run(_ values: FlagValues, _ client: Client) throws(ClientFailure) {
         var request = ClientRequest(.get, "/v1/export")
         request.add("prefix", values.given("prefix"))
-        request.isStream = true
         let file = values.text("output")
         guard file != "-" else {
-            return try unsafe send(request, client) { bytes throws(ClientFailure) in
+            return try unsafe send(request, client, { false }) { bytes throws(ClientFailure) in
                 try unsafe ClientOutput.write(bytes)
             }
         }
+        // The part of the file does not stay behind.
+        let end = DeferredEnd()
+        defer { end.end() }
+        try save(request, client, file, end)
+    }
+
+    private static func save(
+        _ request: ClientRequest,
+        _ client: Client,
+        _ file: String,
+        _ end: DeferredEnd
+    ) throws(ClientFailure) {
         let target = try written { () throws(FileFailure) in try WholeFile(file, .secret) }
-        try unsafe send(request, client) { bytes throws(ClientFailure) in
+        try unsafe send(request, client, { end.isAsked }) { bytes throws(ClientFailure) in
             try written { () throws(FileFailure) in try unsafe target.write(bytes) }
         }
         try written { () throws(FileFailure) in try target.keep() }
@@ -72,13 +84,13 @@ enum ExportCommand: ClientCommand {
     private static func send(
         _ request: ClientRequest,
         _ client: Client,
+        _ isCancelled: () -> Bool,
         _ write: (UnsafeRawBufferPointer) throws(ClientFailure) -> Void
     ) throws(ClientFailure) {
         var end = ExportEnd()
         var problem: ClientFailure?
-        let answer: ClientAnswer
-        do throws(ConnectionFailure) {
-            answer = try unsafe client.connection.stream(request) { bytes in
+        do throws(ClientFailure) {
+            _ = try unsafe client.stream(request, isCancelled: isCancelled) { bytes in
                 unsafe end.feed(bytes)
                 do throws(ClientFailure) {
                     try unsafe write(bytes)
@@ -88,9 +100,8 @@ enum ExportCommand: ClientCommand {
                 return problem == nil
             }
         } catch {
-            throw problem ?? client.failure(error)
+            throw problem ?? error
         }
-        guard answer.isSuccess else { throw client.failure(answer) }
         guard end.isWhole else {
             throw ClientFailure(.failed, "the export was cut off: its last line is missing.")
         }

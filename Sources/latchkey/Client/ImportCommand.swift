@@ -51,6 +51,7 @@ enum ImportCommand: ClientCommand {
         request.add("partial", values.isOn("partial") ? "true" : nil)
         request.send(.descriptor(descriptor), type: "application/x-ndjson")
         request.isStream = true
+        request.repeatAdvice = "The same import can be made again: it writes the same values."
         let answer = try client.send(request).json
         guard let answer, let imported = answer["imported"] else { throw ClientOutput.unexpected }
         try ClientOutput.write(line: values.isOn("json") ? answer : imported)

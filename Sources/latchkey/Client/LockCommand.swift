@@ -35,7 +35,8 @@ enum LockCommand: ClientCommand {
           2    the command line, a file or a setting cannot be used
           123  the lock was lost, and the command was ended
           124  the lock was not free within the time
-          125  the service did not answer, or refused
+          125  the service did not answer, or refused; with --wait, at most 2 seconds
+               after it
           126  the command cannot be executed
           127  there is no such command
         """
@@ -56,6 +57,7 @@ enum ElectCommand: ClientCommand {
     static let operandCountMax = Int.max
     static let ownFlags = [
         Flag.toggle("who", "Prints who is the leader now; status 3 if there is none."),
+        Flag.toggle("json", "With --who, prints {\"name\":…,\"holder\":…}"),
         LeaseFlags.ttl, LeaseFlags.holder,
     ]
 
@@ -63,7 +65,7 @@ enum ElectCommand: ClientCommand {
         runs a command while it is the leader of its name
 
         Usage: latchkey elect NAME [--ttl SECONDS] -- COMMAND [ARG ...]
-               latchkey elect NAME --who
+               latchkey elect NAME --who [--json]
 
         As 'latchkey lock', but it begins again after the command has ended, or the
         leadership was lost, until a signal ends it. A service that does not answer is
@@ -85,7 +87,10 @@ enum ElectCommand: ClientCommand {
             guard let leader = try lease.leader() else {
                 throw ClientFailure(.missing, "there is no leader of '\(name)'.")
             }
-            return try ClientOutput.write(leader + "\n")
+            guard values.isOn("json") else { return try ClientOutput.write(leader + "\n") }
+            let members = [("name", name), ("holder", leader)]
+            let object = JSONValue(object: members.map { ($0.0, JSONValue(string: $0.1)) })
+            return try ClientOutput.write(line: object)
         }
         let session = try LeaseFlags.session(values, client, command: Self.name)
         LeaseFlags.exiting { () throws(ClientFailure) in
@@ -134,7 +139,7 @@ enum LeaseFlags {
     static let promise = """
         The command, with all that it starts in its process group, has ended before
         another one can have the lock: if the lock cannot be renewed, it gets SIGTERM
-        after two thirds of the time to live, and SIGKILL before the last twelfth; if
+        after two thirds of the time to live, and SIGKILL before the last tenth; if
         latchkey itself is killed, SIGKILL at once. Signals to latchkey are passed on.
         A command in the foreground has the terminal, unless latchkey is part of a
         pipe: then its standard input is the pipe, or /dev/null in place of the

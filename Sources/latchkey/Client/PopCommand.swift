@@ -1,5 +1,6 @@
 internal import LatchkeyClient
 internal import LatchkeyCommandLine
+internal import LatchkeyMachine
 internal import LatchkeySettings
 
 /// `latchkey pop`: takes the first property under a prefix.
@@ -44,15 +45,75 @@ enum PopCommand: ClientCommand {
         }
         var request = ClientRequest(.post, "/v1/pop")
         request.add("prefix", prefix)
-        request.wait(values, client)
+        request.wait(values)
         request.add("claim", values.given("claim"))
         try request.add(values, ownFlags)
-        let answer = try client.send(request).json
-        guard let result = answer?["result"], let name = result["name"]?.string else {
-            throw ClientOutput.unexpected
-        }
+        let result = try job(request, client)
+        guard let name = result["name"]?.string else { throw ClientOutput.unexpected }
         try values.isOn("json")
             ? ClientOutput.write(object: result)
             : ClientOutput.write(PropertyText.table([(name, result["value"])], width: nil))
+    }
+
+    /// Waits for a job; a signal ends that, and no job is lost.
+    private static func job(
+        _ request: ClientRequest,
+        _ client: Client
+    ) throws(ClientFailure) -> JSONValue {
+        guard request.wait != nil else { return try result(client.send(request)) }
+        let end = DeferredEnd()
+        do throws(ClientFailure) {
+            let found = try result(client.send(request) { end.isAsked })
+            guard end.isAsked else { return found }
+        } catch {
+            guard end.isAsked else { throw error }
+        }
+        GivenBack(client, request) { end.isHurried }.run()
+        end.end()
+        throw ClientFailure(.failed, "it was ended by a signal.")
+    }
+
+    private static func result(_ answer: ClientAnswer) throws(ClientFailure) -> JSONValue {
+        guard let result = answer.json?["result"] else { throw ClientOutput.unexpected }
+        return result
+    }
+}
+
+/// The end of a pop that nobody waits for any more: what it has got, or may have got, is given
+/// back.
+private struct GivenBack {
+    private let client: Client
+    private let request: ClientRequest
+    private let isHurried: () -> Bool
+
+    init(_ client: Client, _ request: ClientRequest, isHurried: @escaping () -> Bool) {
+        // As long as one attempt may take.
+        self.client = Client(client.transport, patience: client.transport.timeLimit)
+        self.request = request
+        self.isHurried = isHurried
+    }
+
+    func run() {
+        // With its key: once it is answered, none that is still on its way gets anything.
+        var request = request
+        request.wait = nil
+        let answer = try? client.send(request, isCancelled: isHurried).json
+        guard let result = answer?["result"], let name = result["name"]?.string else { return }
+        var back: ClientRequest
+        if let claim = parameter("claim"), let revision = answer?["revision"]?.text {
+            let rest = name.dropFirst(parameter("prefix")?.count ?? 0)
+            back = ClientRequest(.delete, property: claim + rest)
+            back.add(field: "If-Match: \"\(revision)\"")
+        } else {
+            back = ClientRequest(.put, property: name)
+            back.add(field: "If-None-Match: *")
+            back.send(.bytes(result["value"]?.bytes ?? []), type: "application/json")
+        }
+        back.makeRepeatable()
+        _ = try? client.send(back, isCancelled: isHurried)
+    }
+
+    private func parameter(_ name: String) -> String? {
+        request.query.first { $0.name == name }?.value
     }
 }

@@ -5,7 +5,7 @@ internal import LatchkeyCommandLine
 enum PromoteCommand: ClientCommand {
     static let name = "promote"
     static let operandCountMax = 0
-    static let ownFlags: [Flag] = []
+    static let ownFlags = [ClientFlags.jsonAlways]
 
     static let introduction = """
         makes a replica a leader, which takes changes

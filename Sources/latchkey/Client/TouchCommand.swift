@@ -5,24 +5,29 @@ internal import LatchkeyCommandLine
 enum TouchCommand: ClientCommand {
     static let name = "touch"
     static let operandCountMax = 1
-    static let ownFlags = [ClientFlags.ttl, ClientFlags.ifRevision, ClientFlags.key]
+    static let ownFlags = [
+        ClientFlags.ttl, ClientFlags.ifRevision, ClientFlags.key, ClientFlags.json,
+    ]
 
     static let introduction = """
         has the time to live of a property begin anew
 
         Usage: latchkey touch NAME --ttl SECONDS [--if-revision N]
 
-        The value and the revision stay as they are, and watches get no event.
+        The value and the revision stay as they are, and watches get no event. Prints
+        nothing; with --json: {"name":…,"revision":…}
 
         \(ClientStatus.manual)
         """
 
     static func run(_ values: FlagValues, _ client: Client) throws(ClientFailure) {
-        var request = ClientRequest(.post, property: try operand(values, 0, "a name"), "touch")
+        let name = try operand(values, 0, "a name")
+        var request = ClientRequest(.post, property: name, "touch")
         guard values.isGiven("ttl") else {
             throw ClientFailure(.usage, "'latchkey touch' needs --ttl.")
         }
         try request.add(values, ownFlags)
-        _ = try client.send(request)
+        let answer = try client.send(request)
+        if values.isOn("json") { try ClientOutput.write(written: name, answer) }
     }
 }

@@ -5,7 +5,7 @@ internal import LatchkeyCommandLine
 enum TransactionCommand: ClientCommand {
     static let name = "txn"
     static let operandCountMax = 1
-    static let ownFlags = [ClientFlags.wait, ClientFlags.key]
+    static let ownFlags = [ClientFlags.wait, ClientFlags.key, ClientFlags.jsonAlways]
 
     static let introduction = """
         checks conditions and makes steps, all or nothing
@@ -25,7 +25,7 @@ enum TransactionCommand: ClientCommand {
 
     static func run(_ values: FlagValues, _ client: Client) throws(ClientFailure) {
         var request = ClientRequest(.post, "/v1/transactions")
-        request.wait(values, client)
+        request.wait(values)
         try request.add(values, ownFlags)
         let body = try ClientInput.json(values.operands.first ?? "-")
         request.send(.bytes(body), type: "application/json")
@@ -40,10 +40,8 @@ enum TransactionCommand: ClientCommand {
 }
 
 extension ClientRequest {
-    /// Has the service wait, and the client at least as long.
-    mutating func wait(_ values: FlagValues, _ client: Client) {
-        guard values.isGiven("wait") else { return }
-        add("wait", values.seconds("wait"))
-        timeLimit = client.connection.timeLimit + values.duration("wait")
+    /// Has the service wait, and the client as long.
+    mutating func wait(_ values: FlagValues) {
+        if values.isGiven("wait") { wait = values.duration("wait") }
     }
 }

@@ -72,7 +72,8 @@ enum WatchCommand: ClientCommand {
             client,
             request,
             after: values.given("after"),
-            isInitial: isInitial
+            isInitial: isInitial,
+            complain: complain
         )
         ClientOutput.endWithReader()
         try watch.run { event throws(ClientFailure) in

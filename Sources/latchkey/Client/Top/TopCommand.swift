@@ -13,17 +13,19 @@ enum TopCommand: ClientCommand {
         Flag.toggle(
             "once",
             "Prints the figures of one second, and ends. So does output that is no terminal."
-        )
+        ),
+        Flag.toggle("json", "Prints the figures of one second as JSON, and ends."),
     ]
 
     static let introduction = """
         shows traffic and contention of a service in the terminal, live
 
-        Usage: latchkey top [URL] [--once]
+        Usage: latchkey top [URL] [--once | --json]
 
         Each second it shows what happened in the last one: requests by status, and for
         each strategy the share of accesses that waited, and bounds that 99 % of waits
-        and holds do not exceed. q or Ctrl-C ends it.
+        and holds do not exceed. q or Ctrl-C ends it. With --json:
+        {"url":…,"requests":{"2xx":…},"properties":…,"strategies":[…]}
 
         \(ClientStatus.manual)
         """
@@ -38,13 +40,15 @@ enum TopCommand: ClientCommand {
                 throw ClientFailure(.usage, "'\(address)' is not the address of a service.")
             }
             settings.url = address
-            client = Client(try settings.connection())
+            client = try settings.client()
         }
         let source = TopSource(client)
-        guard !values.isOn("once"), isatty(0) == 1, isatty(1) == 1 else {
+        let isJSON = values.isOn("json")
+        guard !isJSON, !values.isOn("once"), isatty(0) == 1, isatty(1) == 1 else {
             let earlier = try source.reading()
             Thread.sleep(forTimeInterval: period)
             let frame = try source.frame(since: earlier)
+            guard !isJSON else { return try ClientOutput.write(line: frame.json) }
             let lines = frame.lines(width: TerminalStyle(descriptor: 1).width)
             return try ClientOutput.write(lines.joined(separator: "\n") + "\n")
         }
@@ -75,7 +79,7 @@ private struct TopSource {
         self.client = client
     }
 
-    var origin: String { client.connection.origin }
+    var origin: String { client.origin }
 
     func reading() throws(ClientFailure) -> TopReading {
         let text = try client.send(ClientRequest(.get, "/metrics")).text

@@ -12,7 +12,7 @@ struct TopFrame {
     /// The time of day in seconds since 1970.
     var now = 0.0
 
-    private static let classes: [(digit: Character, name: String)] = [
+    static let classes: [(digit: Character, name: String)] = [
         ("2", "2xx"), ("3", "3xx"), ("4", "4xx"), ("5", "5xx"),
     ]
 
@@ -78,10 +78,10 @@ struct TopFrame {
 
     // MARK: cells
 
-    private func gauge(_ name: String) -> Double? { later.gauges[name] }
+    func gauge(_ name: String) -> Double? { later.gauges[name] }
 
     /// Not below 0: a service that was restarted counts from 0.
-    private func rate(_ later: Double?, _ earlier: Double?) -> Double {
+    func rate(_ later: Double?, _ earlier: Double?) -> Double {
         max(0, (later ?? 0) - (earlier ?? 0)) / span
     }
 

@@ -1,0 +1,102 @@
+/// What the service answers to a request that it has done.
+///
+/// Anything else is of another server, such as the page of a proxy that asks who one is.
+package struct AnswerPromise: Sendable, Equatable {
+    let statuses: [Int]
+    /// The media type of the body; nil for an answer without a body.
+    let type: String?
+    /// Whether it has the revision of a property as its entity tag.
+    let hasRevision: Bool
+
+    private init(_ statuses: [Int], _ type: String?, hasRevision: Bool = false) {
+        self.statuses = statuses
+        self.type = type
+        self.hasRevision = hasRevision
+    }
+
+    private static let json = "application/json"
+
+    /// The value of a property.
+    static let value = Self([200], json, hasRevision: true)
+    static let written = Self([201, 204], nil, hasRevision: true)
+    static let removed = Self([204], nil)
+    static let object = Self([200], json)
+    static let events = Self([200], "text/event-stream")
+    static let lines = Self([200], "application/x-ndjson")
+    static let metrics = Self([200], "text/plain")
+
+    init(_ path: String) {
+        self =
+            switch path {
+            case "/v1/watch": .events
+            case "/v1/export": .lines
+            case "/metrics": .metrics
+            default: .object
+            }
+    }
+
+    init(_ method: ClientRequest.Method, property action: String) {
+        self =
+            switch (method, action) {
+            case (.put, _), (_, "touch"): .written
+            case (.delete, _): .removed
+            default: .value
+            }
+    }
+
+    /// Whether an answer is what is promised.
+    func isKept(by answer: ClientAnswer) -> Bool {
+        guard statuses.contains(answer.status) else { return false }
+        guard !hasRevision || answer.revision != nil else { return false }
+        guard let type else { return hasRevision || answer.mediaType == nil }
+        return answer.mediaType == type && (type != Self.json || answer.json != nil)
+    }
+}
+
+/// Whose an answer is, and what it means.
+enum AnswerMeaning: Equatable {
+    /// What is promised.
+    case promised
+    /// A problem of the service, with its name.
+    case problem(String)
+    /// Of another server that passes requests on, and could not; it may have passed this one on.
+    case passing(isInDoubt: Bool)
+    /// Of another server.
+    case foreign
+
+    /// Whether the same request can be answered otherwise later.
+    static func isPassing(_ answer: ClientAnswer, _ meaning: Self) -> Bool {
+        switch meaning {
+        case .promised, .foreign: false
+        case .problem("outcome-unknown"), .passing: true
+        case .problem: [429, 503].contains(answer.status)
+        }
+    }
+}
+
+extension ClientAnswer {
+    func meaning(_ promise: AnswerPromise) -> AnswerMeaning {
+        if promise.isKept(by: self) { return .promised }
+        if let problem { return .problem(problem) }
+        return switch status {
+        case 425, 429: .passing(isInDoubt: false)
+        case 408, 500, 502, 503, 504: .passing(isInDoubt: true)
+        default: .foreign
+        }
+    }
+
+    /// The name of the problem, if the answer is one of the service.
+    package var problem: String? {
+        guard mediaType == "application/problem+json", !isSuccess,
+            let type = json?["type"]?.string, let start = type.firstRange(of: "/problems/")
+        else { return nil }
+        return String(type[start.upperBound...])
+    }
+
+    /// The media type in lower case, without parameters.
+    var mediaType: String? {
+        field("content-type").map { type in
+            String(type.lowercased().prefix { !"; \t".contains($0) })
+        }
+    }
+}

@@ -1,0 +1,173 @@
+internal import LatchkeySettings
+
+/// The attempts of one call: what each has brought, and what follows.
+///
+/// **Design.** It sends nothing and has no clock: the time comes from outside, in nanoseconds.
+/// `clients/behaviour.md` has its rules.
+struct Call {
+    enum Next {
+        case done
+        /// Another attempt, at this time.
+        case again(UInt64)
+        case failed(ClientFailure)
+    }
+
+    /// The service, for messages.
+    struct Place {
+        let origin: String
+        let hasToken: Bool
+    }
+
+    /// What a call that waits may take beyond its wait, with what the program needs to end.
+    private static let graceNanoseconds: UInt64 = 1_900_000_000
+    private static let pauseNanosecondsMin: UInt64 = 100_000_000
+    private static let pauseNanosecondsMax: UInt64 = 1_000_000_000
+    private static let keyless = ["too-many-idempotency-keys", "client-share-taken"]
+
+    private let place: Place
+    private var request: ClientRequest
+    private let timeLimit: Duration
+    private let start: UInt64
+    private let end: UInt64
+    private var pause = Self.pauseNanosecondsMin
+    /// Whether an attempt may have made the change.
+    private var isInDoubt = false
+
+    init(
+        _ request: ClientRequest,
+        _ place: Place,
+        timeLimit: Duration,
+        patience: Duration,
+        at now: UInt64
+    ) {
+        self.request = request
+        self.place = place
+        self.timeLimit = timeLimit
+        start = now
+        let wait = request.wait?.nanoseconds ?? 0
+        end = now + (wait > 0 ? wait + Self.graceNanoseconds : patience.nanoseconds)
+    }
+
+    /// The attempt that begins now.
+    func attempt(at now: UInt64) -> ClientRequest {
+        let waitEnd = start + (request.wait?.nanoseconds ?? 0)
+        let waitLeft = Duration.nanoseconds(Int64(waitEnd > now ? waitEnd - now : 0))
+        let left = Duration.nanoseconds(Int64(end > now ? end - now : 0))
+        return request.attempt(
+            waitLeft: request.wait == nil ? nil : waitLeft,
+            limit: min(timeLimit + waitLeft, max(left, .milliseconds(1)))
+        )
+    }
+
+    /// Takes notice of an answer.
+    mutating func hears(_ answer: ClientAnswer, at now: UInt64) -> Next {
+        switch answer.meaning(request.promise) {
+        case .promised:
+            return .done
+        case .problem(let name)
+        where Self.keyless.contains(name) && request.isKeyOfCall && !isInDoubt:
+            request.removeKey()
+            return .again(now)
+        case .problem("outcome-unknown"):
+            return doubt("the outcome is not known", now, answer.retryAfter)
+        case .problem:
+            let failure = place.failure(answer)
+            let isBusy = [429, 503].contains(answer.status)
+            return isBusy && !request.isSentOnce
+                ? again(failure, now, answer.retryAfter) : .failed(failure)
+        case .passing(let isInDoubt):
+            let reason = answer.passingReason
+            return isInDoubt
+                ? doubt(reason, now, answer.retryAfter)
+                : again(unreachable(reason), now, answer.retryAfter)
+        case .foreign:
+            return .failed(fatal(unchanged(place.foreign(answer))))
+        }
+    }
+
+    /// Takes notice of a failure.
+    mutating func hears(_ failure: ConnectionFailure, at now: UInt64) -> Next {
+        switch failure.kind {
+        case .timedOut, .broken:
+            doubt(failure.message, now)
+        case .unconnected:
+            again(unreachable(failure.message), now)
+        case .wrong, .unusable, .cancelled:
+            .failed(fatal(unreachable(failure.message)))
+        }
+    }
+
+    private mutating func doubt(
+        _ reason: String,
+        _ now: UInt64,
+        _ retryAfter: Int? = nil
+    ) -> Next {
+        isInDoubt = isInDoubt || request.isWrite
+        let failure = isInDoubt ? unknown(reason) : unreachable(reason)
+        return request.isRepeatable && !request.isSentOnce
+            ? again(failure, now, retryAfter) : .failed(failure)
+    }
+
+    /// Another attempt after a pause, if there is time for it.
+    private mutating func again(
+        _ failure: ClientFailure,
+        _ now: UInt64,
+        _ retryAfter: Int? = nil
+    ) -> Next {
+        let asked = UInt64(min(max(retryAfter ?? 0, 0), 1_000_000)) * 1_000_000_000
+        let time = now + max(pause, asked)
+        guard time < end else { return .failed(fatal(failure)) }
+        pause = min(2 * pause, Self.pauseNanosecondsMax)
+        return .again(time)
+    }
+
+    /// The failure with which the call ends, when an earlier attempt may have made the change.
+    private func fatal(_ failure: ClientFailure) -> ClientFailure {
+        guard isInDoubt, failure.status != .unknown else { return failure }
+        return unknown(failure.message.replacing(" Nothing was changed.", with: ""))
+    }
+
+    private func unreachable(_ reason: String) -> ClientFailure {
+        unchanged(place.unreachable(reason))
+    }
+
+    private func unchanged(_ failure: ClientFailure) -> ClientFailure {
+        guard request.isWrite else { return failure }
+        return ClientFailure(failure.status, "\(failure.message) Nothing was changed.")
+    }
+
+    private func unknown(_ reason: String) -> ClientFailure {
+        // The reason can be a whole message.
+        let start = reason.hasPrefix(place.origin) ? reason : "\(place.origin): \(reason)."
+        let advice = request.repeatAdvice.map { " \($0)" } ?? ""
+        return ClientFailure(.unknown, "\(start) The write may have been made.\(advice)")
+    }
+}
+
+extension Call.Place {
+    /// The failure that an answer of the service is.
+    func failure(_ answer: ClientAnswer) -> ClientFailure {
+        ClientFailure(answer, from: origin, hasToken: hasToken)
+    }
+
+    /// The failure that no answer is.
+    func unreachable(_ reason: String) -> ClientFailure {
+        ClientFailure(.failed, "\(origin): \(reason).")
+    }
+
+    /// The failure that the answer of another server is.
+    func foreign(_ answer: ClientAnswer) -> ClientFailure {
+        var found = ["status \(answer.status)"]
+        if let type = answer.mediaType { found.append(type) }
+        if let place = answer.field("location") { found.append("a redirect to \(place)") }
+        return ClientFailure(
+            .failed,
+            "\(origin) does not answer as a Latchkey service does: "
+                + "\(found.joined(separator: ", "))."
+        )
+    }
+}
+
+extension ClientAnswer {
+    var passingReason: String { "it answers with status \(status), as a proxy does" }
+}
