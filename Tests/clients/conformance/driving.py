@@ -1,0 +1,207 @@
+"""A client behind a driver process, and what a case says about it."""
+
+import contextlib
+import itertools
+import json
+import os
+import queue
+import subprocess
+import sys
+import threading
+
+import process
+from process import Failure, expect
+from service import Service
+
+# The command line has a status where the packages have a class.
+SAME_STATUS = {
+    "NotLatchkey": "Unreachable", "Unauthorized": "Busy", "Forbidden": "Busy", "Full": "Busy",
+    "NotAnInteger": "Unreachable|Busy", "Gone": "Unreachable|Busy",
+    "Replaced": "Unreachable|PreconditionFailed|Busy",
+    "Problem": "Unreachable|Busy"}
+END_SECONDS = 5
+TOKEN = "secret-of-the-case"
+# Whatever must come comes within so many seconds; --patience gives less, for those who write cases.
+patience = process.PATIENCE_SECONDS
+
+
+def await_true(what, holds):
+    process.await_true(what, holds, patience)
+
+
+class NotSupported(Exception):
+    """The client has no such call."""
+
+
+class Failed(Exception):
+    def __init__(self, error, text):
+        super().__init__(f"{error}: {' '.join(text.split())[:200]}")
+        self.error, self.text = error, text
+
+
+class Pending:
+    """A call whose answer may still come."""
+
+    def __init__(self, number, what):
+        self.number, self.what, self.answers = number, what, queue.Queue()
+
+    def is_over(self):
+        return not self.answers.empty()
+
+    def result(self):
+        try:
+            answer = self.answers.get(timeout=patience)
+        except queue.Empty:
+            raise Failure(f"{self.what} did not end") from None
+        if "error" not in answer:
+            return answer.get("ok")
+        if answer["error"] == "NotSupported":
+            raise NotSupported
+        raise Failed(answer["error"], answer.get("text", ""))
+
+
+class Driver:
+    """A driver process, for one case after the other. It is ended when a case fails."""
+
+    def __init__(self, command, environment=()):
+        self.command = [str(word) for word in command]
+        self.environment = {**os.environ, **dict(environment)}
+        self.process, self.pending, self.numbers = None, {}, itertools.count(1)
+        self.lock = threading.Lock()
+
+    def start(self, call, arguments):
+        if self.process is None:
+            self.process = subprocess.Popen(
+                self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
+                env=self.environment, stderr=None if "-v" in sys.argv else subprocess.DEVNULL)
+            self.pending = {}
+            threading.Thread(target=self._read, args=(self.process, self.pending),
+                             daemon=True).start()
+        pending = Pending(next(self.numbers), call)
+        self.pending[pending.number] = pending
+        with self.lock:
+            try:
+                self.process.stdin.write(
+                    json.dumps({
+                    "id": pending.number, "call": call, "args": arguments,
+                }).replace("Infinity", "1e999") + "\n")
+                self.process.stdin.flush()
+            except OSError as error:
+                raise Failure(f"the driver has ended: {error}") from error
+        return pending
+
+    @staticmethod
+    def _read(process, pending):
+        for line in process.stdout:
+            answer = json.loads(line)
+            pending.pop(answer["id"]).answers.put(answer)
+        for each in list(pending.values()):
+            each.answers.put({"error": "DriverEnded", "text": f"status {process.wait()}"})
+
+    def end(self):
+        """What it has started ends with it, if it can."""
+        if self.process:
+            with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+                self.process.stdin.close()
+                self.process.wait(END_SECONDS)
+            self.process.kill()
+            self.process.wait()
+        self.process = None
+
+
+class Try:
+    """One case with one client."""
+
+    def __init__(self, client, driver, binary):
+        self.client, self.driver, self.binary = client, driver, binary
+        self.services, self.texts = [], []
+        # What nobody may ask: redirects and problems name it.
+        self.elsewhere = self.serve()
+
+    def serve(self, script=None, **options):
+        self.services.append(Service(self.binary, script, **options))
+        return self.services[-1]
+
+    def open(self, script=None, urls=None, short=False, **options):
+        """A client of a new service. `short`: its calls end soon, for cases that await that."""
+        service = self.serve(script)
+        # "At once" is long before so many seconds, which nobody waits for.
+        times = {"timeout": 0.5, "patience": 1} if short else {
+            "timeout": 5 * patience, "patience": 5 * patience}
+        self.call("open", **{"urls": urls or [service.url], **times, **options})
+        self.service, self.store = service, service.store
+        return service
+
+    def start(self, call, /, **arguments):
+        return self.driver.start(call, arguments)
+
+    def call(self, name, /, **arguments):
+        return self.start(name, **arguments).result()
+
+    def gives(self, wanted, call, /, **arguments):
+        found = self.call(call, **arguments)
+        if not (wanted(found) if callable(wanted) else found == wanted):
+            raise Failure(f"{call} gives {found!r}, not {wanted!r}")
+        return found
+
+    def fails(self, wanted, call, /, **arguments):
+        """With one of these errors. Returns its text."""
+        pending = call if isinstance(call, Pending) else self.start(call, **arguments)
+        if self.client == "command-line":
+            wanted = "|".join(SAME_STATUS.get(each, each) for each in wanted.split("|"))
+        try:
+            found = pending.result()
+        except Failed as failed:
+            self.texts.append(failed.text)
+            if failed.error in wanted.split("|"):
+                return failed.text
+            raise Failure(f"{pending.what} ends with {failed}, not {wanted}") from None
+        raise Failure(f"{pending.what} gives {found!r}, not {wanted}")
+
+    def cancel(self, pending):
+        self.call("cancel", call=pending.number)
+        self.fails("Cancelled", pending)
+
+    # What the service saw
+
+    def count(self, kind, wanted):
+        expect(f"requests of the kind {kind}", len(self.service.of(kind)), wanted)
+
+    def seen(self, kind, count=1, service=None):
+        """Once as many requests have come. Returns the last one of these."""
+        service = service or self.service
+        await_true(f"request {count} of the kind {kind}",
+                   lambda: len(service.of(kind)) >= count)
+        return service.of(kind)[count - 1]
+
+    def over(self, request):
+        """Once its answer was sent, or its connection closed."""
+        await_true(f"the end of {request.method} {request.target}", lambda: request.is_over)
+
+    def one_key(self, kind, least=2):
+        """All requests of the kind have the same key."""
+        keys = [request.key for request in self.service.of(kind)]
+        if len(keys) < least or len(set(keys)) != 1 or not keys[0]:
+            raise Failure(f"the keys of {kind} are {keys}")
+
+    def becomes(self, name, wanted):
+        await_true(lambda: f"{name} becomes {wanted!r}, now {self.store.value(name)!r}",
+                   lambda: self.store.value(name) == wanted)
+
+    def changes(self, name, before):
+        await_true(f"{name} is no longer {before!r}", lambda: self.store.value(name) != before)
+
+    def let(self, gate):
+        self.service.gates.add(gate)
+
+    def finish(self):
+        """What holds in every case."""
+        for text in self.texts:
+            if TOKEN in text:
+                raise Failure(f"a token is in {text!r}")
+        if self.elsewhere.requests:
+            raise Failure(f"an address of an answer was asked: {self.elsewhere.requests}")
+
+    def close(self):
+        for service in self.services:
+            service.close()

@@ -1,0 +1,282 @@
+"""Cases: locks, claims, and what is given back."""
+
+from cases import PACKAGES, case
+from faults import shrinking
+from service import ABSENT, cut, drip, edited, gated, hang, late, page, problem, redirect, right
+
+LOCK = {"name": "lock", "ttl": 60}
+CLAIM = {"jobs": "jobs/", "claims": "claims/", "ttl": 60, "wait": 60}
+WAITS = {"acquire": LOCK | {"wait": 60}, "claim": CLAIM, "pop": {"prefix": "jobs/", "wait": 60},
+         "wait": {"name": "none", "after": 0, "wait": 60},
+         "transaction": {"then": [], "when": [{"name": "none", "exists": True}], "wait": 60}}
+TAKEN = (412, "precondition-failed")
+
+
+def tagged(t, requests, token):
+    found = [request.headers.get("if-match") for request in requests]
+    if set(found) != {f'"{token}"'}:
+        raise AssertionError(f"{found} instead of {token}")
+
+
+@case("a lock that is free is given, and released with its token", 1)
+def plain(t):
+    t.open()
+    found = t.gives(lambda found: found["lease"] and found["token"], "acquire", **LOCK)
+    if t.store.value("lock") == ABSENT:
+        raise AssertionError("it is not held")
+    t.gives(True, "release", lease=found["lease"])
+    t.becomes("lock", ABSENT)
+    tagged(t, t.service.of("delete"), found["token"])
+
+
+@case("a lock that is held for the whole wait is not given", 1)
+def held(t):
+    t.open()
+    t.store.put("lock", "another")
+    t.fails("NotAcquired", "acquire", **LOCK, wait=0)
+    t.fails("NotAcquired", "acquire", **LOCK, wait=1)
+
+
+@case("no job within the wait", 1, only=PACKAGES)
+def no_job(t):
+    t.open()
+    t.gives(None, "claim", **CLAIM | {"wait": 0})
+
+
+def granted_late(t, call, name):
+    """It waits for longer than its time to live."""
+    t.open({"transaction": [late(3)], "touch": [gated("renewed")]})
+    t.store.put("jobs/1", "job")
+    pending = t.start(call, **WAITS[call] | {"ttl": 3})
+    renewal = t.seen("touch")
+    # An answer that was sent before it comes before this one.
+    t.call("find", name="else")
+    if pending.is_over():
+        raise AssertionError("it was given before its renewal was answered")
+    t.let("renewed")
+    found = pending.result()
+    tagged(t, t.service.of("touch"), renewal.headers["if-match"].strip('"'))
+    if "token" in found and f'"{found["token"]}"' != renewal.headers["if-match"]:
+        raise AssertionError(f"{found} is not what was renewed")
+    if t.store.value(name) == ABSENT:
+        raise AssertionError("it was given back")
+    return found["lease"]
+
+
+@case("a lock that is granted after longer than its ttl is renewed at once, and given", 1)
+def late_lock(t):
+    t.gives(True, "release", lease=granted_late(t, "acquire", "lock"))
+    t.becomes("lock", ABSENT)
+
+
+@case("a claim that is granted after longer than its ttl is renewed at once, and given", 1,
+      only=PACKAGES)
+def late_claim(t):
+    t.call("finish", lease=granted_late(t, "claim", "claims/1"))
+    t.becomes("jobs/1", ABSENT)
+    t.becomes("claims/1", ABSENT)
+
+
+@case("acquire: a late grant whose renewal {} is given back", 1, each=(
+    ("is refused", problem(*TAKEN)), ("is not answered", hang(made=False)),
+    ("drips", drip(made=False)), ("is a page", page()), ("is redirected", "elsewhere")))
+def refused_renewal(t, value):
+    reaction = redirect(307, t.elsewhere.url) if value[1] == "elsewhere" else value[1]
+    t.open({"transaction": [late(1.2)], "touch": [reaction, ...]})
+    pending = t.start("acquire", name="lock", ttl=1.2, wait=2)
+    first = t.seen("touch")
+    deletion = t.seen("delete")
+    tagged(t, [first, deletion], first.headers["if-match"].strip('"'))
+    # It goes on as long as its wait lasts; then it is the holder, or not.
+    try:
+        found = pending.result()
+        if f'"{found["token"]}"' == first.headers["if-match"]:
+            raise AssertionError("it was given all the same")
+    except Exception as error:  # noqa: BLE001
+        if getattr(error, "error", "") not in ("NotAcquired", "Unreachable"):
+            raise
+
+
+@case("claim: a late grant whose renewal is refused is given back, and the job comes again", 1,
+      only=PACKAGES)
+def refused_claim(t):
+    t.open({"transaction": [late(1.2)], "touch": [problem(*TAKEN)]})
+    t.store.put("jobs/1", "job")
+    found = t.gives(lambda found: found["value"] == "job", "claim", **CLAIM | {"ttl": 1.2})
+    t.seen("transaction", 2)
+    t.call("abandon", lease=found["lease"])
+    t.becomes("claims/1", ABSENT)
+
+
+@case("acquire ends with its wait: {}", 7, each=(
+    ("cut", [cut(made=False)] * 2 + [right]), ("no answer", [hang(made=False), ...]),
+    ("drips", [drip(made=False), ...]), ("502", [page(502), ...])))
+def acquire_ends(t, value):
+    t.open({"transaction": value[1]}, timeout=0.5, patience=1)
+    t.store.put("lock", "another")
+    t.fails("NotAcquired|Unreachable|OutcomeUnknown", "acquire", **LOCK, wait=2)
+    shrinking(t, "transaction", 2)
+    for request in t.service.of("transaction"):
+        t.over(request)
+
+
+@case("`lost` is set although the renewal {}", 6, each=(
+    ("hangs", hang(made=False)), ("drips", drip(made=False)), ("drips in its head", drip(
+        made=False, head=True))))
+def lost_by_clock(t, value):
+    t.open({"touch": [value[1], ...]})
+    found = t.call("acquire", **LOCK | {"ttl": 1.5})
+    t.gives(True, "lost", lease=found["lease"])
+    t.seen("touch")
+
+
+@case("a renewal that {} is none: `lost` is set", 4, each=(
+    ("is a page", page()), ("is a page with 204", page(204, body=b"")),
+    ("is redirected", "elsewhere"), ("has another tag", edited(ETag='"5"')),
+    ("cannot be decoded", page(200, body=b"\xff\x00", Content_Encoding="gzip"))))
+def no_renewal(t, value):
+    reaction = redirect(307, t.elsewhere.url) if value[1] == "elsewhere" else value[1]
+    t.open({"touch": [reaction, ...]})
+    found = t.call("acquire", **LOCK | {"ttl": 1.5})
+    t.gives(True, "lost", lease=found["lease"])
+
+
+@case("a renewal that finds the lock gone sets `lost` at once", 6)
+def gone(t):
+    t.open()
+    found = t.call("acquire", **LOCK | {"ttl": 3})
+    t.store.put("lock", "another")
+    t.gives(True, "lost", lease=found["lease"])
+    t.count("touch", 1)
+    t.gives(False, "release", lease=found["lease"])
+    t.becomes("lock", "another")
+
+
+@case("a renewal goes on after {}", 6, each=(("502", page(502)), ("a cut", cut())))
+def renewal_goes_on(t, value):
+    t.open({"touch": [value[1], value[1], gated("go")]})
+    found = t.call("acquire", **LOCK | {"ttl": 3})
+    t.seen("touch", 3)
+    t.let("go")
+    t.gives(True, "release", lease=found["lease"])
+    tagged(t, t.service.of("touch"), found["token"])
+
+
+@case("release twice is allowed", 15)
+def twice(t):
+    t.open()
+    lease = t.call("acquire", **LOCK)["lease"]
+    t.gives(True, "release", lease=lease)
+    t.call("release", lease=lease)
+    t.becomes("lock", ABSENT)
+
+
+@case("a release whose answer is lost is repeated", 3)
+def lost_release(t):
+    t.open({"delete": [cut(), page(502)]})
+    lease = t.call("acquire", **LOCK)["lease"]
+    t.gives(True, "release", lease=lease)
+    t.one_key("delete", 3)
+
+
+@case("a lease counts nine tenths of its ttl", 6, only=PACKAGES)
+def remaining(t):
+    t.open()
+    lease = t.call("acquire", **LOCK)["lease"]
+    t.gives(lambda found: 0 < found <= 54, "remaining", lease=lease)
+    t.call("release", lease=lease)
+    t.gives(0, "remaining", lease=lease)
+
+
+@case("a client that is closed sets `lost`", 6, only=PACKAGES)
+def closed(t):
+    t.open()
+    lease = t.call("acquire", **LOCK)["lease"]
+    pending = t.start("lost", lease=lease)
+    t.call("close")
+    if pending.result() is not True:
+        raise AssertionError("it is not set")
+
+
+@case("cancel: {} that waits ends, and gets nothing later", 8, each=("claim",), only=PACKAGES)
+@case("cancel: {} that waits ends, and gets nothing later", 8, each=("acquire", "pop"))
+def cancelled(t, call):
+    t.open()
+    t.store.put("lock", "another")
+    pending = t.start(call, **WAITS[call])
+    request = t.seen("transaction")
+    t.cancel(pending)
+    t.over(request)
+    t.store.put("jobs/1", "job"), t.store.delete("lock")
+    # It may be asked for, once more, by who gives it back.
+    t.becomes("lock", ABSENT), t.becomes("claims/1", ABSENT), t.becomes("jobs/1", "job")
+
+
+@case("cancel: what {} got is given back", 8, each=("claim",), only=PACKAGES)
+@case("cancel: what {} got is given back", 8, each=("acquire", "pop"))
+def given_back(t, call):
+    t.open({"transaction": [hang()]})
+    t.store.put("jobs/1", "job")
+    pending = t.start(call, **WAITS[call])
+    t.seen("transaction")
+    name, value = {"acquire": ("lock", ABSENT), "claim": ("claims/1", ABSENT),
+                   "pop": ("jobs/1", "job")}[call]
+    t.changes(name, value)
+    t.cancel(pending)
+    again = t.seen("transaction", 2)
+    if again.number("wait"):
+        raise AssertionError("it waits once more")
+    t.one_key("transaction")
+    t.becomes(name, value)
+    t.becomes("jobs/1", "job")
+
+
+@case("cancel: {} ends", 8, each=("wait",), only=PACKAGES)
+@case("cancel: {} ends", 8, each=("transaction",))
+def other_waits(t, call):
+    t.open()
+    pending = t.start(call, **WAITS[call])
+    request = t.seen("*")
+    t.cancel(pending)
+    t.over(request)
+
+
+@case("cancel: a call that repeats ends", 8)
+def repeats_end(t):
+    t.open({"*": [page(502), ...]})
+    pending = t.start("get", name="a")
+    t.seen("get", 2)
+    t.cancel(pending)
+
+
+@case("closing a client ends its waits, and gives back", 8, only=PACKAGES)
+def close_gives_back(t):
+    t.open({"transaction": [hang()]})
+    pending = t.start("acquire", **LOCK, wait=60)
+    t.seen("transaction")
+    t.changes("lock", ABSENT)
+    t.call("close")
+    t.fails("Cancelled|Closed|Unreachable|OutcomeUnknown|NotAcquired", pending)
+    t.becomes("lock", ABSENT)
+
+
+@case("a client after a fork has connections of its own, and no leases", 5,
+      only=("python", "asyncio"))
+def forked(t):
+    t.open()
+    t.store.put("a", 1)
+    lease = t.call("acquire", **LOCK)["lease"]
+    t.call("get", name="a")
+    child = t.forked(t.call("fork"))
+    with child:
+        t.gives(lambda found: found["value"] == 1, "get", name="a")
+        before = {request.connection for request in t.service.of("get")}
+        child.call("get", name="a")
+        after = {request.connection for request in t.service.of("get")}
+        if after == before:
+            raise AssertionError("the child has the connection of its parent")
+        child.call("lost", lease=lease)
+        child.call("release", lease=lease)
+        child.call("close")
+    t.count("delete", 0)
+    t.gives(True, "release", lease=lease)
