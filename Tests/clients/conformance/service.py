@@ -224,8 +224,9 @@ class Service:
         connection.close()
 
     def _exchange(self, connection, file, number):
-        if file.peek(1)[:1] in (b"", b"\x16"):
+        if (begin := file.peek(1)[:1]) in (b"", b"\x16"):
             # The end, or TLS where there is none.
+            connection.sendall(b"HTTP/1.1 400 Bad Request\r\n\r\n" if begin else b"")
             return False
         first = file.readline()
         method, target, _ = first.decode().split(" ", 2)
