@@ -5,6 +5,7 @@ import itertools
 import json
 import os
 import queue
+import socket
 import subprocess
 import sys
 import threading
@@ -61,52 +62,62 @@ class Pending:
 
 
 class Driver:
-    """A driver process, for one case after the other. It is ended when a case fails."""
+    """A driver process, for one case after the other, or one that listens. It is ended when a case
+    fails.
+    """
 
-    def __init__(self, command, environment=()):
+    def __init__(self, command=(), environment=(), listening=None):
         self.command = [str(word) for word in command]
         self.environment = {**os.environ, **dict(environment)}
-        self.process, self.pending, self.numbers = None, {}, itertools.count(1)
-        self.lock = threading.Lock()
+        self.process, self.source, self.pending = None, None, {}
+        self.numbers, self.lock = itertools.count(1), threading.Lock()
+        if listening:
+            connection = socket.socket(socket.AF_UNIX)
+            connection.connect(listening)
+            self._use(connection.makefile("r"), connection.makefile("w"))
+            connection.close()
 
     def start(self, call, arguments):
-        if self.process is None:
+        if self.source is None:
             self.process = subprocess.Popen(
                 self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
                 env=self.environment, stderr=None if "-v" in sys.argv else subprocess.DEVNULL)
-            self.pending = {}
-            threading.Thread(target=self._read, args=(self.process, self.pending),
-                             daemon=True).start()
+            self._use(self.process.stdout, self.process.stdin)
         pending = Pending(next(self.numbers), call)
         self.pending[pending.number] = pending
+        line = json.dumps({"id": pending.number, "call": call, "args": arguments})
         with self.lock:
             try:
-                self.process.stdin.write(
-                    json.dumps({
-                    "id": pending.number, "call": call, "args": arguments,
-                }).replace("Infinity", "1e999") + "\n")
-                self.process.stdin.flush()
+                # JSON has no name for it.
+                self.sink.write(line.replace("Infinity", "1e999") + "\n")
+                self.sink.flush()
             except OSError as error:
                 raise Failure(f"the driver has ended: {error}") from error
         return pending
 
+    def _use(self, source, sink):
+        self.source, self.sink, self.pending = source, sink, {}
+        threading.Thread(target=self._read, args=(source, self.pending), daemon=True).start()
+
     @staticmethod
-    def _read(process, pending):
-        for line in process.stdout:
+    def _read(source, pending):
+        for line in source:
             answer = json.loads(line)
             pending.pop(answer["id"]).answers.put(answer)
         for each in list(pending.values()):
-            each.answers.put({"error": "DriverEnded", "text": f"status {process.wait()}"})
+            each.answers.put({"error": "DriverEnded", "text": "before its answer"})
 
     def end(self):
         """What it has started ends with it, if it can."""
-        if self.process:
-            with contextlib.suppress(OSError, subprocess.TimeoutExpired):
-                self.process.stdin.close()
+        with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+            if self.source:
+                self.sink.close()
+            if self.process:
                 self.process.wait(END_SECONDS)
+        if self.process:
             self.process.kill()
             self.process.wait()
-        self.process = None
+        self.process, self.source = None, None
 
 
 class Try:
