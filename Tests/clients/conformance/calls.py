@@ -223,7 +223,8 @@ def redirects(t, status):
     ("half of a JSON text", "get", edited(body=b'{"x": [1,')),
     ("text that is not UTF-8", "get", edited(body=b'"\xff\xfe"')),
     ("NaN", "get", edited(body=b'{"x": NaN}')),
-    ("list in place of a transaction", "transaction", edited(body=b"[1]")),
+    ("list in place of a transaction", "transaction", edited(body=b"[1]"))))
+@case("a {} is not Latchkey's", 4, only=PACKAGES, each=(
     ("transaction without results", "transaction", edited(body=b'{"succeeded": true}')),
     ("count that is a text", "count", edited(body=b'{"count": "many"}')),
     ("sum that is a text", "increment", edited(body=b'"5"'))))

@@ -18,7 +18,6 @@ from service import Service
 SAME_STATUS = {
     "NotLatchkey": "Unreachable", "Unauthorized": "Busy", "Forbidden": "Busy", "Full": "Busy",
     "NotAnInteger": "Unreachable|Busy", "Gone": "Unreachable|Busy",
-    "Replaced": "Unreachable|PreconditionFailed|Busy",
     "Problem": "Unreachable|Busy"}
 END_SECONDS = 5
 TOKEN = "secret-of-the-case"
@@ -141,6 +140,9 @@ class Try:
             "timeout": 5 * patience, "patience": 5 * patience}
         self.call("open", **{"urls": urls or [service.url], **times, **options})
         self.service, self.store = service, service.store
+        if "*" not in service.script:
+            # Its start is no part of a call.
+            self.store.address()
         return service
 
     def start(self, call, /, **arguments):

@@ -83,9 +83,13 @@ def second_attempt(t):
     t.one_key("increment")
 
 
-@case("{}: it ends, and asks for what is left", 7, each=[
-    (f"a {call} whose answer {'drips' if reaction is drip else 'never comes'}", call, reaction)
-    for call in ("transaction", "pop", "wait") for reaction in (drip, hang)])
+def unanswered(*calls):
+    return [(f"a {call} whose answer {'drips' if reaction is drip else 'never comes'}", call,
+             reaction) for call in calls for reaction in (drip, hang)]
+
+
+@case("{}: it ends, and asks for what is left", 7, each=unanswered("wait"), only=PACKAGES)
+@case("{}: it ends, and asks for what is left", 7, each=unanswered("transaction", "pop"))
 def waits_end(t, value):
     _, call, reaction = value
     arguments = {"wait": {"name": "none", "after": 0, "wait": 1}, "pop": {
@@ -102,7 +106,7 @@ def waits_end(t, value):
 def shrinking(t, kind, least=1):
     """Each request waits for less than the one before, or not at all."""
     waits = [request.number("wait") for request in t.service.of(kind)]
-    if len(waits) < least or any(late >= early > 0 for early, late in zip(waits, waits[1:], strict=False)):
+    if len(waits) < least or any(map(lambda early, late: late >= early > 0, waits, waits[1:])):
         raise AssertionError(f"{kind} waits for {waits}")
 
 

@@ -2,8 +2,8 @@
 
 from cases import PACKAGES, case
 from driving import Driver
-from process import expect
 from faults import shrinking
+from process import expect
 from service import ABSENT, cut, drip, edited, gated, hang, late, page, problem, redirect, right
 
 LOCK = {"name": "lock", "ttl": 60}

@@ -24,16 +24,15 @@ for place in (HERE.parent, TOP / "Tests" / "dashboard", TOP / "Tests" / "contrac
     sys.path.append(str(place))
 sys.set_int_max_str_digits(0)
 
-from process import Failure  # noqa: E402
-
 import calls  # noqa: E402, F401
-from cases import CASES  # noqa: E402
 import driving  # noqa: E402
 import faults  # noqa: E402, F401
 import leases  # noqa: E402, F401
-import watches  # noqa: E402, F401
 import typescript_package  # noqa: E402
+import watches  # noqa: E402, F401
+from cases import CASES  # noqa: E402
 from driving import Driver, Failed, NotSupported, Try  # noqa: E402
+from process import Failure  # noqa: E402
 
 CLIENTS = ("python", "asyncio", "typescript", "command-line")
 # So many cases of a client at once; most of them wait.

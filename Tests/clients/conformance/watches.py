@@ -1,8 +1,8 @@
 """Cases: streams of events."""
 
 from cases import PACKAGES, case
-from faults import stranger
 from driving import await_true
+from faults import stranger
 from process import expect
 from service import cut, page, problem, stream
 
@@ -65,8 +65,9 @@ def cut_streams(t, value):
 @case("events with {}", 15, each=(
     ("CRLF", (FIRST + SECOND).replace("\n", "\r\n")), ("CR", (FIRST + SECOND).replace("\n", "\r")),
     ("a BOM", "\ufeff" + FIRST + SECOND), ("comments", ": a\n\n:b\n" + FIRST + ":\n\n" + SECOND),
-    ("fields that are unknown", "else: 1\nelse\n" + FIRST + "event: else\ndata: x\n\n" + SECOND),
-    ("no space behind the colon", (FIRST + SECOND).replace(": {", ":{").replace(": put", ":put")),
+    ("unknown fields", "else: 1\nelse\n" + FIRST + SECOND),
+    ("unknown events", FIRST + "event: else\ndata: x\n\n" + SECOND),
+    ("no space behind a colon", (FIRST + SECOND).replace(": {", ":{").replace(": put", ":put")),
     ("data of two lines", FIRST.replace(',"value"', ',\ndata: "value"') + SECOND)))
 def spelled(t, value):
     t.open({"watch": [stream(text=value[1].encode())]})
@@ -190,11 +191,10 @@ def half_state(t):
            [("put", "a", 1), ("put", "b", 2), ("put", "c", 3), ("ready", None, None)])
 
 
-@case("a watch that another one replaces ends, and is not repeated", 0)
+@case("a watch that another one replaces ends, and is not repeated", 0, only=PACKAGES)
 def replaced(t):
     t.open({"watch": [stream(text=b"event: replaced\ndata: {}\n\n", events=0)]})
-    arguments = {} if t.client == "command-line" else {"observer": "me"}
-    found = t.call("watch", **arguments)["watch"]
+    found = t.call("watch", observer="me")["watch"]
     t.fails("Replaced", "next", watch=found)
     t.count("watch", 1)
 

@@ -101,7 +101,8 @@ class Driver:
             self.options += ["--ca", ca]
         if token is not None:
             # Another one for each client; it is gone with the process.
-            self.token_file = tempfile.NamedTemporaryFile("w", prefix="latchkey-token-")
+            self.token_file = tempfile.NamedTemporaryFile(  # noqa: SIM115
+                "w", prefix="latchkey-token-")
             self.token_file.write(token)
             self.token_file.flush()
             self.options += ["--token-from", self.token_file.name]
@@ -203,7 +204,7 @@ class Driver:
         return True
 
     def call_watch(self, _, prefixes=(), names=(), initial=False, after=None, observer=None):
-        if observer:
+        if observer is not None:
             raise Refused("NotSupported")
         flags = [word for prefix in prefixes for word in ("--prefix", prefix)]
         flags += ["--initial"] * initial + ["--after", after] * (after is not None)
@@ -231,7 +232,8 @@ class Lease:
         tells, child_tells = os.pipe()
         child_hears, hears = os.pipe()
         self.hears = os.fdopen(hears, "w")
-        shell = f"exec 3>/proc/{os.getpid()}/fd/{child_tells} 4</proc/{os.getpid()}/fd/{child_hears}"
+        place = f"/proc/{os.getpid()}/fd"
+        shell = f"exec 3>{place}/{child_tells} 4<{place}/{child_hears}"
         self.process = driver._start(
             number, "lock", name, *flags, "--", "sh", "-c", f"{shell}; {HELD}",
             stdout=subprocess.DEVNULL)
@@ -287,4 +289,5 @@ class Watch:
 
 
 if __name__ == "__main__":
+    sys.set_int_max_str_digits(0)
     Driver().serve()
