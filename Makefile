@@ -252,6 +252,12 @@ dashboard: build ## the page at / in headless Chromium (ARGS="--screenshots FOLD
 clients: build ## the files of clients/ and the recipes; curl, a library and a browser; pprof
 	scripts/require test dashboard pprof clients
 	Tests/clients/run.py --binary $(RELEASE_BINARY)
+	Tests/clients/conformance/run.py --binary $(RELEASE_BINARY)
+
+.PHONY: conformance
+conformance: build ## all clients against a service that misbehaves by script (a minute)
+	scripts/require test clients
+	Tests/clients/conformance/run.py --binary $(RELEASE_BINARY) $(ARGS)
 
 .PHONY: proxies
 proxies: build ## nginx, Caddy, Varnish and squid in front of the service, as in deploy/

@@ -107,7 +107,8 @@ def refused(t):
 
 
 @case("a watch goes on after {}", 2, each=(
-    ("502", page(502)), ("429 of a proxy", page(429)), ("504", page(504)), ("a cut", cut(made=False)),
+    ("502", page(502)), ("429 of a proxy", page(429)), ("504", page(504)),
+    ("a cut", cut(made=False)),
     ("503 of the service", problem(503, "draining")), ("503", page(503)), ("408", page(408))))
 def passes(t, value):
     t.open({"watch": [value[1], value[1]]})
