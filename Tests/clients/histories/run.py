@@ -1,0 +1,251 @@
+#!/usr/bin/env python3
+"""Judges what clients say while network, service and clients fail: exactly, by the history.
+
+    Tests/clients/histories/run.py --binary .build-release/bin/latchkey
+
+Drivers of all clients use one service through a faulty proxy. The service is killed, ended and
+stopped; drivers are killed, stopped and fork. Then the judge compares what the clients were told
+with the history. Half a minute; `make client-histories` is the long form. Needs what
+`scripts/require` installs for `test` and `clients`.
+"""
+
+import argparse
+import collections
+import contextlib
+import pathlib
+import random
+import signal
+import sys
+import tempfile
+import threading
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent), str(HERE.parent.parent.parent / "scripts")]
+
+import process  # noqa: E402
+from drivers import COMMANDS, Driver  # noqa: E402
+from faulty import FaultyProxy, Plan  # noqa: E402
+from judge import END, Records, Truth, judge  # noqa: E402
+from process import Failure, await_true  # noqa: E402
+from steps import status_of_steps, step  # noqa: E402
+import planted  # noqa: E402
+import waits  # noqa: E402
+import workloads  # noqa: E402
+
+HISTORY = "512MiB"
+OPTIONS = {"timeout": 2, "patience": 5}
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--binary", required=True, help="the latchkey to run")
+    parser.add_argument("--seconds", type=float, default=20, help="of faults")
+    parser.add_argument("--seed", type=int, default=random.randrange(10_000))
+    parser.add_argument("--client", action="append", choices=[*COMMANDS], help="default: all")
+    arguments = parser.parse_args()
+    arguments.client = arguments.client or [*COMMANDS]
+    print(f"seed {arguments.seed}")
+    return status_of_steps(lambda log: run_all(arguments, log))
+
+
+def run_all(arguments, log):
+    step("the judge finds planted mistakes", find_planted, arguments, log)
+    step(f"histories of {', '.join(arguments.client)}", try_clients, arguments, log)
+    step(f"{waits.RUNS} waits are longer than the lock's time to live", waits.try_waits,
+         arguments, log)
+
+
+class Run:
+    """A service, a proxy and drivers, of which each can fail. A context manager."""
+
+    def __init__(self, arguments, log, seconds):
+        self.arguments, self.log, self.seconds = arguments, log, seconds
+        self.random = random.Random(f"run {arguments.seed}")
+        self.plan = Plan(arguments.seed)
+        self.records = Records()
+        # Jobs are done until none is left.
+        self.is_over, self.is_done = threading.Event(), threading.Event()
+        self.drivers, self.workers, self.counts = [], [], collections.Counter()
+        self.stack = contextlib.ExitStack()
+        self.lock = threading.Lock()
+        # Drivers are replaced by ones that make mistakes.
+        self.disguise = lambda driver: driver
+
+    def __enter__(self):
+        folder = pathlib.Path(self.stack.enter_context(tempfile.TemporaryDirectory()))
+        self.service = self.stack.enter_context(process.Latchkey(
+            self.arguments.binary, "--data", folder / "data", "--history-bytes", HISTORY,
+            log=self.log))
+        self.proxy = self.stack.enter_context(
+            FaultyProxy(self.service.address, plan=self.plan))
+        return self
+
+    def __exit__(self, *details):
+        for driver in self.drivers:
+            driver.end()
+        return self.stack.__exit__(*details)
+
+    def add_driver(self, client, **options):
+        self.counts[client] += 1
+        driver = self.disguise(
+            Driver.start(f"{client} {self.counts[client]}", COMMANDS[client], self.log))
+        self.drivers.append(driver)
+        driver.call("open", urls=[self.proxy.url], **{**OPTIONS, **options})
+        return driver
+
+    def add(self, kind, driver, **options):
+        is_over = self.is_done if kind in workloads.LASTING else self.is_over
+        worker = kind(driver, self.records, is_over, self.random.random(), **options)
+        self.workers.append(worker)
+        worker.start()
+
+    def employ(self, driver):
+        """All kinds of workers for a driver."""
+        fork = self.fork if driver.client == "python" else None
+        self.add(workloads.Writer, driver)
+        self.add(workloads.Locker, driver, fork=fork)
+        for kind in (workloads.Producer, workloads.Jobber, workloads.Popper):
+            self.add(kind, driver)
+        for watched in workloads.WATCHES:
+            self.add(workloads.Follower, driver, watched=watched)
+
+    def fork(self, driver):
+        with self.lock:
+            self.counts["forks"] += 1
+            return driver.fork(f"{driver.client} child {self.counts['forks']}")
+
+    def fail(self):
+        """Faults of processes, one after the other, until the time is over."""
+        end = time.monotonic() + self.seconds
+        faults = [self.restart_killed, self.restart_ended, self.stop_service, self.stop_driver,
+                  self.kill_driver, self.cut]
+        while time.monotonic() < end:
+            self.is_over.wait(self.random.uniform(0.2, 1.5))
+            self.check_workers()
+            fault = self.random.choice(faults)
+            self.counts[fault.__name__.replace("_", " ")] += 1
+            fault()
+
+    def restart_killed(self):
+        self.service.kill()
+        self.restart()
+
+    def restart_ended(self):
+        self.service.end()
+        self.restart()
+
+    def restart(self):
+        """It is away for a moment, and begins with other connections."""
+        self.is_over.wait(self.random.uniform(0, 1))
+        self.service.__enter__()
+        self.proxy.target = self.service.address
+        self.service.await_ready()
+
+    def stop_service(self):
+        self.stop(self.service.process.send_signal)
+
+    def stop_driver(self):
+        self.stop(self.random.choice(self.drivers).signal)
+
+    def stop(self, send_signal):
+        send_signal(signal.SIGSTOP)
+        self.is_over.wait(self.random.choice((0.1, 0.5, 1.5, 3)))
+        send_signal(signal.SIGCONT)
+
+    def kill_driver(self):
+        """Another one takes its place."""
+        driver = self.random.choice(self.drivers)
+        self.drivers.remove(driver)
+        driver.end()
+        self.employ(self.add_driver(driver.client))
+
+    def cut(self):
+        self.proxy.cut()
+
+    def check_workers(self):
+        for worker in self.workers:
+            if worker.failure is not None:
+                raise worker.failure
+
+    def settle(self):
+        """Without faults, all work comes to its end. Returns the violations."""
+        self.plan.is_calm = True
+        self.is_over.set()
+        self.join(lambda worker: worker.is_over is self.is_over)
+        await_true("all jobs are done",
+                   lambda: self.service.ask_json("/v1/count?prefix=jobs/")["count"] == 0)
+        for driver in self.drivers:
+            workloads.take_each_lock(driver)
+        self.is_done.set()
+        self.service.ask("PUT", f"/v1/properties/{END}", "true")
+        self.join(lambda worker: True)
+        self.check_workers()
+        return [*judge(self.records, Truth(self.changes()))]
+
+    def join(self, which):
+        end = time.monotonic() + process.PATIENCE_SECONDS
+        for worker in self.workers:
+            if which(worker):
+                worker.join(max(0, end - time.monotonic()))
+                if worker.is_alive():
+                    raise Failure(f"{worker.name} did not end")
+
+    def changes(self):
+        after, found = 0, []
+        while True:
+            page = self.service.ask_json(f"/v1/changes?after={after}&limit=1000")
+            found += page["changes"]
+            if not page["hasMore"]:
+                return found
+            after = page["next"]
+
+    def figures(self):
+        records = self.records
+        fates = collections.Counter(write.fate for write in records.writes)
+        yield f"writes: {len(records.writes)}, of which {told(fates)}"
+        yield f"faults of the network: {told(self.plan.counts)}"
+        yield f"others: {told(self.counts)}"
+        yield (f"grants: {len(records.grants)}; jobs: "
+               f"{told(collections.Counter(each.fate for each in records.attempts))}; pops: "
+               f"{told(collections.Counter(each.fate for each in records.pops))}")
+        events = [event[0] for each in records.followed for event in each.events]
+        yield f"watches: {len(records.followed)}; events: {told(collections.Counter(events))}"
+
+
+def told(counts):
+    return ", ".join(f"{count} {what}" for what, count in sorted(counts.items())) or "none"
+
+
+def try_clients(arguments, log):
+    with Run(arguments, log, arguments.seconds) as run:
+        for client in arguments.client:
+            for _ in range(2):
+                run.employ(run.add_driver(client))
+        run.fail()
+        violations = run.settle()
+        for line in run.figures():
+            print("   " + line)
+    for violation in violations:
+        print("   VIOLATION: " + violation)
+    if violations:
+        raise Failure(f"{len(violations)} violations, seed {arguments.seed}")
+
+
+def find_planted(arguments, log):
+    """One driver makes all mistakes that the judge is for, beside one that makes none."""
+    client = next((each for each in arguments.client if each != "command-line"), "python")
+    with Run(arguments, log, planted.SECONDS) as run:
+        run.plan = run.proxy.plan = Plan(arguments.seed, planted.RATES, planted.DELAYS)
+        run.employ(run.add_driver(client))
+        run.disguise = planted.Mistaken
+        run.employ(run.add_driver(client, keys=False))
+        run.is_over.wait(run.seconds)
+        violations = run.settle()
+        for line in run.figures():
+            print("   " + line)
+        planted.check(violations)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
