@@ -194,7 +194,8 @@ class _Link:
         if fault.kind == "cut before it is passed on":
             raise _Cut
         if fault.kind == "own answer before it is passed on":
-            return await self._send(_page(fault.status), fault)
+            await self._send(_page(fault.status), fault)
+            return
         try:
             head = await self._pass_on(request)
         except (OSError, asyncio.IncompleteReadError):
@@ -202,7 +203,8 @@ class _Link:
             self.service = None
             if fault.with_reset:
                 raise
-            return await self._send(_page(502), fault)
+            await self._send(_page(502), fault)
+            return
         await asyncio.sleep(fault.back)
         if fault.kind == "cut after it is passed on":
             raise _Cut
@@ -212,7 +214,8 @@ class _Link:
         if fault.kind == "own answer after it is passed on":
             self.service[1].close()
             self.service = None
-            return await self._send(_page(fault.status), fault)
+            await self._send(_page(fault.status), fault)
+            return
         left = fault.at if fault.kind == "cut within the answer" else None
         left = await self._send(head, fault, left)
         is_first = True
