@@ -9,6 +9,8 @@ import signal
 import threading
 
 from expecting import expect
+from faulty import FaultyProxy
+from latchkey import Latchkey
 import process
 from process import PATIENCE_SECONDS, Failure, await_true
 from recipes import kill
@@ -32,9 +34,12 @@ def feature_flags(recipe):
 
 
 def configuration(recipe):
+    """The program begins with an empty service."""
+    program = recipe.start(0, "def connect(host, port):\n    record(host, port)\n")
+    await_true("it watches", lambda: recipe.service.metrics()["latchkey_watchers"] == 1)
     recipe.run_curls()
-    recipe.start(0, "def connect(host, port):\n    record(host, port)\n")
     recipe.wait_for_records(1)
+    expect(program.poll(), None)
     for number in range(200):
         recipe.client.transaction([{"put": "config/db/host", "value": f"db{number}"},
                                    {"put": "config/db/port", "value": number}])
@@ -114,6 +119,20 @@ def clean_up(lease):
     expect(other.wait(PATIENCE_SECONDS), 0)
     check_sections(recipe)
     expect([row[2] for row in recipe.recorded()], ["in", "in", "out"])
+    check_restart_without_data(recipe)
+
+
+def check_restart_without_data(recipe):
+    """The lock is forgotten: another one gets it, and the guard of the former one is refused."""
+    with FaultyProxy(recipe.service.address) as proxy, Latchkey(proxy.url) as client:
+        former = client.acquire("locks/forgotten", ttl=5)
+        with process.Latchkey(recipe.binary) as restarted:
+            proxy.target = restarted.address
+            proxy.cut()
+            lease = client.acquire("locks/forgotten", ttl=5)
+            expect(lease.token > former.token, True)
+            expect(client.transaction([], when=[former.guard]).succeeded, False)
+            expect((former.lost.wait(PATIENCE_SECONDS), lease.release()), (True, True))
 
 
 def check_sections(recipe):
