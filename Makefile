@@ -127,7 +127,7 @@ test: ## what to run before a commit; builds for debugging only
 test-deep: ## the other tests: sanitizers, models, examples, the release binary (40 minutes)
 	scripts/stages unit-deep diagnostics test-c test-model test-threads test-example test-docs \
 	    contract-other build process upgrade allocations machine-code dashboard clients proxies \
-	    test-install hostile-quick durability-quick cluster-quick
+	    test-install hostile-quick durability-quick cluster-quick client-histories-quick
 
 .PHONY: release-check
 release-check: ## before a release: the other libmicrohttpd, a clean Debian 13 (an hour)
@@ -249,15 +249,26 @@ dashboard: build ## the page at / in headless Chromium (ARGS="--screenshots FOLD
 	Tests/dashboard/run.py --binary $(RELEASE_BINARY) $(ARGS)
 
 .PHONY: clients
-clients: build ## the files of clients/ and the recipes; curl, a library and a browser; pprof
+clients: build ## the clients, recipes and examples; curl, a library and a browser; pprof
 	scripts/require test dashboard pprof clients
 	Tests/clients/run.py --binary $(RELEASE_BINARY)
 	Tests/clients/conformance/run.py --binary $(RELEASE_BINARY)
+	Tests/clients/examples.py --binary $(RELEASE_BINARY)
 
 .PHONY: conformance
 conformance: build ## all clients against a service that misbehaves by script (a minute)
 	scripts/require test clients
 	Tests/clients/conformance/run.py --binary $(RELEASE_BINARY) $(ARGS)
+
+.PHONY: client-histories
+client-histories: build ## clients while network, service and they fail, judged exactly (an hour)
+	scripts/require test clients
+	Tests/clients/histories/run.py --binary $(RELEASE_BINARY) --each --seconds 600 $(ARGS)
+
+.PHONY: client-histories-quick
+client-histories-quick: build ## `make client-histories` in a minute
+	scripts/require test clients
+	Tests/clients/histories/run.py --binary $(RELEASE_BINARY) $(ARGS)
 
 .PHONY: proxies
 proxies: build ## nginx, Caddy, Varnish and squid in front of the service, as in deploy/

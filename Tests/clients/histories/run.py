@@ -43,6 +43,7 @@ def main():
     parser.add_argument("--seconds", type=float, default=20, help="of faults")
     parser.add_argument("--seed", type=int, default=random.randrange(10_000))
     parser.add_argument("--client", action="append", choices=[*COMMANDS], help="default: all")
+    parser.add_argument("--each", action="store_true", help="one history for each client")
     arguments = parser.parse_args()
     arguments.client = arguments.client or [*COMMANDS]
     print(f"seed {arguments.seed}")
@@ -51,7 +52,8 @@ def main():
 
 def run_all(arguments, log):
     step("the judge finds planted mistakes", find_planted, arguments, log)
-    step(f"histories of {', '.join(arguments.client)}", try_clients, arguments, log)
+    for clients in [[each] for each in arguments.client] if arguments.each else [arguments.client]:
+        step(f"a history of {', '.join(clients)}", try_clients, arguments, clients, log)
     step(f"{waits.RUNS} waits are longer than the lock's time to live", waits.try_waits,
          arguments, log)
 
@@ -217,9 +219,9 @@ def told(counts):
     return ", ".join(f"{count} {what}" for what, count in sorted(counts.items())) or "none"
 
 
-def try_clients(arguments, log):
+def try_clients(arguments, clients, log):
     with Run(arguments, log, arguments.seconds) as run:
-        for client in arguments.client:
+        for client in clients:
             for _ in range(2):
                 run.employ(run.add_driver(client))
         run.fail()
