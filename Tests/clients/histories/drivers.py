@@ -12,10 +12,10 @@ import threading
 
 from process import PATIENCE_SECONDS, Failure
 
-CLIENTS = pathlib.Path(__file__).resolve().parent.parent
-TOP = CLIENTS.parent.parent
-PYTHON = TOP / ".build-tools" / "python" / "bin" / "python"
-DRIVERS = CLIENTS / "drivers"
+DRIVERS = pathlib.Path(__file__).resolve().parent.parent / "drivers"
+PYTHON = DRIVERS.parent.parent.parent / ".build-tools" / "python" / "bin" / "python"
+CLIENTS = ("python", "asyncio", "typescript")
+# That of TypeScript is compiled first.
 COMMANDS = {
     "python": [PYTHON, DRIVERS / "python_driver.py"],
     "asyncio": [PYTHON, DRIVERS / "python_driver.py", "--asyncio"],

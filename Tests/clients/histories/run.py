@@ -24,12 +24,13 @@ HERE = pathlib.Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent), str(HERE.parent.parent.parent / "scripts")]
 
 import process  # noqa: E402
-from drivers import COMMANDS, Driver  # noqa: E402
+from drivers import CLIENTS, COMMANDS, Driver  # noqa: E402
 from faulty import FaultyProxy, Plan  # noqa: E402
 from judge import END, Records, Truth, judge  # noqa: E402
 from process import Failure, await_true  # noqa: E402
 from steps import status_of_steps, step  # noqa: E402
 import planted  # noqa: E402
+import typescript_package  # noqa: E402
 import waits  # noqa: E402
 import workloads  # noqa: E402
 
@@ -42,12 +43,15 @@ def main():
     parser.add_argument("--binary", required=True, help="the latchkey to run")
     parser.add_argument("--seconds", type=float, default=20, help="of faults")
     parser.add_argument("--seed", type=int, default=random.randrange(10_000))
-    parser.add_argument("--client", action="append", choices=[*COMMANDS], help="default: all")
+    parser.add_argument("--client", action="append", choices=CLIENTS, help="default: all")
     parser.add_argument("--each", action="store_true", help="one history for each client")
     arguments = parser.parse_args()
-    arguments.client = arguments.client or [*COMMANDS]
+    arguments.client = arguments.client or CLIENTS
     print(f"seed {arguments.seed}")
-    return status_of_steps(lambda log: run_all(arguments, log))
+    with tempfile.TemporaryDirectory() as folder:
+        if "typescript" in arguments.client:
+            COMMANDS["typescript"] = typescript_package.build_driver(folder)
+        return status_of_steps(lambda log: run_all(arguments, log))
 
 
 def run_all(arguments, log):
@@ -239,9 +243,14 @@ def find_planted(arguments, log):
     client = next((each for each in arguments.client if each != "command-line"), "python")
     with Run(arguments, log, planted.SECONDS) as run:
         run.plan = run.proxy.plan = Plan(arguments.seed, planted.RATES, planted.DELAYS)
-        run.employ(run.add_driver(client))
+        honest = run.add_driver(client)
         run.disguise = planted.Mistaken
-        run.employ(run.add_driver(client, keys=False))
+        mistaken = run.add_driver(client, keys=False)
+        for driver in (honest, mistaken):
+            run.employ(driver)
+            # So that they want a lock at once.
+            for _ in range(2):
+                run.add(workloads.Locker, driver)
         run.is_over.wait(run.seconds)
         violations = run.settle()
         for line in run.figures():
