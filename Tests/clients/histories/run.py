@@ -109,9 +109,9 @@ class Run:
     def employ(self, driver):
         """All kinds of workers for a driver."""
         fork = self.fork if driver.client == "python" else None
-        self.add(workloads.Writer, driver)
         self.add(workloads.Locker, driver, fork=fork)
-        for kind in (workloads.Producer, workloads.Jobber, workloads.Popper):
+        for kind in (*[workloads.Writer] * 3, workloads.Producer, workloads.Jobber,
+                     workloads.Popper):
             self.add(kind, driver)
         for watched in workloads.WATCHES:
             self.add(workloads.Follower, driver, watched=watched)

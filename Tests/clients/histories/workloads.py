@@ -21,11 +21,12 @@ CANCELLED_OF_100, FORKED_OF_100 = 10, 10
 class Worker(threading.Thread):
     """Works with a driver until the driver or the run is over. `failure`: what ended it."""
 
+    numbers = itertools.count(1)
+
     def __init__(self, driver, records, is_over, seed, fork=None):
         super().__init__(name=f"{type(self).__name__} of {driver.name}", daemon=True)
         self.driver, self.records, self.is_over, self.fork = driver, records, is_over, fork
         self.random = random.Random(f"{seed} {self.name}")
-        self.numbers = itertools.count(1)
         self.failure = None
 
     def run(self):
