@@ -260,6 +260,12 @@ conformance: build ## all clients against a service that misbehaves by script (a
 	scripts/require test clients
 	Tests/clients/conformance/run.py --binary $(RELEASE_BINARY) $(ARGS)
 
+.PHONY: clients-packages
+clients-packages: ## a wheel, and a package of npm, in .build-packages
+	scripts/require test clients npm
+	.build-tools/python/bin/pip wheel --quiet --no-deps --wheel-dir .build-packages ./clients/python
+	cd clients/typescript && tsc && npm pack --silent --ignore-scripts --pack-destination ../../.build-packages
+
 .PHONY: client-histories
 client-histories: build ## clients while network, service and they fail, judged exactly (an hour)
 	scripts/require test clients
