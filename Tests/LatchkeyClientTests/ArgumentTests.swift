@@ -20,8 +20,8 @@ struct ArgumentTests {
         #expect(try Self.values(PutCommand.self, ["a", "-5"]).operands == ["a", "-5"])
         #expect(try Self.values(PutCommand.self, ["--", "--a", "-b"]).operands == ["--a", "-b"])
         #expect(throws: ClientFailure.self) { try Self.values(PutCommand.self, ["a", "-b"]) }
-        #expect(throws: ClientFailure.self) { try Self.values(GetCommand.self, ["a", "b"]) }
-        #expect(throws: ClientFailure.self) { try Self.values(GetCommand.self, ["--", "a", "b"]) }
+        #expect(throws: ClientFailure.self) { try Self.values(CountCommand.self, ["a", "b"]) }
+        #expect(throws: ClientFailure.self) { try Self.values(CountCommand.self, ["--", "a", "b"]) }
     }
 
     @Test(arguments: 0..<20)

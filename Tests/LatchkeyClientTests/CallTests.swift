@@ -5,12 +5,12 @@ import Testing
 
 /// What a call makes of the answers to its attempts (`clients/behaviour.md`).
 struct CallTests {
-    private typealias Step = ScriptedService.Step
+    typealias Step = ScriptedService.Step
 
     private static let written = Step.answers(204, tag: "7")
     private static let page = Step.answers(200, "text/html", "<html>")
 
-    private static var put: ClientRequest {
+    static var put: ClientRequest {
         var request = ClientRequest(.put, property: "a")
         request.makeRepeatable()
         return request
