@@ -256,7 +256,7 @@ class AsyncLease:
                 pass
 
     async def _renew(self) -> float:
-        """The new end. Raises if this is not answered within a third of its time, or by something else."""
+        """The new end. Raises if it is not answered in a third of its time, or by another one."""
         sent = self._clock.now()
 
         def read(answer: Answer) -> None:

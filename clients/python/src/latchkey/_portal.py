@@ -229,6 +229,11 @@ class Portal:
             self._client.abandon()
             for call in list(self._calls):
                 call.fail(Closed("the client is closed"))
+            tasks = asyncio.all_tasks(loop)
+            for task in tasks:
+                task.cancel()
+            if tasks:
+                loop.run_until_complete(asyncio.wait(tasks, timeout=1))
             loop.close()
 
     def close(self) -> None:

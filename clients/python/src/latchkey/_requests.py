@@ -161,7 +161,7 @@ async def exchange(
     try:
         return await session.race(
             session.http.send(sent, stream=is_stream, follow_redirects=False), until,
-            is_last=is_last)
+            is_last=is_last, undo=lambda response: session.spawn(response.aclose()))
     except Late:
         kind: Kind = "none" if phase.is_connecting else "cut"
         return Failure(kind, _origin(base) + "no answer in time")

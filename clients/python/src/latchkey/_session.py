@@ -127,19 +127,25 @@ class Session:
 
     async def race(
         self, coroutine: Coroutine[Any, Any, T], until: float, *, is_last: bool = False,
+        undo: Callable[[T], object] = lambda result: None,
     ) -> T:
         """Awaits it until this time, when it raises `Late`, or until the client is closed.
 
         It is cancelled then, and as well if the caller is: nothing waits for what does not end.
+        `undo` gets a result that comes all the same.
         """
         task = self.spawn(coroutine)
+        is_taken = False
         try:
             await self._first(until, is_last, task)
-            if task.done():
-                return task.result()
+            is_taken = task.done()
         finally:
-            task.cancel()
-        raise Late
+            if not is_taken:
+                task.add_done_callback(lambda done: _undo(done, undo))
+                task.cancel()
+        if not is_taken:
+            raise Late
+        return task.result()
 
     async def pause(self, seconds: float, *, is_last: bool = False) -> None:
         await self._first(self.clock.now() + seconds, is_last)
@@ -208,6 +214,11 @@ class Session:
             await asyncio.wait(tasks, timeout=1)
         if self._http is not None:
             await self._http.aclose()
+
+
+def _undo(task: asyncio.Task[T], undo: Callable[[T], object]) -> None:
+    if not task.cancelled() and task.exception() is None:
+        undo(task.result())
 
 
 async def _all(tasks: set[asyncio.Task[None]]) -> None:
