@@ -64,6 +64,24 @@ class ManualClock:
         await settled()
 
 
+class VirtualClock(ManualClock):
+    """Goes on by itself, to the next time for which the client waits, when nothing else happens."""
+
+    def call_at(self, when, callback):
+        timer = super().call_at(when, callback)
+        self.loop.create_task(self.jump(timer))
+        return timer
+
+    async def jump(self, timer):
+        await settled()
+        while timer in self.timers:
+            if all(timer.when <= each.when for each in self.timers):
+                self.time = max(self.time, timer.when)
+                timer.cancel()
+                timer.callback()
+            await asyncio.sleep(0)
+
+
 async def settled():
     """Once the tasks that can go on without input have done so."""
     for _ in range(20):

@@ -1,0 +1,395 @@
+"""The Python package with a service that is a function, and a time that is driven by hand."""
+
+import asyncio
+import decimal
+import json
+import pickle
+
+import httpx
+
+from expecting import ManualClock, VirtualClock, at_once, expect, refused
+from process import PATIENCE_SECONDS, await_true
+import latchkey
+from latchkey import AsyncLatchkey, Cancel, Latchkey
+from latchkey._streams import Parser
+
+TOKEN = "secret-token-of-ann"
+HANG, CUT, NO_CONNECTION = "hang", "cut", "no connection"
+GRANTED = {"succeeded": True, "revision": 7, "results": [{"revision": 7, "name": "lock"}]}
+REFUSED = {"succeeded": False, "revision": 7, "results": []}
+
+
+def problem(status, kind, headers=None, **members):
+    body = json.dumps({"type": f"/problems/{kind}", "detail": "why", **members})
+    return httpx.Response(status, text=body, headers={
+        "Content-Type": "application/problem+json", **(headers or {})})
+
+
+def ok(body=None, status=200, tag=7):
+    headers = {"ETag": f'"{tag}"', "Latchkey-Created": "1"}
+    return httpx.Response(status, headers=headers) if body is None else httpx.Response(
+        status, json=body, headers=headers)
+
+
+PUT = ok(status=201)
+PAGE = httpx.Response(200, html="<p>Please sign in.</p>")
+EMPTY = httpx.Response(200)
+
+
+class Service:
+    """Answers with what a script has, one after the other; the last one again and again."""
+
+    def __init__(self, *script):
+        self.script, self.seen = [*script], []
+
+    async def __call__(self, request):
+        self.seen.append(request)
+        answer = self.script.pop(0) if len(self.script) > 1 else self.script[0]
+        answer = answer(request) if callable(answer) else answer
+        if answer == HANG:
+            await asyncio.Event().wait()
+        if answer == CUT:
+            raise httpx.ReadError("cut", request=request)
+        if answer == NO_CONNECTION:
+            raise httpx.ConnectError("refused", request=request)
+        return httpx.Response(answer.status_code, headers=answer.headers, content=answer.content)
+
+    def client(self, kind=Latchkey, clock=None, **options):
+        client = kind(**{"url": "http://one", **options}, http=lambda: httpx.AsyncClient(
+            transport=httpx.MockTransport(self)))
+        settings = client._client._settings if kind is Latchkey else client._settings
+        settings.clock = clock or VirtualClock()
+        return client
+
+    def keys(self):
+        return {each.headers.get("Idempotency-Key") for each in self.seen}
+
+
+def time_of(client):
+    return client._client._settings.clock.time
+
+
+def answers_that_pass(_):
+    """And the error at the end, if they do not."""
+    for status, read_error, write_error in (
+            (425, "Unreachable", "Unreachable"), (429, "Unreachable", "Unreachable"),
+            *((each, "Unreachable", "OutcomeUnknown") for each in (408, 500, 502, 503, 504))):
+        passing = httpx.Response(status, html="<p>Bad gateway</p>")
+        service = Service(passing, passing, PUT)
+        with service.client() as client:
+            expect(client.put("a", 1), 7)
+            expect((len(service.seen), len(service.keys())), (3, 1))
+        with Service(passing).client() as client:
+            for kind, call in ((write_error, lambda client=client: client.put("a", 1)),
+                               (read_error, lambda client=client: client.get("a"))):
+                begin = time_of(client)
+                expect(type(refused(latchkey.LatchkeyError, call)).__name__, kind)
+                expect(time_of(client) - begin <= 10, True)
+    with Service(problem(503, "draining", {"Retry-After": "3"}), PUT).client() as client:
+        client.put("a", 1)
+        expect(3 <= time_of(client) < 4, True)
+
+
+def answers_of_others(_):
+    """A page, a redirect, an answer without its tag: nothing of these is success."""
+    json_page = httpx.Response(200, json={})
+    untagged = httpx.Response(204)
+    redirect = httpx.Response(307, headers={"Location": "http://elsewhere/"})
+    for answer in (PAGE, EMPTY, redirect, json_page, httpx.Response(404, html="no"), untagged):
+        service = Service(answer)
+        with service.client() as client:
+            for call in (lambda c: c.get("a"), lambda c: c.put("a", 1), lambda c: c.increment("a"),
+                         lambda c: c.merge("a", 1), lambda c: c.touch("a", 5), lambda c: c.count(),
+                         lambda c: c.delete_prefix("a"), lambda c: c.transaction([]),
+                         lambda c: c.get_many(["a"]), lambda c: [*c.list()],
+                         lambda c: c.wait("a", 5), lambda c: next(c.watch()),
+                         lambda c: c.pop("a"), lambda c: c.acquire("a"),
+                         lambda c: answer is untagged and c.get("a") or c.delete("a")):
+                refused(latchkey.NotLatchkey, call, client)
+            expect({each.url.host for each in service.seen}, {"one"})
+    with Service(CUT, PAGE).client() as client:
+        refused(latchkey.OutcomeUnknown, client.put, "a", 1)
+
+
+def problems(_):
+    with Service(problem(412, "precondition-failed")).client() as client:
+        error = refused(latchkey.PreconditionFailed, client.put, "a", 1)
+        again = pickle.loads(pickle.dumps(error))
+        expect((type(again), str(again)), (type(error), "412 precondition-failed: why"))
+    for kind in ("outcome-unknown", "answer-not-kept"):
+        with Service(problem(500, kind)).client() as client:
+            refused(latchkey.OutcomeUnknown, client.put, "a", 1)
+    service = Service(problem(503, "too-many-idempotency-keys"), PUT)
+    with service.client() as client:
+        client.put("a", 1)
+        expect([bool(each.headers.get("Idempotency-Key")) for each in service.seen], [True, False])
+
+
+def deadlines(_):
+    with Service(HANG).client() as client:
+        refused(latchkey.OutcomeUnknown, client.put, "a", 1)
+        expect(9 < time_of(client) <= 10, True)
+        refused(latchkey.Unreachable, client.get, "a")
+        expect(time_of(client) <= 20, True)
+    # Each attempt asks for what is left of the wait, which bounds the call.
+    service = Service(CUT, CUT, HANG)
+    with service.client(timeout=1) as client:
+        refused(latchkey.OutcomeUnknown, client.transaction, [], wait=4)
+        expect(time_of(client) <= 6, True)
+        waits = [float(each.url.params.get("wait", 0)) for each in service.seen]
+        expect((waits[0], sorted(waits, reverse=True), len(service.keys())), (4, waits, 1))
+    with Service(HANG).client() as client:
+        begin = time_of(client)
+        refused(latchkey.LatchkeyError, client.acquire, "a", wait=1)
+        expect(time_of(client) - begin <= 3, True)
+
+
+def no_connection(_):
+    with Service(NO_CONNECTION, PUT).client() as client:
+        expect(client.put("a", 1), 7)
+    with Service(NO_CONNECTION).client() as client:
+        refused(latchkey.Unreachable, client.put, "a", 1)
+    for url in ("ftp://one", "one:8080", "http://", "http://127.0.0.1:99999", "http://[::1"):
+        with Latchkey(url, token=TOKEN) as client:
+            refused(latchkey.Unreachable, client.put, "a", 1)
+            refused(latchkey.Unreachable, next, client.watch())
+    with Latchkey("https://localhost:1", ca="/nowhere") as client:
+        refused(latchkey.Unreachable, client.put, "a", 1)
+
+
+def several_addresses(_):
+    urls = ["http://one", "http://two"]
+
+    def hosts(service):
+        return [each.url.host for each in service.seen]
+
+    service = Service(lambda request: NO_CONNECTION if request.url.host == "one" else PUT)
+    with service.client(urls=urls) as client:
+        client.put("a", 1)
+        client.put("a", 1)
+        expect((hosts(service), time_of(client)), (["one", "two", "two"], 0))
+    follower = problem(421, "not-leader", leader="http://two/")
+    service = Service(follower, PUT)
+    with service.client(urls=urls) as client:
+        client.put("a", 1)
+        expect(hosts(service), ["one", "two"])
+    stranger = problem(421, "not-leader", {"Latchkey-Leader": "http://three"})
+    service = Service(stranger)
+    with service.client(urls=urls, token=TOKEN) as client:
+        error = refused(latchkey.Problem, client.put, "a", 1)
+        expect((error.leader, "http://three" in str(error), hosts(service)),
+               ("http://three", True, ["one"]))
+    # What is in doubt goes to the address that it went to.
+    service = Service(CUT, NO_CONNECTION, PUT)
+    with service.client(urls=urls) as client:
+        client.put("a", 1)
+        expect(hosts(service), ["one"] * 3)
+
+
+def secrets(_):
+    with Service(problem(500, "x"), CUT).client(token=TOKEN + " \n", url="http://u:pass@one",
+                                                patience=0.1) as client:
+        errors = [refused(latchkey.LatchkeyError, client.get, "a") for _ in range(2)]
+        shown = [*map(repr, errors), *map(str, errors), repr(vars(client._client)), repr(client),
+                 *(str(pickle.dumps(each)) for each in errors)]
+        expect([text for text in shown if TOKEN in text], [])
+        expect([text for text in map(str, errors) if "pass" in text], [])
+        refused(TypeError, pickle.dumps, client)
+    error = refused(latchkey.InvalidValue, Latchkey, token=TOKEN + "\n" + TOKEN)
+    expect(TOKEN in str(error), False)
+    service = Service(PUT)
+    with service.client(token=TOKEN + "\r\n") as client:
+        client.put("a", 1)
+        expect(service.seen[0].headers["Authorization"], f"Bearer {TOKEN}")
+
+
+def values(_):
+    service = Service(ok())
+    with service.client() as client:
+        for value in (float("nan"), float("inf"), [float("-inf")], {1, 2}, 10 ** 5000, b"x"):
+            refused(latchkey.InvalidValue, client.put, "a", value)
+        refused(latchkey.InvalidValue, client.put, "", 1)
+        refused(latchkey.InvalidValue, client.put, "\ud800", 1)
+        refused(latchkey.InvalidValue, client.wait, "a", wait=float("nan"))
+        refused(latchkey.InvalidValue, client.get_many, ["a"] * 129)
+        expect(service.seen, [])
+    digits = "9" * 5000
+    text = f'{{"a": {digits}, "b": 1e999, "c": {10 ** 400}, "d": 0.5}}'
+    answer = httpx.Response(200, text=text, headers={
+        "Content-Type": "application/json", "ETag": '"7"', "Latchkey-Created": "1"})
+    with Service(answer).client() as client:
+        expect(client.get("a").value, {"a": decimal.Decimal(digits), "b": decimal.Decimal("1e999"),
+                                       "c": 10 ** 400, "d": 0.5})
+    names = [f"{number:040}" for number in range(128)]
+    rows = [{"name": name, "revision": 7, "created": 1, "value": 1} for name in names]
+    service = Service(ok({"succeeded": True, "revision": 7, "results": [*rows[:-1],
+                                                                        {"revision": 0}]}))
+    with service.client() as client:
+        expect([*client.get_many(names)], names[:-1])
+        expect((service.seen[0].method, service.keys()), ("POST", {None}))
+
+
+def leases(_):
+    """A grant that had to wait is renewed, and is given back if that is refused."""
+    clock = ManualClock()
+
+    def granted_late(request):
+        clock.time += 60
+        return ok(GRANTED)
+
+    touched = ok(status=204)
+    service = Service(granted_late, touched, ok(status=204))
+    with service.client(clock=clock) as client:
+        lease = client.acquire("lock", ttl=30)
+        expect((lease.remaining, lease.token), (27, 7))
+        expect([each.url.path.split("/")[-1] for each in service.seen], ["transactions", "touch"])
+        expect(service.seen[1].headers["If-Match"], '"7"')
+        expect((lease.release(), lease.release(), lease.lost.is_set()), (True, True, False))
+    for refusal in (problem(412, "precondition-failed"), PAGE, ok(status=204, tag=8)):
+        service = Service(granted_late, refusal, ok(REFUSED), ok(status=204))
+        with service.client(clock=clock) as client:
+            refused(latchkey.NotAcquired, client.acquire, "lock", ttl=30, wait=60)
+            await_true("it is given back", lambda service=service: [
+                each.headers["If-Match"] for each in service.seen if each.method == "DELETE"])
+
+
+def leases_are_lost(_):
+    """By the clock, and at once when the client is closed or its thread has ended."""
+    def hold(*script):
+        service = Service(ok(GRANTED), *script)
+        client = service.client(clock=ManualClock())
+        return client, client.acquire("lock", ttl=30), client._client._settings.clock
+
+    for script in ([HANG], [PAGE], [ok(status=204, tag=8)], [httpx.Response(502)]):
+        client, lease, clock = hold(*script)
+        for _ in range(26):
+            clock.advance(1)
+            expect(lease.lost.is_set(), False)
+        clock.advance(1)
+        expect((lease.lost.wait(PATIENCE_SECONDS), lease.remaining), (True, 0))
+        client.close()
+    client, lease, _ = hold(HANG)
+    with at_once(lambda: lease.lost.wait(PATIENCE_SECONDS)) as waiting:
+        client.close()
+    expect((waiting.value, lease.release()), (True, False))
+    client, lease, _ = hold(HANG)
+    client._portal.post(lambda: exec("raise SystemExit"))
+    expect(lease.lost.wait(PATIENCE_SECONDS), True)
+    refused(latchkey.Closed, client.get, "a")
+    # Also where the timer cannot run: the clock alone says it.
+    client, lease, clock = hold(HANG)
+    clock.time += 28
+    expect(lease.lost.is_set(), True)
+    client.close()
+
+
+def cancelled(_):
+    """What a call got, or may have got, is given back."""
+    def is_given_back(service):
+        await_true("it is deleted", lambda: "DELETE" in [each.method for each in service.seen])
+        first, second, last = service.seen[:3]
+        expect((second.content, second.headers["Idempotency-Key"], second.url.query),
+               (first.content, first.headers["Idempotency-Key"], b""))
+        expect(last.headers["If-Match"], '"7"')
+
+    jobs = {"succeeded": True, "revision": 7, "results": [
+        {"name": "jobs/1", "revision": 3, "created": 3, "value": 1}]}
+    calls = ((lambda c: c.acquire("lock", ttl=5), GRANTED),
+             (lambda c: c.claim("jobs/", claims="claims/", wait=None), jobs))
+    for call, got in calls:
+        service, cancel = Service(HANG, ok(got), ok(status=204)), Cancel()
+        with service.client(clock=ManualClock()) as client:
+            def begin(call=call, client=client, cancel=cancel):
+                with cancel:
+                    refused(latchkey.Cancelled, call, client)
+                    # Later ones as well.
+                    refused(latchkey.Cancelled, client.get, "a")
+
+            with at_once(begin):
+                await_true("it waits", lambda service=service: service.seen)
+                cancel.cancel()
+            is_given_back(service)
+        # The end of the client is the end of its waits.
+        service = Service(HANG, ok(got), ok(status=204))
+        client = service.client(clock=ManualClock())
+        with at_once(lambda call=call, client=client: refused(latchkey.Closed, call, client)):
+            await_true("it waits", lambda service=service: service.seen)
+            client.close()
+        is_given_back(service)
+        asyncio.run(cancelled_task(call, got, is_given_back))
+    service, cancel = Service(HANG, ok(jobs), PUT), Cancel()
+    with service.client(clock=ManualClock()) as client:
+        def pop():
+            with cancel:
+                refused(latchkey.Cancelled, client.pop, "jobs/", wait=None)
+
+        with at_once(pop):
+            await_true("it waits", lambda: service.seen)
+            cancel.cancel()
+        await_true("the job is put again", lambda: service.seen[-1].method == "PUT")
+        expect((service.seen[-1].headers["If-None-Match"], service.seen[-1].url.path),
+               ("*", "/v1/properties/jobs/1"))
+
+
+async def cancelled_task(call, got, is_given_back):
+    service = Service(HANG, ok(got), ok(status=204))
+    async with service.client(AsyncLatchkey, ManualClock()) as client:
+        task = asyncio.create_task(call(client))
+        while not service.seen:
+            await asyncio.sleep(0)
+        task.cancel()
+        try:
+            await task
+        except asyncio.CancelledError:
+            pass
+    is_given_back(service)
+
+
+def work_that_raises(_):
+    """Each kind of handler gives its claim back."""
+    job = ok({"succeeded": True, "revision": 7, "results": [
+        {"name": "jobs/1", "revision": 3, "created": 3, "value": 1}]})
+
+    def generator(claim):
+        yield {"increment": "n"}
+        raise ZeroDivisionError
+
+    async def coroutine(claim):
+        raise ZeroDivisionError
+
+    async def async_generator(claim):
+        yield {"increment": "n"}
+        raise ZeroDivisionError
+
+    async def run(service, handle):
+        async with service.client(AsyncLatchkey, ManualClock()) as client:
+            await client.work("jobs/", handle, claims="claims/")
+
+    service = Service(job, ok(status=204))
+    with service.client(clock=ManualClock()) as client:
+        refused(ZeroDivisionError, client.work, "jobs/", generator, claims="claims/")
+        expect(service.seen[-1].method, "DELETE")
+    for handle in (generator, coroutine, async_generator, lambda claim: 1 / 0):
+        service = Service(job, ok(status=204))
+        refused(ZeroDivisionError, asyncio.run, run(service, handle))
+        expect(service.seen[-1].method, "DELETE")
+
+
+def streams(_):
+    """All ends of lines, a mark of the byte order, `retry`, cut anywhere."""
+    text = ('retry: 1500\nid: 3\n\n: a comment\nevent: put\ndata: {"name":"ü\u2028",\n'
+            'data: "revision":4}\nid: 4\nother\n\nevent:ready\ndata:{}\n\n')
+    wanted = [("message", "", "3"), ("put", '{"name":"ü\u2028",\n"revision":4}', "4"),
+              ("ready", "{}", None)]
+    for end in ("\n", "\r\n", "\r"):
+        raw = b"\xef\xbb\xbf" + text.replace("\n", end).encode()
+        for size in (1, 2, 3, 7, len(raw)):
+            parser, found = Parser(), []
+            for start in range(0, len(raw), size):
+                found += parser.feed(raw[start:start + size])
+            expect((found, parser.retry), (wanted, 1.5))
+
+
+CHECKS = (answers_that_pass, answers_of_others, problems, deadlines, no_connection,
+          several_addresses, secrets, values, leases, leases_are_lost, cancelled, work_that_raises,
+          streams)
