@@ -39,11 +39,11 @@ class Cancel:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._calls: set[_Call[Any]] = set()
-        self._is_cancelled = False
+        self.is_cancelled = False
 
     def cancel(self) -> None:
         with self._lock:
-            self._is_cancelled = True
+            self.is_cancelled = True
             calls = list(self._calls)
         for call in calls:
             call.done.set()
@@ -61,7 +61,7 @@ class Cancel:
     def add(self, call: _Call[Any]) -> None:
         with self._lock:
             self._calls.add(call)
-            if self._is_cancelled:
+            if self.is_cancelled:
                 call.done.set()
 
     def remove(self, call: _Call[Any]) -> None:
@@ -174,13 +174,15 @@ class Portal:
         *, is_shielded: bool = False,
     ) -> T:
         """Runs it in the event loop. `undo` is called there with a result that comes too late."""
+        cancels = [] if is_shielded else [*_cancels()]
         try:
+            if any(cancel.is_cancelled for cancel in cancels):
+                raise Cancelled("the call was cancelled")
             self._start()
         except BaseException:
             coroutine.close()
             raise
         call = _Call(coroutine, undo)
-        cancels = [] if is_shielded else [*_cancels()]
         self._calls.add(call)
         try:
             self.post(call.start)
