@@ -216,7 +216,7 @@ async function cancels(): Promise<void> {
     ["DELETE /v1/properties/l", granted, (client, signal) => client.acquire("l", { wait, signal })],
     ["DELETE /v1/properties/c/1", popped,
      (client, signal) => client.claim("q/", { claims: "c/", wait, signal })],
-    ["POST /v1/transactions", popped, (client, signal) => client.pop("q/", wait, { signal })],
+    ["PUT /v1/properties/q/1", popped, (client, signal) => client.pop("q/", wait, { signal })],
   ];
   for (const [undo, answer, call] of cases) {
     for (const isClosed of [false, true]) {
@@ -233,10 +233,9 @@ async function cancels(): Promise<void> {
       expect(script.keys[0] === script.keys[1] && script.keys[0] !== null, true);
       expect(script.asked.map(({ url: { searchParams } }) => searchParams.get("wait")),
              [String(wait), null, null]);
-      if (undo.startsWith("POST")) {
-        expect(script.asked[2]!.body, { if: [{ name: "q/1", absent: true }],
-                                        then: [{ put: "q/1", value: "x" }] });
-      }
+      const { headers, body } = script.asked[2]!;
+      if (undo.startsWith("PUT")) expect([headers.get("If-None-Match"), body], ["*", "x"]);
+      else expect(headers.get("If-Match"), '"7"');
     }
   }
   // A wait between two attempts, and one that has not begun.

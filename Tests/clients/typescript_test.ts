@@ -13,6 +13,7 @@ import {
 } from "./latchkey/index.js";
 import type { Property, WatchEvent } from "./latchkey/index.js";
 import { rules } from "./typescript_rules_test.js";
+import { watches as scriptedWatches } from "./typescript_watches_test.js";
 import { ManualClock, expect, fast, refused, take, waitUntil } from "./typescript_support.js";
 
 declare const process: { argv: string[]; exitCode: number };
@@ -242,7 +243,7 @@ async function silence(): Promise<void> {
 }
 
 async function main(): Promise<void> {
-  for (const check of [...rules, values, several, repeats, access, watches, queue, locks]) {
+  for (const check of [...rules, ...scriptedWatches, values, several, repeats, access, watches, queue, locks]) {
     console.log(`   ${check.name}`);
     await check();
   }

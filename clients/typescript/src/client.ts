@@ -243,10 +243,10 @@ export class Latchkey {
   async #putBack(job: Property | undefined): Promise<void> {
     if (!job) return;
     const { name, value, ttl } = job;
-    await transact(this.#transport, {
-      if: [{ name, absent: true }],
-      then: [ttl === undefined ? { put: name, value } : { put: name, value, ttl }],
-    }, { limit: this.#transport.timeout, inBackground: true });
+    await this.#transport.ask("PUT", path(name), {
+      statuses: [201], read: revision, params: { ttl }, body: value,
+      headers: conditions({ ifAbsent: true }), limit: this.#transport.timeout, inBackground: true,
+    });
   }
 
   /**

@@ -79,9 +79,13 @@ export class Watch {
 export function filter(watches: Iterable<Watch>): string | undefined {
   const all = [...watches].map(({ options }) => options);
   const isWhole = all.some(({ names, prefixes }) => !names?.length && !prefixes?.length);
-  const distinct = (texts: string[]) => isWhole ? [] : [...new Set(texts)].sort();
-  const prefix = distinct(all.flatMap(({ prefixes = [] }) => prefixes));
-  const name = distinct(all.flatMap(({ names = [] }) => names));
+  const prefixes = isWhole ? [""] : all.flatMap(({ prefixes = [] }) => prefixes);
+  // Without those that another prefix has in it.
+  const distinct = (texts: string[]) => [...new Set(texts)].sort().filter(
+    text => !prefixes.some(prefix => prefix.length < text.length && text.startsWith(prefix)));
+  const prefix = isWhole ? [] : distinct(prefixes);
+  const name = isWhole ? []
+    : distinct(all.flatMap(({ names = [] }) => names)).filter(text => !prefixes.includes(text));
   const previous = all.some(options => options.previous) || undefined;
   const text = query({ prefix, name, previous }).slice(1);
   const isLong = prefix.length + name.length > namesMax || text.length > queryLengthMax;

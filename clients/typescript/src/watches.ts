@@ -338,7 +338,8 @@ function eventOf(type: string, data: string): WatchEvent | undefined {
   }
   const { name = "", revision } = found ?? {};
   const isOfAll = type === "ready" || type === "gap";
-  if (typeof revision !== "number" || (name === "") !== isOfAll) return undefined;
+  if (typeof revision !== "number" || typeof name !== "string") return undefined;
+  if ((name === "") !== isOfAll) return undefined;
   return { ...found, name, revision, type: type as WatchEvent["type"], endsCommit: true };
 }
 
