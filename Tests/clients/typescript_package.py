@@ -24,6 +24,17 @@ NOT_STRIPPED = re.compile(
     re.MULTILINE)
 LINES_MAX = 400
 
+# What a program needs to use the installed package.
+PROGRAM = """
+    import { Latchkey, type Property } from "latchkey";
+    declare const process: { argv: string[] };
+    const client = new Latchkey(process.argv[2]);
+    await client.increment("packed", 2n);
+    const found: Property<number> = await client.get<number>("packed");
+    console.log(found.value);
+    await client.close();
+    """
+
 # In a page of another origin.
 TRY = """
     const [url, done] = arguments;
@@ -124,7 +135,23 @@ def try_typescript(binary, browser, log):
                 stdout=None, stderr=None)
             if proxy.cut_count < 10:
                 raise Failure("the connections were not cut")
+            try_package(folder / "packed", service)
         try_pages(binary, browser, made, log)
+
+
+def try_package(folder, service):
+    """A program with types uses the package as it is installed."""
+    run(PACKAGE.parent.parent / "scripts" / "pack-typescript", folder)
+    [packed] = folder.glob("latchkey-*.tgz")
+    installed = folder / "node_modules" / "latchkey"
+    installed.mkdir(parents=True)
+    run("tar", "-xzf", packed, "-C", installed, "--strip-components=1")
+    (folder / "package.json").write_text('{"type": "module"}')
+    (folder / "program.ts").write_text(PROGRAM)
+    run("tsc", *STRICT, "--target", "es2022", "--module", "es2022", "--lib", "es2022,dom",
+        "--moduleResolution", "node", "--typeRoots", folder / "none",
+        folder / "program.ts")
+    expect("what the program prints", run("node", folder / "program.js", service.url), "2\n")
 
 
 def try_pages(binary, browser, made, log):

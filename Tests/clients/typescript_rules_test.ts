@@ -1,4 +1,4 @@
-/** The rules of clients/behaviour.md, with a service by script and a clock that is driven by hand. */
+/** The rules of clients/behaviour.md, with a service by script and a clock driven by hand. */
 
 import {
   Cancelled, InvalidValue, Latchkey, LeaseLost, NotAcquired, NotLatchkey, OutcomeUnknown, Problem,

@@ -3,7 +3,8 @@
  *
  *     node typescript_test.js SERVICE PROXY FORGETFUL NOWHERE GUARDED TOKEN
  *
- * PROXY cuts the connections to SERVICE. FORGETFUL has a short history. NOWHERE refuses connections.
+ * PROXY cuts the connections to SERVICE. FORGETFUL has a short history. NOWHERE refuses
+ * connections.
  * GUARDED asks for a token.
  */
 
@@ -14,7 +15,9 @@ import {
 import type { Property, WatchEvent } from "./latchkey/index.js";
 import { rules } from "./typescript_rules_test.js";
 import { watches as scriptedWatches } from "./typescript_watches_test.js";
-import { ManualClock, expect, fast, refused, take, waitUntil } from "./typescript_support.js";
+import {
+  ManualClock, expect, fast, refused, settle, take, waitUntil,
+} from "./typescript_support.js";
 
 declare const process: { argv: string[]; exitCode: number };
 
@@ -110,7 +113,8 @@ async function watches(): Promise<void> {
     expected.push([`w/${number % 7}`, revision, { number, last }]);
   }
   const cut = new Latchkey(proxyURL, fast);
-  const found = await take(cut.watch({ prefixes: ["w/"], after: start, silence: 1e6 }), expected.length);
+  const watch = cut.watch({ prefixes: ["w/"], after: start, silence: 1e6 });
+  const found = await take(watch, expected.length);
   expect(found.map(event => [event.name, event.revision, event.value]), expected);
   // A history that is lost, and a state that is whole again.
   const forgetful = new Latchkey(forgetfulURL);
@@ -228,7 +232,7 @@ async function silence(): Promise<void> {
     expect(lease.signal.aborted, false);
     clock.advance(0.5);
     // What follows from it, up to the next wait.
-    await new Promise(resolve => setTimeout(resolve));
+    await settle();
   }
   await asked;
   expect([ended! > 4, ended! <= 10], [true, true]);
@@ -243,7 +247,8 @@ async function silence(): Promise<void> {
 }
 
 async function main(): Promise<void> {
-  for (const check of [...rules, ...scriptedWatches, values, several, repeats, access, watches, queue, locks]) {
+  const running = [values, several, repeats, access, watches, queue, locks];
+  for (const check of [...rules, ...scriptedWatches, ...running]) {
     console.log(`   ${check.name}`);
     await check();
   }

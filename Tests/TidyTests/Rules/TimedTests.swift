@@ -53,7 +53,7 @@ let timedTests: [String: Int] = [
     "Tests/smoke/run.py": 2,
     "Tests/upgrade/run.py": 3,
     // The same wait in Node.
-    "Tests/clients/typescript_test.ts": 4,
+    "Tests/clients/typescript_support.ts": 5,
     // The C wrapper: until the library waits, which nothing tells, and deadlines of connections.
     "Tests/c/body_test.c": 10,
     "Tests/c/fault_test.c": 2,

@@ -3,7 +3,9 @@
  * same time. `typescript_package.build_driver` compiles it beside the package.
  */
 
-import { Cancelled, Claim, Latchkey, LatchkeyError, Lease, parse, stringify } from "./latchkey/index.js";
+import {
+  Cancelled, Claim, Latchkey, LatchkeyError, Lease, parse, stringify,
+} from "./latchkey/index.js";
 import type { Json, Property, Step, WatchEvent } from "./latchkey/index.js";
 
 declare const process: {
