@@ -1,12 +1,10 @@
 """Tests the package clients/typescript: the compiler checks it, and Node and Chromium run it."""
 
 import itertools
-import json
 import pathlib
 import re
 import shutil
 import socket
-import subprocess
 import tempfile
 
 from cutting import CuttingProxy

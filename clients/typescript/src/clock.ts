@@ -21,18 +21,33 @@ export const machineClock: Clock = {
   },
 };
 
+const listeners = new WeakMap<AbortSignal, Set<() => void>>();
+
+/**
+ * Calls a function when the signal is aborted. Returns a function that takes that back. A signal
+ * has one listener for all functions: Node takes many for a leak.
+ */
+export function onAbort(signal: AbortSignal, call: () => void): () => void {
+  let calls = listeners.get(signal);
+  if (!calls) {
+    const all = new Set<() => void>();
+    listeners.set(signal, calls = all);
+    signal.addEventListener("abort", () => { for (const one of [...all]) one(); });
+  }
+  const own = () => call();
+  calls.add(own);
+  return () => void calls?.delete(own);
+}
+
 /** The signals as one. `AbortSignal.any` needs Node 20. */
 export class Link {
   readonly abort = new AbortController();
-  readonly #parents: AbortSignal[] = [];
-  readonly #end: (event: Event) => void;
+  readonly #undo: (() => void)[] = [];
 
   constructor(...parents: (AbortSignal | undefined)[]) {
-    this.#end = event => this.abort.abort((event.target as AbortSignal).reason);
     for (const parent of parents) {
       if (parent?.aborted) this.abort.abort(parent.reason);
-      parent?.addEventListener("abort", this.#end);
-      if (parent) this.#parents.push(parent);
+      if (parent) this.#undo.push(onAbort(parent, () => this.abort.abort(parent.reason)));
     }
   }
 
@@ -42,7 +57,7 @@ export class Link {
 
   /** No parent holds it any more. */
   unlink(): void {
-    for (const parent of this.#parents) parent.removeEventListener("abort", this.#end);
+    for (const undo of this.#undo) undo();
   }
 }
 
@@ -51,8 +66,7 @@ export function until<Value>(signal: AbortSignal, promise: Promise<Value>): Prom
   return new Promise((resolve, reject) => {
     const end = () => reject(signal.reason);
     if (signal.aborted) end();
-    signal.addEventListener("abort", end);
-    promise.then(resolve, reject).finally(() => signal.removeEventListener("abort", end));
+    promise.then(resolve, reject).finally(onAbort(signal, end));
   });
 }
 
@@ -61,11 +75,11 @@ export function sleep(clock: Clock, seconds: number, signal: AbortSignal): Promi
   return new Promise(resolve => {
     const end = () => {
       cancel();
-      signal.removeEventListener("abort", end);
+      forget();
       resolve();
     };
+    const forget = onAbort(signal, end);
     const cancel = clock.later(signal.aborted ? 0 : seconds, end);
-    signal.addEventListener("abort", end);
   });
 }
 

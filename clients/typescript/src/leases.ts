@@ -1,7 +1,7 @@
 /** Locks and claims: properties that this program holds for a time. */
 
 import { Unfit, nothing, outcome, revision } from "./answers.js";
-import { cancelled } from "./clock.js";
+import { cancelled, onAbort } from "./clock.js";
 import { LatchkeyError, LeaseLost, NotFound, PreconditionFailed } from "./errors.js";
 import { path } from "./transport.js";
 import type { Transport } from "./transport.js";
@@ -37,9 +37,9 @@ export class Lease {
   readonly #transport: Transport;
   readonly #ttl: number;
   readonly #abort = new AbortController();
-  readonly #lose = (): void => this.lose();
   #cancelRenewal = (): void => {};
   #cancelWatchdog = (): void => {};
+  #forget = (): void => {};
   #end: number;
   #isKept = false;
   #isOver = false;
@@ -111,7 +111,7 @@ export class Lease {
       isHeld = (await this.#renew({ limit, signal })) === "renewed" && this.remaining > 0;
     }
     if (isHeld && !closed.aborted && !signal?.aborted) {
-      closed.addEventListener("abort", this.#lose);
+      this.#forget = onAbort(closed, () => this.lose());
       this.#watch();
       this.keep();
       return true;
@@ -145,7 +145,7 @@ export class Lease {
     this.#isOver = true;
     this.pause();
     this.#cancelWatchdog();
-    this.#transport.closed.removeEventListener("abort", this.#lose);
+    this.#forget();
   }
 
   protected lose(): void {

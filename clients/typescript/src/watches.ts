@@ -262,7 +262,7 @@ export class Watches {
     const watch = new Watch(options, link.signal);
     try {
       if (link.signal.aborted) return;
-      if (watch.place === undefined && !options.initial && !watch.isAlone) {
+      if (watch.place === undefined && !options.initial) {
         watch.place = await this.#now(options, link.signal);
         watch.isKnown = watch.place !== undefined;
       }
