@@ -1,3 +1,4 @@
+internal import CLatchkeySystem
 internal import Glibc
 
 /// Signals that end this program once it has tidied up.

@@ -51,7 +51,10 @@ struct ClientTests {
                 (["put", "a", "text"], 2, "is not JSON"),
                 (["put", "a"], 2, "needs a value"),
                 (["get"], 2, "needs a name"),
-                (["get", "a", "--url", "http://127.0.0.1:1"], 1, "no answer"),
+                (
+                    ["get", "a", "--url", "http://127.0.0.1:1", "--patience-seconds", "0"], 1,
+                    "no connection"
+                ),
                 (["get", "a", "--url", "nowhere/at/all"], 2, "--url takes"),
                 (["get", "a", "--token-from", "/none"], 2, "cannot be read"),
                 (["import", "/none"], 2, "cannot be read"),
