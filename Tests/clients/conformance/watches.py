@@ -200,21 +200,24 @@ def replaced(t):
     t.count("watch", 1)
 
 
-@case("watches of one client share a stream", 12, only=PACKAGES)
-def shared(t):
+@case("watches of one client share a stream: {}", 12, each=("after a revision", "of the state"),
+      only=PACKAGES)
+def shared(t, how):
     t.open()
-    watches = [t.call("watch", prefixes=[f"{number}/"])["watch"] for number in range(8)]
+    begin = {"after": t.store.put("x", 0)} if how == "after a revision" else {"initial": True}
+    watches = [t.call("watch", prefixes=[f"{number}/"], **begin)["watch"] for number in range(8)]
+    if how == "of the state":
+        for each in watches:
+            expect("the state", values(t, each, 1), [("ready", None, None)])
     pending = [t.start("next", watch=each) for each in watches]
-    open_streams = [0]
-
-    def is_one():
-        open_streams[0] = sum(not request.is_over for request in t.service.of("watch"))
-        return open_streams[0] == 1
-
-    await_true(lambda: f"one stream, not {open_streams[0]}", is_one)
     for number, each in enumerate(pending):
         t.store.put(f"{number}/x", number)
         expect("its own event", each.result()["value"], number)
+
+    def count():
+        return sum(not request.is_over for request in t.service.of("watch"))
+
+    await_true(lambda: f"one stream, not {count()}", lambda: count() == 1)
     for each in watches[:7]:
         t.call("close_watch", watch=each)
     t.store.put("7/y", "last")
