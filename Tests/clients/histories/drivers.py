@@ -70,7 +70,7 @@ class Driver:
     def start(cls, name, command, log):
         process = subprocess.Popen(
             [*map(str, command)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log,
-            text=True, encoding="utf-8")
+            text=True, encoding="utf-8", start_new_session=True)
         return cls(name, process.stdin, process.stdout, process)
 
     @property
@@ -111,14 +111,14 @@ class Driver:
         os.kill(self.process.pid, number)
 
     def end(self):
-        """The lost answers of its calls are "Died"."""
+        """Calls without an answer are "Died" then."""
         self.was_ended = True
         if self.process is None:
             self.begin("close")
             self.requests.close()
             return
-        # It may be stopped.
-        self.process.send_signal(signal.SIGKILL)
+        # With its children, which hold its output open.
+        os.killpg(self.process.pid, signal.SIGKILL)
         self.process.wait()
 
     def _die(self, number):

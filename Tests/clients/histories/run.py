@@ -109,7 +109,8 @@ class Run:
     def employ(self, driver):
         """All kinds of workers for a driver."""
         fork = self.fork if driver.client == "python" else None
-        self.add(workloads.Locker, driver, fork=fork)
+        for _ in range(2):
+            self.add(workloads.Locker, driver, fork=fork)
         for kind in (*[workloads.Writer] * 3, workloads.Producer, workloads.Jobber,
                      workloads.Popper):
             self.add(kind, driver)

@@ -13,9 +13,9 @@ from drivers import CallError
 from judge import END, Attempt, Followed, Grant, Pop, Write
 from process import PATIENCE_SECONDS, Failure
 
-LOCKS = ("locks/a", "locks/b")
+LOCKS = ("locks/a", "locks/b", "locks/c")
 PAUSE_SECONDS_MAX = 0.05
-CANCELLED_OF_100, FORKED_OF_100 = 10, 10
+CANCELLED_OF_100, FORKED_OF_100 = 10, 20
 
 
 class Worker(threading.Thread):
@@ -112,7 +112,7 @@ class Locker(Worker):
 
     def work(self):
         name = self.random.choice(LOCKS)
-        ttl = self.random.choice((0.5, 1, 2))
+        ttl = self.random.choice((0.5, 1, 1, 2))
         try:
             # Often longer than the time to live.
             lease = self.call("acquire", True, name=name, ttl=ttl, wait=10)
@@ -124,7 +124,7 @@ class Locker(Worker):
 
     def hold(self, grant, lease, ttl):
         # Now and then for longer than one time to live: it is renewed.
-        until = time.monotonic() + ttl * self.random.choice((0.1, 0.2, 0.5, 2))
+        until = time.monotonic() + ttl * self.random.choice((0.1, 0.2, 0.5, 1.5))
         while self.look(grant, lease) and time.monotonic() < until:
             with contextlib.suppress(CallError):
                 self.driver.call("transaction", then=[
