@@ -262,9 +262,9 @@ conformance: build ## all clients against a service that misbehaves by script (a
 
 .PHONY: clients-packages
 clients-packages: ## a wheel, and a package of npm, in .build-packages
-	scripts/require test clients npm
+	scripts/require test clients
 	.build-tools/python/bin/pip wheel --quiet --no-deps --wheel-dir .build-packages ./clients/python
-	cd clients/typescript && tsc && npm pack --silent --ignore-scripts --pack-destination ../../.build-packages
+	scripts/pack-typescript .build-packages
 
 .PHONY: client-histories
 client-histories: build ## clients while network, service and they fail, judged exactly (an hour)
