@@ -1,5 +1,7 @@
 """The watches of clients/python: nothing is lost and nothing comes twice."""
 
+import contextlib
+import functools
 import itertools
 import random
 
@@ -8,6 +10,7 @@ from cutting import CuttingProxy
 from expecting import at_once, expect, refused
 import latchkey
 from latchkey import Latchkey
+from latchkey._watches import QUEUE_COUNT_MAX
 
 LAST = "line\u2028separator \x85 ü"
 
@@ -147,5 +150,71 @@ def watches_end(binary):
                 expect(next(second).value, 1)
 
 
+def watches_share_a_stream(binary):
+    """Each has what it asked for, and knows where a commit ends; also through cuts."""
+    with process.Latchkey(binary) as service, Latchkey(service.url) as direct:
+        bounds = iter([None] * 6 + [3000, 5000])
+        with CuttingProxy(service.address, lambda: next(bounds, None)) as proxy, \
+                Latchkey(proxy.url) as client, contextlib.ExitStack() as stack:
+            wishes = [(["a/"], []), (["b/"], ["c"]), ([], ["a/1"]), (["a/", "b/"], []), (["z"], [])]
+            watches = [stack.enter_context(client.watch(*prefixes, names=names, initial=True))
+                       for prefixes, names in wishes]
+            seen = [[] for _ in watches]
+            for watch, events in zip(watches, seen, strict=True):
+                stack.enter_context(at_once(functools.partial(follow, watch, events)))
+                # The next one joins those that are level.
+                process.await_true("it is level", lambda watch=watch: watch.last_id)
+            process.await_true("they have one stream",
+                               lambda: service.metrics()["latchkey_watchers"] == 1)
+            write(direct, 150)
+            proxy.cut()
+            write(direct, 150)
+            expected = [history(service, lambda name, prefixes=prefixes, names=names: name in names
+                                or name.startswith(tuple(prefixes))) for prefixes, names in wishes]
+            for watch, events, rows in zip(watches, seen, expected, strict=True):
+                process.await_true("all comes", lambda events=events, rows=rows:
+                                   len(events) >= len(rows))
+                expect([told(event) for event in events], rows)
+                ends = [row[2] != after[2] for row, after in itertools.pairwise(rows)]
+                expect([event.ends_commit for event in events], [*ends, True] if rows else [])
+            expect(service.metrics()["latchkey_watchers"], 1)
+            for watch in watches:
+                watch.close()
+
+
+def follow(watch, events):
+    for event in watch:
+        if event.type != "ready":
+            events.append(event)
+
+
+def watches_that_are_slow_leave_the_share(binary):
+    """And the others go on; a gap is one for each of them."""
+    with process.Latchkey(binary) as service, CuttingProxy(service.address) as proxy, \
+            Latchkey(proxy.url) as client, client.watch("a/", initial=True) as slow, \
+            client.watch(initial=True) as quick:
+        expect([next(slow).type, next(quick).type], ["ready", "ready"])
+        process.await_true("they have one stream",
+                           lambda: service.metrics()["latchkey_watchers"] == 1)
+        count = 2 * QUEUE_COUNT_MAX
+        for number in range(0, count, 128):
+            client.transaction([{"put": f"a/{number + part:04}", "value": number + part}
+                                for part in range(128)])
+        expect([event.value for event in take(quick, count)], [*range(count)])
+        process.await_true("they have two streams",
+                           lambda: service.metrics()["latchkey_watchers"] == 2)
+        expect([event.value for event in take(slow, count)], [*range(count)])
+        with client.watch("a/0001", initial=True) as third, process.Latchkey(binary) as another:
+            expect([next(third).type for _ in range(2)], ["put", "ready"])
+            with Latchkey(another.url) as direct:
+                direct.put("a/0001", "new")
+                proxy.target = another.address
+                proxy.cut()
+                for watch in (slow, quick, third):
+                    expect([(event.type, event.value) for event in take(watch, 3)],
+                           [("gap", None), ("put", "new"), ("ready", None)])
+
+
 CHECKS = (watches_through_cuts, watches_with_previous_values, watches_after_a_restart,
-          watches_cut_within_the_first_state, watches_states, watches_end)
+          watches_cut_within_the_first_state, watches_states, watches_end,
+          watches_share_a_stream, watches_that_are_slow_leave_the_share)

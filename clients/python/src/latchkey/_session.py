@@ -93,6 +93,8 @@ class Session:
         self.address = 0
         self.keyless_until = 0.0
         self.is_closed = False
+        # The stream that watches share.
+        self.share: object = None
         # How many calls are being made, and what must end with the session, at once.
         self.call_count = 0
         self.at_close: set[Callable[[], None]] = set()

@@ -91,6 +91,10 @@ class Wish:
     observer: str | None
     silence: float
 
+    def matches(self, name: str) -> bool:
+        return not self.prefixes and not self.names or name in self.names or any(
+            name.startswith(each) for each in self.prefixes)
+
     def request(self, cursor: str | None) -> Request:
         headers = {"Accept": "text/event-stream", "Cache-Control": "no-store"}
         if cursor is not None:

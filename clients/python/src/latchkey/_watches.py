@@ -10,6 +10,7 @@ from types import TracebackType
 from ._errors import Closed, InvalidValue, LatchkeyError
 from ._json import Json
 from ._session import Session
+from ._share import Share, is_whole
 from ._streams import Stream, Wish
 from ._types import Event, States
 
@@ -91,7 +92,8 @@ class AsyncWatch:
         if self._session is None and not self._is_over:
             self._session = self._open_session()
             self._session.at_close.add(self.end)
-            self._task = self._session.spawn(self._read(self._session))
+            self._task = self._session.spawn(self._read(
+                self._session, self.last_id, can_share=self.wish.observer is None))
         elif self._session is not None and not self._session.is_here and not self._is_over:
             raise Closed("this watch belongs to another process")
         self._room.set()
@@ -115,21 +117,49 @@ class AsyncWatch:
         self._changed.set()
         if self._session is not None:
             self._session.at_close.discard(self.end)
+            if self._session.is_here:
+                share_of(self._session).leave(self)
             if self._task is not None and self._session.is_here:
                 self._task.cancel()
 
-    async def _read(self, session: Session) -> None:
-        stream = Stream(session, self.wish, self.last_id)
+    # For the share
+
+    @property
+    def is_full(self) -> bool:
+        return len(self._items) >= QUEUE_COUNT_MAX
+
+    def add(self, event: Event | None, cursor: str | None) -> None:
+        if self._items and self._items[-1][0] is None:
+            self._items.pop()
+        self._items.append((event, cursor))
+        self._changed.set()
+
+    def stop_reading(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            self._task = None
+
+    def go_alone(self, cursor: str) -> None:
+        if self._session is not None and not self._is_over:
+            self._task = self._session.spawn(
+                self._read(self._session, cursor, can_share=False))
+
+    async def _read(self, session: Session, after: str | None, can_share: bool) -> None:
+        share = share_of(session)
+        is_in_state = self.wish.initial and after is None
         try:
-            async for item in stream.items():
-                if item[0] is None and item[1] == self.last_id:
-                    continue
-                self._items.append(item)
-                self._changed.set()
-                while len(self._items) >= QUEUE_COUNT_MAX:
+            async for event, cursor in Stream(session, self.wish, after).items():
+                self.add(event, cursor)
+                if event is not None and event.type in ("gap", "ready"):
+                    is_in_state = event.type == "gap"
+                share.level.pop(self, None)
+                while self.is_full:
                     # The service waits as well then.
                     self._room.clear()
                     await self._room.wait()
+                if can_share and not is_in_state and cursor is not None and is_whole(cursor):
+                    share.level[self] = cursor
+                    share.merge()
         except Closed:
             self.end()
         except LatchkeyError as error:
@@ -143,3 +173,8 @@ def check_states(wish: Wish) -> None:
         raise InvalidValue("states() needs watch(…, initial=True)")
 
 
+def share_of(session: Session) -> Share:
+    if session.share is None:
+        session.share = Share(session)
+    assert isinstance(session.share, Share)
+    return session.share
