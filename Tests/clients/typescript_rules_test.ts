@@ -50,7 +50,8 @@ async function statuses(): Promise<void> {
     expect(await call(page(status), false), ["Unreachable", true, true]);
   }
   const elses = [page(200), page(204), page(302, { Location: "/" }), page(404), page(403),
-                 json(1), json([]), made()];
+                 json(1), json([]), made(), page(200, { ETag: '"1"' }),
+                 () => new Response("1", { headers: { ETag: '"1"', "Content-Type": "text/html" } })];
   for (const reaction of elses) {
     expect(await call(reaction, false), ["NotLatchkey", false, true]);
     expect(await call(reaction, true), ["NotLatchkey", false, true]);
@@ -135,9 +136,13 @@ async function addresses(): Promise<void> {
   expect([error.leader, error.message.includes("http://four"), hosts(other.script)],
          ["http://four", true, ["service"]]);
   // In doubt, a write goes to the address that it went to.
-  const unsure = scripted({ urls }, failed("ECONNRESET"), failed("ECONNREFUSED"), made(5));
-  expect([await drive(unsure.clock, unsure.client.put("a", 1)), hosts(unsure.script)],
-         [5, ["service", "service", "service"]]);
+  const unsure = scripted({ urls }, failed("ECONNRESET"), failed("ECONNREFUSED"), json(1, 1),
+                          made(5));
+  const put = unsure.client.put("a", 1);
+  await settle();
+  expect((await unsure.client.get("a")).value, 1);
+  expect([await drive(unsure.clock, put), hosts(unsure.script)],
+         [5, ["service", "service", "two", "service"]]);
   for (const wrong of ["service", "ftp://service", "http://me:secret@service"]) {
     const { message } = await refused(Unreachable, async () => new Latchkey(wrong));
     expect(message.includes("secret"), false);
