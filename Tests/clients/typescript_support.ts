@@ -153,8 +153,10 @@ export function refusal(status: number, type: string, more: object = {}): Reacti
 }
 
 /** Of a proxy, or of who else listens there. */
-export function page(status: number, headers: Record<string, string> = {}): Reaction {
-  return () => new Response(status === 204 ? null : "<html>", {
+export function page(
+  status: number, headers: Record<string, string> = {}, text = "<html>",
+): Reaction {
+  return () => new Response(status === 204 ? null : text, {
     status, headers: { "Content-Type": "text/html", ...headers },
   });
 }
