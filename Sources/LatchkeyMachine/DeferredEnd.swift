@@ -3,8 +3,8 @@ internal import Glibc
 
 /// Signals that end this program once it has tidied up.
 ///
-/// **Design.** They are blocked from the start on, but for those that were ignored. No handler runs:
-/// one thread asks for them.
+/// **Design.** They are blocked from the start on, but for those that were ignored. No handler
+/// runs: one thread asks for them.
 package final class DeferredEnd {
     private let set: sigset_t
     private var number: Int32?

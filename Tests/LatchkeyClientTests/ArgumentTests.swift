@@ -21,7 +21,9 @@ struct ArgumentTests {
         #expect(try Self.values(PutCommand.self, ["--", "--a", "-b"]).operands == ["--a", "-b"])
         #expect(throws: ClientFailure.self) { try Self.values(PutCommand.self, ["a", "-b"]) }
         #expect(throws: ClientFailure.self) { try Self.values(CountCommand.self, ["a", "b"]) }
-        #expect(throws: ClientFailure.self) { try Self.values(CountCommand.self, ["--", "a", "b"]) }
+        #expect(throws: ClientFailure.self) {
+            try Self.values(CountCommand.self, ["--", "a", "b"])
+        }
     }
 
     @Test(arguments: 0..<20)

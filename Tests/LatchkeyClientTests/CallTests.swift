@@ -116,8 +116,10 @@ struct CallTests {
         (ClientRequest(.put, property: "a"), .answers(201, tag: "7")),
         (ClientRequest(.delete, property: "a"), .answers(204)),
         (ClientRequest(.post, property: "a", "touch"), .answers(204, tag: "7")),
-        (ClientRequest(.post, property: "a", "increment"),
-         .answers(200, "application/json", tag: "7", "1")),
+        (
+            ClientRequest(.post, property: "a", "increment"),
+            .answers(200, "application/json", tag: "7", "1")
+        ),
         (ClientRequest(.get, "/v1/count"), .answers(200, "application/json", "{}")),
         (ClientRequest(.get, "/metrics"), .answers(200, "text/plain; version=0.0.4")),
     ])
@@ -141,8 +143,10 @@ struct CallTests {
 
     @Test func `Retry-After is kept, and ends a call whose time it exceeds`() {
         let passing = Step.problem(503, "draining", fields: "Retry-After: 3\r\n")
-        let service = ScriptedService([passing, .answers(429, fields: "Retry-After: 4\r\n"),
-            Self.written])
+        let service = ScriptedService([
+            passing, .answers(429, fields: "Retry-After: 4\r\n"),
+            Self.written,
+        ])
         #expect(Self.call(service) == nil)
         #expect(service.elapsed == 7)
         let late = ScriptedService([passing])
@@ -190,9 +194,11 @@ struct CallTests {
         let answer = Step.answers(200, "application/json", "{}", after: 1)
         let service = ScriptedService([cut, cut, answer], timeLimit: .seconds(10))
         #expect(Self.call(service, pop) == nil)
-        #expect(service.lineage == [
-            "POST /v1/pop?wait=20", "POST /v1/pop?wait=13.900", "POST /v1/pop?wait=7.700",
-        ])
+        #expect(
+            service.lineage == [
+                "POST /v1/pop?wait=20", "POST /v1/pop?wait=13.900", "POST /v1/pop?wait=7.700",
+            ]
+        )
         let silent = ScriptedService([.silent], timeLimit: .seconds(10))
         #expect(Self.call(silent, pop)?.status == .unknown)
         #expect((20...22).contains(silent.elapsed))

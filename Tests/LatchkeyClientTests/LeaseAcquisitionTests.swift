@@ -101,9 +101,11 @@ struct LeaseAcquisitionTests {
     @Test func `a try in doubt is sent again with its key, for what is left`() throws {
         let service = ScriptedService([.fails(.broken, after: 2), Self.granted()])
         #expect(try Self.acquire(service, within: 10) != nil)
-        #expect(service.lineage.prefix(2) == [
-            "POST /v1/transactions?wait=10", "POST /v1/transactions?wait=7.500",
-        ])
+        #expect(
+            service.lineage.prefix(2) == [
+                "POST /v1/transactions?wait=10", "POST /v1/transactions?wait=7.500",
+            ]
+        )
         #expect(service.keys[0] == service.keys[1])
     }
 

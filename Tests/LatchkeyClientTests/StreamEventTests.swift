@@ -46,10 +46,12 @@ struct StreamEventTests {
             found += events.feed(piece)
             rest = rest.dropFirst(piece.count)
         }
-        #expect(found == [
-            StreamEvent(type: "put", data: Array("1\n".utf8), id: "7"),
-            StreamEvent(type: "message", data: Array("2".utf8), id: "7"),
-        ])
+        #expect(
+            found == [
+                StreamEvent(type: "put", data: Array("1\n".utf8), id: "7"),
+                StreamEvent(type: "message", data: Array("2".utf8), id: "7"),
+            ]
+        )
         #expect(events.retryMilliseconds == 1500)
         events.cut()
         #expect(events.retryMilliseconds == 1500)

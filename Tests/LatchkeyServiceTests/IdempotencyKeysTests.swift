@@ -250,18 +250,23 @@ struct IdempotencyKeysTests {
         #expect(Keys.print("PUT 1") == Keys.print("PUT 1"))
     }
 
-    @Test(arguments: [
-        ("wait=1", ""), ("wait=1", "wait=60"), ("prefix=a&wait=1", "prefix=a"),
-        ("wait=1&prefix=a", "prefix=a"), ("a=1&wait=1&b=2", "a=1&b=2&wait=9"),
-    ] as [(StaticString, StaticString)])
+    @Test(
+        arguments: [
+            ("wait=1", ""), ("wait=1", "wait=60"), ("prefix=a&wait=1", "prefix=a"),
+            ("wait=1&prefix=a", "prefix=a"), ("a=1&wait=1&b=2", "a=1&b=2&wait=9"),
+        ] as [(StaticString, StaticString)]
+    )
     func `a fingerprint is the same for another wait`(query: StaticString, other: StaticString) {
         #expect(Self.print(query: query) == Self.print(query: other))
     }
 
-    @Test(arguments: [
-        ("wait=1", "await=1"), ("wait", ""), ("prefix=wait=1", "prefix="), ("a=1&b=2", "b=2&a=1"),
-        ("a&wait=1&b", "ab"), ("waits=1", ""),
-    ] as [(StaticString, StaticString)])
+    @Test(
+        arguments: [
+            ("wait=1", "await=1"), ("wait", ""), ("prefix=wait=1", "prefix="),
+            ("a=1&b=2", "b=2&a=1"),
+            ("a&wait=1&b", "ab"), ("waits=1", ""),
+        ] as [(StaticString, StaticString)]
+    )
     func `a fingerprint tells other queries apart`(query: StaticString, other: StaticString) {
         #expect(Self.print(query: query) != Self.print(query: other))
     }

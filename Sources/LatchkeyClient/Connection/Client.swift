@@ -20,11 +20,13 @@ package final class Client {
         Call.Place(origin: origin, hasToken: transport.hasToken)
     }
 
-    /// Makes a call, and returns the answer that is promised.
+    /// Makes a call.
     ///
     /// - Parameters:
     ///   - request: The call.
     ///   - isCancelled: As for ``ServiceConnection/send(_:isCancelled:)``.
+    /// - Returns: The answer that is promised.
+    /// - Throws: Why there is none, and whether the change may have been made.
     package func send(
         _ request: ClientRequest,
         isCancelled: () -> Bool = { false }

@@ -131,6 +131,7 @@ package struct ClientRequest: Sendable {
     /// - Parameters:
     ///   - waitLeft: What is left of ``wait``.
     ///   - limit: The maximum time.
+    /// - Returns: The request that is sent.
     func attempt(waitLeft: Duration?, limit: Duration) -> Self {
         var attempt = self
         if let waitLeft { attempt.add("wait", SecondsArgument.text(waitLeft)) }

@@ -243,7 +243,9 @@ extension ConnectionFailure {
     /// What libcurl says of a handshake that was cut, or took too long.
     private static let cuts = ["reset", "eof", "EOF", "SSL_ERROR_SYSCALL", "closed", "timed out"]
     /// What it says of a service that does not accept the certificate of the client.
-    private static let refusals = ["alert certificate", "alert bad certificate", "alert unknown ca"]
+    private static let refusals = [
+        "alert certificate", "alert bad certificate", "alert unknown ca",
+    ]
 
     fileprivate init(_ answer: latchkey_fetch_answer) {
         let code = unsafe answer.code
@@ -271,7 +273,8 @@ extension ConnectionFailure {
             case LATCHKEY_FETCH_TOO_LARGE: "the answer is too long"
             case _ where Self.noHTTP.contains(code): "the answer is not HTTP"
             default:
-                "\([.unconnected, .wrong].contains(kind) ? "no connection" : "no answer"): \(reason)"
+                [.unconnected, .wrong].contains(kind)
+                    ? "no connection: \(reason)" : "no answer: \(reason)"
             }
     }
 }

@@ -70,7 +70,8 @@ package final class Watch {
             }
             let nanoseconds = UInt64(min(asked, Self.retryMillisecondsMax)) * 1_000_000
             let transport = client.transport
-            transport.pause(until: transport.now + max(pause, nanoseconds)) { false }
+            let end = transport.now + max(pause, nanoseconds)
+            transport.pause(until: end, isCancelled: { false })
             pause = min(2 * pause, Self.pauseNanosecondsMax)
         }
     }
@@ -82,7 +83,7 @@ package final class Watch {
             let answer: ClientAnswer
             let page = revisionPage
             do throws(ConnectionFailure) {
-                answer = try client.transport.send(page) { false }
+                answer = try client.transport.send(page, isCancelled: { false })
             } catch {
                 return try end(error)
             }
@@ -108,11 +109,7 @@ package final class Watch {
         var hasEvents = false
         let answer: ClientAnswer
         do throws(ConnectionFailure) {
-            answer = try unsafe client.transport.stream(
-                request,
-                type: request.promise.type,
-                isCancelled: { false }
-            ) { bytes in
+            answer = try unsafe follow(request) { bytes in
                 do throws(ClientFailure) {
                     for event in unsafe events.feed(bytes) where event.type != "close" {
                         (hasEvents, hasPart) = (true, true)
@@ -132,6 +129,18 @@ package final class Watch {
             return hasEvents ? .cut : try end(error)
         }
         return try end(answer, request) ?? .cut
+    }
+
+    private func follow(
+        _ request: ClientRequest,
+        _ take: (UnsafeRawBufferPointer) -> Bool
+    ) throws(ConnectionFailure) -> ClientAnswer {
+        try unsafe client.transport.stream(
+            request,
+            type: request.promise.type,
+            isCancelled: { false },
+            take: take
+        )
     }
 
     private var streamRequest: ClientRequest {

@@ -70,6 +70,8 @@ package struct LeaseClient {
     ///   - bound: When the request is given up; nil for the time of the connection.
     ///   - waits: Whether the service waits until the lease is free.
     ///   - isCancelled: As for ``ServiceConnection/send(_:isCancelled:)``.
+    /// - Returns: The lease, which counts from the first time that the try was sent.
+    /// - Throws: Why the service has not decided.
     package func acquire(
         _ attempt: Attempt,
         until bound: UInt64? = nil,

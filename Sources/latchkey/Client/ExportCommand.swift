@@ -48,7 +48,7 @@ enum ExportCommand: ClientCommand {
         request.add("prefix", values.given("prefix"))
         let file = values.text("output")
         guard file != "-" else {
-            return try unsafe send(request, client, { false }) { bytes throws(ClientFailure) in
+            return try unsafe send(request, client) { bytes throws(ClientFailure) in
                 try unsafe ClientOutput.write(bytes)
             }
         }
@@ -65,7 +65,7 @@ enum ExportCommand: ClientCommand {
         _ end: DeferredEnd
     ) throws(ClientFailure) {
         let target = try written { () throws(FileFailure) in try WholeFile(file, .secret) }
-        try unsafe send(request, client, { end.isAsked }) { bytes throws(ClientFailure) in
+        try unsafe send(request, client, end) { bytes throws(ClientFailure) in
             try written { () throws(FileFailure) in try unsafe target.write(bytes) }
         }
         try written { () throws(FileFailure) in try target.keep() }
@@ -84,14 +84,15 @@ enum ExportCommand: ClientCommand {
     private static func send(
         _ request: ClientRequest,
         _ client: Client,
-        _ isCancelled: () -> Bool,
+        _ end: DeferredEnd? = nil,
         _ write: (UnsafeRawBufferPointer) throws(ClientFailure) -> Void
     ) throws(ClientFailure) {
-        var end = ExportEnd()
+        var last = ExportEnd()
         var problem: ClientFailure?
         do throws(ClientFailure) {
+            let isCancelled = { end?.isAsked ?? false }
             _ = try unsafe client.stream(request, isCancelled: isCancelled) { bytes in
-                unsafe end.feed(bytes)
+                unsafe last.feed(bytes)
                 do throws(ClientFailure) {
                     try unsafe write(bytes)
                 } catch {
@@ -102,7 +103,7 @@ enum ExportCommand: ClientCommand {
         } catch {
             throw problem ?? error
         }
-        guard end.isWhole else {
+        guard last.isWhole else {
             throw ClientFailure(.failed, "the export was cut off: its last line is missing.")
         }
     }

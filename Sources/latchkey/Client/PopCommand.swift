@@ -79,8 +79,7 @@ enum PopCommand: ClientCommand {
     }
 }
 
-/// The end of a pop that nobody waits for any more: what it has got, or may have got, is given
-/// back.
+/// The end of a pop that was ended by a signal: what it has got, or may have got, is given back.
 private struct GivenBack {
     private let client: Client
     private let request: ClientRequest
