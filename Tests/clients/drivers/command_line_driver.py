@@ -36,7 +36,6 @@ class Driver:
         self.running, self.cancelled = {}, set()
         self.leases, self.watches, self.numbers = {}, {}, itertools.count(1)
         self.output = threading.Lock()
-        self.patience_flags = "--patience-seconds" in self._help()
 
     def serve(self):
         threads = []
@@ -65,10 +64,6 @@ class Driver:
 
     # Runs of the program
 
-    def _help(self):
-        return subprocess.run([PROGRAM, "get", "--help"], capture_output=True, text=True,
-                              check=False).stdout
-
     def _start(self, number, *words, **pipes):
         process = subprocess.Popen(
             [PROGRAM, words[0], *self.options, *map(str, words[1:])], env=self.environment,
@@ -90,15 +85,12 @@ class Driver:
 
     # The client
 
-    def call_open(self, number, urls, token=None, timeout=10, patience=10, keys=True, ca=None):
+    def call_open(self, number, urls, token=None, timeout=10, patience=10, keys=True):
         self.call_close(number)
         if not keys or len(urls) > 1:
             raise Refused("NotSupported")
-        self.options = ["--url", urls[0], "--timeout-seconds", str(math.ceil(timeout))]
-        if self.patience_flags:
-            self.options += ["--patience-seconds", str(math.ceil(patience))]
-        if ca:
-            self.options += ["--ca", ca]
+        self.options = ["--url", urls[0], "--timeout-seconds", str(math.ceil(timeout)),
+                        "--patience-seconds", str(math.ceil(patience))]
         if token is not None:
             # Another one for each client; it is gone with the process.
             self.token_file = tempfile.NamedTemporaryFile(  # noqa: SIM115
@@ -171,8 +163,8 @@ class Driver:
         body = {"if": list(when), "then": list(then), "else": list(otherwise)}
         output, status = self._run(
             number, "txn", json.dumps(body), "--wait", wait, statuses=(0, 4))
-        if status and not output.strip():
-            raise Refused("PreconditionFailed")
+        if status and not output:
+            raise failed(status, "")
         return json.loads(output)
 
     def call_pop(self, number, prefix, wait=0):
