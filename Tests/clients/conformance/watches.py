@@ -4,7 +4,7 @@ from cases import PACKAGES, case
 from driving import await_true
 from faults import stranger
 from process import expect
-from service import cut, page, problem, stream
+from service import cut, gated, page, problem, stream
 
 FIRST = 'event: put\nid: 7.1\ndata: {"name":"a","revision":7,"created":7,"value":1}\n\n'
 SECOND = 'event: put\nid: 7\ndata: {"name":"b","revision":7,"created":7,"value":"two"}\n\n'
@@ -167,13 +167,14 @@ def digits(t):
 
 @case("a history that is lost is a gap, and then the state", 0)
 def gap(t):
-    t.open({"watch": [stream(events=1)]})
+    t.open({"watch": [stream(events=1), gated("new life")]})
     after = t.store.put("a", 1)
     found = t.call("watch", after=after)["watch"]
     t.store.put("a", 2)
     first = t.call("next", watch=found)
     t.store.close()
     t.store.put("b", 3)
+    t.let("new life")
     expect("the first", first["value"], 2)
     expect("the rest", values(t, found, 3),
            [("gap", None, None), ("put", "b", 3), ("ready", None, None)])
