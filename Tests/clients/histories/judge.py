@@ -82,6 +82,17 @@ class Records:
     wrong: list = dataclasses.field(default_factory=list)
 
 
+def changes(service):
+    """All that the history has."""
+    after, found = 0, []
+    while True:
+        page = service.ask_json(f"/v1/changes?after={after}&limit=1000")
+        found += page["changes"]
+        if not page["hasMore"]:
+            return found
+        after = page["next"]
+
+
 class Truth:
     """The history of the service: its effects in order, and those of each name."""
 

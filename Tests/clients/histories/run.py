@@ -26,7 +26,7 @@ sys.path[:0] = [str(HERE.parent), str(HERE.parent.parent.parent / "scripts")]
 import process  # noqa: E402
 from drivers import CLIENTS, COMMANDS, Driver  # noqa: E402
 from faulty import FaultyProxy, Plan  # noqa: E402
-from judge import END, Records, Truth, judge  # noqa: E402
+from judge import END, Records, Truth, changes, judge  # noqa: E402
 from process import Failure, await_true  # noqa: E402
 from steps import status_of_steps, step  # noqa: E402
 import planted  # noqa: E402
@@ -188,7 +188,7 @@ class Run:
         self.service.ask("PUT", f"/v1/properties/{END}", "true")
         self.join(lambda worker: True)
         self.check_workers()
-        return [*judge(self.records, Truth(self.changes()))]
+        return [*judge(self.records, Truth(changes(self.service)))]
 
     def join(self, which):
         end = time.monotonic() + process.PATIENCE_SECONDS
@@ -197,15 +197,6 @@ class Run:
                 worker.join(max(0, end - time.monotonic()))
                 if worker.is_alive():
                     raise Failure(f"{worker.name} did not end")
-
-    def changes(self):
-        after, found = 0, []
-        while True:
-            page = self.service.ask_json(f"/v1/changes?after={after}&limit=1000")
-            found += page["changes"]
-            if not page["hasMore"]:
-                return found
-            after = page["next"]
 
     def figures(self):
         records = self.records
