@@ -130,7 +130,8 @@ def writes(records, truth):
             count = min(count, 1)
         if count not in ALLOWED[write.fate]:
             what = {0: "was lost", 1: "was made"}.get(count, f"was made {count} times")
-            yield f"{write.driver}: a {write.kind} that was {write.fate} {what}: {write.name}"
+            yield (f"{write.driver}: a {write.kind} that was {write.fate} {what}: {write.name}; "
+                   f"{write.said}")
 
 
 def sums(records, truth):

@@ -94,8 +94,8 @@ class Run:
 
     def add_driver(self, client, **options):
         self.counts[client] += 1
-        driver = self.disguise(
-            Driver.start(f"{client} {self.counts[client]}", COMMANDS[client], self.log))
+        driver = self.disguise(Driver.start(
+            f"{client} {self.counts[client]}", COMMANDS[client], self.log, self.arguments.binary))
         self.drivers.append(driver)
         driver.call("open", urls=[self.proxy.url], **{**OPTIONS, **options})
         return driver
@@ -111,9 +111,12 @@ class Run:
         fork = self.fork if driver.client == "python" else None
         for _ in range(2):
             self.add(workloads.Locker, driver, fork=fork)
-        for kind in (*[workloads.Writer] * 3, workloads.Producer, workloads.Jobber,
-                     workloads.Popper):
+        for kind in (workloads.Writer, workloads.Producer, workloads.Popper):
             self.add(kind, driver)
+        # The command line starts a process for each call.
+        if driver.client != "command-line":
+            for kind in (workloads.Writer, workloads.Writer, workloads.Jobber):
+                self.add(kind, driver)
         for watched in workloads.WATCHES:
             self.add(workloads.Follower, driver, watched=watched)
 

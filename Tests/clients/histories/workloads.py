@@ -61,7 +61,7 @@ class Worker(threading.Thread):
             note.said = self.driver.call(call, **arguments)
             note.fate = "made"
         except CallError as error:
-            note.fate = error.fate
+            note.fate, note.said = error.fate, str(error)
         finally:
             self.records.writes.append(note)
         return note
@@ -168,7 +168,8 @@ class Producer(Worker):
 
     def work(self):
         number = next(self.numbers)
-        for prefix in ("jobs", "pops"):
+        # The command line has no claims, and may be alone.
+        for prefix in ("pops",) if self.driver.client == "command-line" else ("jobs", "pops"):
             name = f"{prefix}/{self.driver.name}/{number}"
             self.write("put", name, "put", name=name, value=number, if_absent=True)
         self.is_over.wait(0.2)
