@@ -14,11 +14,12 @@ from process import PATIENCE_SECONDS, Failure
 
 DRIVERS = pathlib.Path(__file__).resolve().parent.parent / "drivers"
 PYTHON = DRIVERS.parent.parent.parent / ".build-tools" / "python" / "bin" / "python"
-CLIENTS = ("python", "asyncio", "typescript")
+CLIENTS = ("python", "asyncio", "typescript", "command-line")
 # That of TypeScript is compiled first.
 COMMANDS = {
     "python": [PYTHON, DRIVERS / "python_driver.py"],
     "asyncio": [PYTHON, DRIVERS / "python_driver.py", "--asyncio"],
+    "command-line": [PYTHON, DRIVERS / "command_line_driver.py"],
 }
 # Of the errors, those that do not say "nothing was changed".
 DOUBTFUL = ("OutcomeUnknown", "Cancelled", "Died")
@@ -67,10 +68,11 @@ class Driver:
         threading.Thread(target=self._read, args=[answers], daemon=True).start()
 
     @classmethod
-    def start(cls, name, command, log):
+    def start(cls, name, command, log, binary):
         process = subprocess.Popen(
             [*map(str, command)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log,
-            text=True, encoding="utf-8", start_new_session=True)
+            text=True, encoding="utf-8", start_new_session=True,
+            env={**os.environ, "LATCHKEY_BINARY": os.path.abspath(binary)})
         return cls(name, process.stdin, process.stdout, process)
 
     @property

@@ -21,8 +21,8 @@ def try_waits(arguments, log):
     with Latchkey(arguments.binary, log=log) as service, FaultyProxy(
             service.address, plan=lambda: Fault(there=DELAY_SECONDS, back=DELAY_SECONDS)) as proxy:
         with concurrent.futures.ThreadPoolExecutor() as pool:
-            runs = [pool.submit(try_client, service, proxy, client,
-                                range(index, RUNS, len(clients)), log)
+            runs = [pool.submit(try_client, arguments, log, service, proxy, client,
+                                range(index, RUNS, len(clients)))
                     for index, client in enumerate(clients)]
         for each in runs:
             each.result()
@@ -37,8 +37,8 @@ def try_waits(arguments, log):
             raise Failure(f"{client} gives its first grant back")
 
 
-def try_client(service, proxy, client, runs, log):
-    driver = drivers.Driver.start(client, drivers.COMMANDS[client], log)
+def try_client(arguments, log, service, proxy, client, runs):
+    driver = drivers.Driver.start(client, drivers.COMMANDS[client], log, arguments.binary)
     try:
         driver.call("open", urls=[proxy.url])
         for start in range(0, len(runs), AT_ONCE):

@@ -125,11 +125,13 @@ class Locker(Worker):
     def hold(self, grant, lease, ttl):
         # Now and then for longer than one time to live: it is renewed.
         until = time.monotonic() + ttl * self.random.choice((0.1, 0.2, 0.5, 1.5))
-        while self.look(grant, lease) and time.monotonic() < until:
+        while True:
             with contextlib.suppress(CallError):
                 self.driver.call("transaction", then=[
                     {"put": f"fences/{grant.lock}", "value": grant.token}],
                     when=[{"name": grant.lock, "revision": grant.token}])
+            if not self.look(grant, lease) or time.monotonic() > until:
+                break
             self.is_over.wait(ttl * 0.1)
         if self.fork and self.chance(FORKED_OF_100):
             self.check_fork(lease)
