@@ -116,6 +116,30 @@ struct WaitingTests {
         }
     }
 
+    /// Its first connection is open: a proxy can keep it for a client that has gone.
+    @Test(arguments: [Deployment.inProcess, .oneReplica])
+    func `a repeat that does not wait ends the wait of the first one`(
+        deployment: Deployment
+    ) async throws {
+        try await deployment.serve { site in
+            _ = try site.ask("PUT", Self.lock, "1")
+            let ahead = try Self.acquiring(site, 2)
+            try site.awaitMetric("latchkey_watchers", 1)
+            let first = try Self.acquiring(site, 3, key: "k")
+            try site.awaitMetric("latchkey_watchers", 2)
+            // In the line as it was, with less time.
+            let second = try Self.acquiring(site, 3, 59, key: "k")
+            let last = try Self.acquiring(site, 3, 0, key: "k")
+            let answer = try last.answer()
+            #expect(answer.text.contains(#""succeeded":false"#))
+            for earlier in [first, second] {
+                #expect(try earlier.answer().text == answer.text)
+            }
+            _ = try site.ask("DELETE", Self.lock)
+            #expect(try ahead.answer().text.contains(#""succeeded":true"#))
+        }
+    }
+
     /// Its request has two owners: who waits for the key, and who waits for the conditions.
     @Test(arguments: [Deployment.inProcess, .oneReplica])
     func `a repeat that waits for its key and then for its turn is given up, too`(

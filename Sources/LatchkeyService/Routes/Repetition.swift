@@ -76,6 +76,8 @@ final class Repetition: Sendable {
     /// Then a change whose outcome is not known may be sent again: it is made once.
     fileprivate let isShared: Bool
     private let queue = DispatchQueue(label: "latchkey.repetition")
+    /// The transactions that run, and wait, by their keys.
+    private let waits = Synchronized<[[UInt8]: TransactionWait], AdaptiveStrategy>([:])
 
     /// Nil if it is switched off.
     init?(
@@ -140,6 +142,9 @@ final class Repetition: Sendable {
         )
         let turn = keys.take(key, request.client, waiting.fingerprint)
         if case .wait = turn {
+            if let first = waits.read({ $0[key] }) {
+                first.end(by: request.deadlineNanoseconds(request.repeatedWait))
+            }
             wait(waiting, key)
         } else {
             act(turn, waiting, key)
@@ -171,6 +176,10 @@ final class Repetition: Sendable {
         if presence.isOver {
             giveUp(key, number)
         }
+    }
+
+    fileprivate func setWait(_ wait: TransactionWait?, of key: [UInt8]) {
+        waits.write { $0[key] = wait }
     }
 
     private func giveUp(_ key: [UInt8], _ number: UInt64) {
@@ -302,6 +311,15 @@ final class AnswerKeeper: Sendable {
         keep(.unavailable, fields: nil, body: nil)
     }
 
+    /// Says that the request waits: a repeat that waits less long ends it.
+    func begins(_ wait: TransactionWait) {
+        repetition?.setWait(wait, of: key)
+    }
+
+    func endsWait() {
+        repetition?.setWait(nil, of: key)
+    }
+
     /// The key and the answer that `respond` makes, to be stored with the commit that it is about.
     func note(_ request: ServiceRequest, _ respond: (ServiceRequest) -> Void) -> [UInt8]? {
         let preview = AnswerKeeper(key: key, fingerprint: fingerprint, repetition: nil)
@@ -339,5 +357,13 @@ final class AnswerKeeper: Sendable {
         } else {
             seen.write { $0 = answer }
         }
+    }
+}
+
+extension ServiceRequest {
+    /// How long a repeat wants to wait; what is wrong with the text was said to the first one.
+    fileprivate var repeatedWait: TimeToLive {
+        let parameter = (try? parameters())?.parameters.first { $0.name == "wait" }
+        return (try? Self.wait(parameter?.value)) ?? 0
     }
 }

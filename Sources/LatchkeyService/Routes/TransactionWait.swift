@@ -2,6 +2,7 @@ internal import CLatchkeySystem
 internal import LatchkeyHTTP
 internal import LatchkeyStore
 internal import LatchkeyStrategies
+internal import Synchronization
 
 /// A transaction that waits until its conditions hold, and its pops find something.
 ///
@@ -15,7 +16,8 @@ internal import LatchkeyStrategies
 /// goes from one to the next in the order in which they came, and a commit leads to one try however
 /// many wait. The others only wait for the end of their time, or for their turn. If the strategy's
 /// backlog is full, the first waits for a pause and tries again, so that the line is not used up.
-/// Nothing of the transaction is applied for a client that has gone before its try.
+/// Nothing of the transaction is applied for a client that has gone before its try. A repeat with
+/// its `Idempotency-Key` that waits less long ends the wait of both.
 final class TransactionWait: Sendable {
     /// Until the next try when the backlog was full.
     private static let pauseNanoseconds: UInt64 = 100_000_000
@@ -23,7 +25,7 @@ final class TransactionWait: Sendable {
     /// Of its waits, from ``WatchHub/nextIdentifier()``.
     let id: UInt64
     private let answer: TransactionAnswer
-    private let deadlineNanoseconds: UInt64
+    private let deadlineNanoseconds: Atomic<UInt64>
     private let routes: TransactionRoutes
     private let filter: WatchFilter
     private let client: ClientKey
@@ -40,7 +42,7 @@ final class TransactionWait: Sendable {
         _ routes: TransactionRoutes
     ) {
         self.answer = answer
-        self.deadlineNanoseconds = deadlineNanoseconds
+        self.deadlineNanoseconds = Atomic(deadlineNanoseconds)
         self.routes = routes
         filter = answer.transaction.awaited
         line = answer.transaction.line
@@ -50,11 +52,23 @@ final class TransactionWait: Sendable {
     }
 
     func begin() {
+        request.keeper?.begins(self)
         if routes.lines.join(line, self) {
             attempt(isLast: false, isWaiting: false)
         } else {
             wait(WatchFilter([]), .max, isWaiting: false)
         }
+    }
+
+    /// Ends the wait by a time, if it would end later.
+    func end(by endNanoseconds: UInt64) {
+        if deadlineNanoseconds.min(endNanoseconds, ordering: .relaxed).oldValue > endNanoseconds {
+            hub.giveUp(id)
+        }
+    }
+
+    private var isOver: Bool {
+        deadlineNanoseconds.load(ordering: .relaxed) <= latchkey_system_nanoseconds()
     }
 
     private func attempt(isLast: Bool, isWaiting: Bool) {
@@ -77,6 +91,7 @@ final class TransactionWait: Sendable {
 
     /// Leaves the line, whose next one has its turn then.
     private func leave(_ isWaiting: Bool) {
+        request.keeper?.endsWait()
         if isWaiting {
             hub.leave(client)
         }
@@ -109,11 +124,12 @@ final class TransactionWait: Sendable {
                 return
             }
         }
+        let deadline = deadlineNanoseconds.load(ordering: .relaxed)
         hub.add(
             WatchWait(
                 filter: filter,
                 since: since,
-                deadlineNanoseconds: min(pauseEnd, deadlineNanoseconds),
+                deadlineNanoseconds: min(pauseEnd, deadline),
                 caller: request.caller,
                 isAllowed: { [self] in lackedRight == nil && !request.caller.isRevoked },
                 visitor: visitor,
@@ -121,9 +137,12 @@ final class TransactionWait: Sendable {
             ) { [self] in end($0) },
             id
         )
-        // Its client may have gone, or its turn may have come, before it was added.
+        // Its client may have gone, its turn may have come, or its time may have become less, before
+        // it was added.
         let isInLine = filter.parts.isEmpty && pauseEnd == .max
-        if presence.isOver || isInLine && routes.lines.isFirst(line, self) {
+        if presence.isOver || isInLine && routes.lines.isFirst(line, self)
+            || deadlineNanoseconds.load(ordering: .relaxed) < deadline
+        {
             hub.giveUp(id)
         }
     }
@@ -136,11 +155,10 @@ final class TransactionWait: Sendable {
             return request.giveUp()
         }
         switch reason {
-        // It is given up when its turn has come, too.
-        case .changed, .gone: attempt(isLast: false, isWaiting: true)
-        case .timeUp:
-            let isLast = deadlineNanoseconds <= latchkey_system_nanoseconds()
-            attempt(isLast: isLast, isWaiting: true)
+        // It is given up when its turn has come, and when its time has become less, too.
+        case .gone where !isOver && !routes.lines.isFirst(line, self):
+            wait(WatchFilter([]), .max, isWaiting: true)
+        case .changed, .gone, .timeUp: attempt(isLast: isOver, isWaiting: true)
         // Its time is not up, so the other branch is not taken.
         case .draining: fail(RequestFailure(.draining))
         case .revoked: fail(lackedRight.map { .forbidden($0, request.caller) } ?? .revoked)
