@@ -25,6 +25,8 @@ from expecting import ManualClock, at_once, expect, refused, timed  # noqa: E402
 import holding  # noqa: E402
 import latchkey  # noqa: E402
 from latchkey import Latchkey  # noqa: E402
+import python_holding  # noqa: E402
+import python_processes  # noqa: E402
 import python_units  # noqa: E402
 import watching  # noqa: E402
 
@@ -250,7 +252,8 @@ def main():
         for check in (check_values, check_conditions, check_times_to_live, check_several,
                       check_transactions, check_queue):
             timed(check.__name__, check, client)
-    for check in (*python_units.CHECKS, check_polls, check_repeats, check_access, *watching.CHECKS, *holding.CHECKS):
+    for check in (*python_units.CHECKS, *python_holding.CHECKS, check_polls, check_repeats, check_access, *watching.CHECKS, *holding.CHECKS,
+                  *python_processes.CHECKS):
         timed(check.__name__, check, binary)
     return 0
 

@@ -7,16 +7,13 @@ import pickle
 
 import httpx
 
-from expecting import ManualClock, VirtualClock, at_once, expect, refused
-from process import PATIENCE_SECONDS, await_true
+from expecting import VirtualClock, expect, refused
 import latchkey
-from latchkey import AsyncLatchkey, Cancel, Latchkey
+from latchkey import Latchkey
 from latchkey._streams import Parser
 
 TOKEN = "secret-token-of-ann"
 HANG, CUT, NO_CONNECTION = "hang", "cut", "no connection"
-GRANTED = {"succeeded": True, "revision": 7, "results": [{"revision": 7, "name": "lock"}]}
-REFUSED = {"succeeded": False, "revision": 7, "results": []}
 
 
 def problem(status, kind, headers=None, **members):
@@ -234,174 +231,6 @@ def values(_):
         expect((service.seen[0].method, service.keys()), ("POST", {None}))
 
 
-def leases(_):
-    """A grant that had to wait is renewed, and is given back if that is refused."""
-    clock = ManualClock()
-
-    def granted_late(request):
-        clock.time += 60
-        return ok(GRANTED)
-
-    touched = ok(status=204)
-    service = Service(granted_late, touched, ok(status=204))
-    with service.client(clock=clock) as client:
-        lease = client.acquire("lock", ttl=30)
-        expect((lease.remaining, lease.token), (27, 7))
-        expect([each.url.path.split("/")[-1] for each in service.seen], ["transactions", "touch"])
-        expect(service.seen[1].headers["If-Match"], '"7"')
-        expect((lease.release(), lease.release(), lease.lost.is_set()), (True, True, False))
-    for refusal in (problem(412, "precondition-failed"), PAGE, ok(status=204, tag=8)):
-        service = Service(granted_late, refusal, ok(REFUSED), ok(status=204))
-        with service.client(clock=clock) as client:
-            refused(latchkey.NotAcquired, client.acquire, "lock", ttl=30, wait=60)
-            await_true("it is given back", lambda service=service: [
-                each.headers["If-Match"] for each in service.seen if each.method == "DELETE"])
-
-
-def leases_are_lost(_):
-    """By the clock, and at once when the client is closed or its thread has ended."""
-    def hold(*script):
-        service = Service(ok(GRANTED), *script)
-        client = service.client(clock=ManualClock())
-        return client, client.acquire("lock", ttl=30), client._client._settings.clock
-
-    for script in ([HANG], [PAGE], [ok(status=204, tag=8)], [httpx.Response(502)]):
-        client, lease, clock = hold(*script)
-        for _ in range(26):
-            clock.advance(1)
-            expect(lease.lost.is_set(), False)
-        clock.advance(1)
-        expect((lease.lost.wait(PATIENCE_SECONDS), lease.remaining), (True, 0))
-        client.close()
-    client, lease, _ = hold(HANG)
-    with at_once(lambda: lease.lost.wait(PATIENCE_SECONDS)) as waiting:
-        client.close()
-    expect((waiting.value, lease.release()), (True, False))
-    client, lease, _ = hold(HANG)
-    client._portal.post(lambda: exec("raise SystemExit"))
-    expect(lease.lost.wait(PATIENCE_SECONDS), True)
-    refused(latchkey.Closed, client.get, "a")
-    # Also where the timer cannot run: the clock alone says it.
-    client, lease, clock = hold(HANG)
-    clock.time += 28
-    expect(lease.lost.is_set(), True)
-    client.close()
-
-
-def cancelled(_):
-    """What a call got, or may have got, is given back."""
-    def is_given_back(service):
-        await_true("it is deleted", lambda: "DELETE" in [each.method for each in service.seen])
-        first, second, last = service.seen[:3]
-        expect((second.content, second.headers["Idempotency-Key"], second.url.query),
-               (first.content, first.headers["Idempotency-Key"], b""))
-        expect(last.headers["If-Match"], '"7"')
-
-    jobs = {"succeeded": True, "revision": 7, "results": [
-        {"name": "jobs/1", "revision": 3, "created": 3, "value": 1}]}
-    calls = ((lambda c: c.acquire("lock", ttl=5), GRANTED),
-             (lambda c: c.claim("jobs/", claims="claims/", wait=None), jobs))
-    for call, got in calls:
-        service, cancel = Service(HANG, ok(got), ok(status=204)), Cancel()
-        with service.client(clock=ManualClock()) as client:
-            def begin(call=call, client=client, cancel=cancel):
-                with cancel:
-                    refused(latchkey.Cancelled, call, client)
-                    # Later ones as well.
-                    refused(latchkey.Cancelled, client.get, "a")
-
-            with at_once(begin):
-                await_true("it waits", lambda service=service: service.seen)
-                cancel.cancel()
-            is_given_back(service)
-        # The end of the client is the end of its waits.
-        service = Service(HANG, ok(got), ok(status=204))
-        client = service.client(clock=ManualClock())
-        with at_once(lambda call=call, client=client: refused(latchkey.Closed, call, client)):
-            await_true("it waits", lambda service=service: service.seen)
-            client.close()
-        is_given_back(service)
-        asyncio.run(cancelled_task(call, got, is_given_back))
-    service, cancel = Service(HANG, ok(jobs), PUT), Cancel()
-    with service.client(clock=ManualClock()) as client:
-        def pop():
-            with cancel:
-                refused(latchkey.Cancelled, client.pop, "jobs/", wait=None)
-
-        with at_once(pop):
-            await_true("it waits", lambda: service.seen)
-            cancel.cancel()
-        await_true("the job is put again", lambda: service.seen[-1].method == "PUT")
-        expect((service.seen[-1].headers["If-None-Match"], service.seen[-1].url.path),
-               ("*", "/v1/properties/jobs/1"))
-
-
-def results_that_come_too_late(_):
-    """A call that ends although it is cancelled: its result is undone."""
-    begun, undone, cancel = [], [], Cancel()
-
-    async def stubborn():
-        begun.append(True)
-        try:
-            await asyncio.Event().wait()
-        except asyncio.CancelledError:
-            return "result"
-
-    with Service(PUT).client() as client:
-        def call():
-            with cancel:
-                refused(latchkey.Cancelled, client._portal.call, stubborn(), undone.append)
-
-        with at_once(call):
-            await_true("it runs", lambda: begun)
-            cancel.cancel()
-        await_true("it is undone", lambda: undone == ["result"])
-
-
-async def cancelled_task(call, got, is_given_back):
-    service = Service(HANG, ok(got), ok(status=204))
-    async with service.client(AsyncLatchkey, ManualClock()) as client:
-        task = asyncio.create_task(call(client))
-        while not service.seen:
-            await asyncio.sleep(0)
-        task.cancel()
-        try:
-            await task
-        except asyncio.CancelledError:
-            pass
-    is_given_back(service)
-
-
-def work_that_raises(_):
-    """Each kind of handler gives its claim back."""
-    job = ok({"succeeded": True, "revision": 7, "results": [
-        {"name": "jobs/1", "revision": 3, "created": 3, "value": 1}]})
-
-    def generator(claim):
-        yield {"increment": "n"}
-        raise ZeroDivisionError
-
-    async def coroutine(claim):
-        raise ZeroDivisionError
-
-    async def async_generator(claim):
-        yield {"increment": "n"}
-        raise ZeroDivisionError
-
-    async def run(service, handle):
-        async with service.client(AsyncLatchkey, ManualClock()) as client:
-            await client.work("jobs/", handle, claims="claims/")
-
-    service = Service(job, ok(status=204))
-    with service.client(clock=ManualClock()) as client:
-        refused(ZeroDivisionError, client.work, "jobs/", generator, claims="claims/")
-        expect(service.seen[-1].method, "DELETE")
-    for handle in (generator, coroutine, async_generator, lambda claim: 1 / 0):
-        service = Service(job, ok(status=204))
-        refused(ZeroDivisionError, asyncio.run, run(service, handle))
-        expect(service.seen[-1].method, "DELETE")
-
-
 def streams(_):
     """All ends of lines, a mark of the byte order, `retry`, cut anywhere."""
     text = ('retry: 1500\nid: 3\n\n: a comment\nevent: put\ndata: {"name":"ü\u2028",\n'
@@ -418,6 +247,4 @@ def streams(_):
 
 
 CHECKS = (answers_that_pass, answers_of_others, problems, deadlines, no_connection,
-          several_addresses, secrets, values, leases, leases_are_lost, cancelled,
-          results_that_come_too_late, work_that_raises,
-          streams)
+          several_addresses, secrets, values, streams)

@@ -6,11 +6,13 @@ import asyncio
 import os
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
-from types import TracebackType
 from typing import NoReturn, TypeVar
 
 import httpx
 
+from ._calls import (
+    AsyncHandler, property_in, property_or_none_in, put_again, read_page, read_tagged, steps_of,
+)
 from ._errors import Closed, InvalidValue, LeaseLost, NotAcquired, NotFound
 from ._json import Json
 from ._leases import (
@@ -22,15 +24,12 @@ from ._session import Session, Settings
 from ._streams import Wish
 from ._types import (
     NAMES_COUNT_MAX, TARGET_BYTES_MAX, WAIT_SECONDS_MAX, Condition, Outcome, Property, Step,
-    boolean, conditions, end_of, integer, path_of, piece, property_of, property_of_result, query_of,
+    boolean, conditions, end_of, integer, path_of, piece, property_of_result, query_of,
     whole,
 )
 from ._watches import AsyncWatch
 
 T = TypeVar("T")
-Steps = Iterable[Step] | None
-AsyncHandler = Callable[[AsyncClaim], Steps | Awaitable[Steps] | AsyncIterator[Step]]
-
 # Sessions of the parent, in a child: their end would reach the parent's connections.
 _LEFT_ALONE: list[Session] = []
 
@@ -59,10 +58,7 @@ class AsyncLatchkey:
     async def __aenter__(self) -> AsyncLatchkey:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         await self.close()
 
     def __reduce__(self) -> NoReturn:
@@ -89,7 +85,7 @@ class AsyncLatchkey:
     async def get(self, name: str, *, revision: int | None = None) -> Property:
         """Reads a property, now or as of a revision. Raises `NotFound`, and `Gone` for the past."""
         return await self._ask(
-            Request("GET", path_of(name), {"revision": revision}), _property_in(name))
+            Request("GET", path_of(name), {"revision": revision}), property_in(name))
 
     async def find(self, name: str) -> Property | None:
         """Reads a property; None if there is none."""
@@ -124,7 +120,7 @@ class AsyncLatchkey:
         """Adds to an integer, from 0 if there is none. Returns the sum. Raises `NotAnInteger`."""
         return await self._ask(Request(
             "POST", path_of(name) + "/increment", {"ttl": ttl, "ttl-if-new": ttl_if_new},
-            body={"by": by}), lambda answer: integer(_tagged(answer)))
+            body={"by": by}), lambda answer: integer(read_tagged(answer)))
 
     async def merge(
         self, name: str, patch: Json, *, ttl: float | None = None, ttl_if_new: float | None = None,
@@ -134,7 +130,7 @@ class AsyncLatchkey:
         headers = {"Content-Type": "application/merge-patch+json", **conditions(if_revision)}
         return await self._ask(Request(
             "PATCH", path_of(name), {"ttl": ttl, "ttl-if-new": ttl_if_new}, body=patch,
-            headers=headers), _tagged)
+            headers=headers), read_tagged)
 
     async def touch(self, name: str, ttl: float, *, if_revision: int | None = None) -> int:
         """Lets the time to live begin anew. Value and revision stay. Returns the revision."""
@@ -156,7 +152,7 @@ class AsyncLatchkey:
                 # Proxies want a condition where the answer can be 304.
                 found = await self._ask(Request(
                     "GET", path_of(name), {"after": after}, wait=left, statuses=(200, 304),
-                    headers={"If-None-Match": f'"{after}"'}), _property_or_none_in(name), end)
+                    headers={"If-None-Match": f'"{after}"'}), property_or_none_in(name), end)
                 if found is not None:
                     return found
             except NotFound:
@@ -184,9 +180,8 @@ class AsyncLatchkey:
         self, prefix: str, values: bool, after: str | None,
     ) -> tuple[Sequence[Property], str | None]:
         """A page of a list, and the `after` of the next one."""
-        return await self._ask(Request("GET", "/v1/properties", {
-            "prefix": prefix, "limit": 1000, "values": str(values).lower(), "after": after,
-        }), _page)
+        params = {"prefix": prefix, "limit": 1000, "values": str(values).lower(), "after": after}
+        return await self._ask(Request("GET", "/v1/properties", params), read_page)
 
     async def get_many(self, names: Sequence[str]) -> dict[str, Property]:
         """Reads at most 128 properties at one revision. Those that do not exist are left out."""
@@ -196,7 +191,7 @@ class AsyncLatchkey:
             return {}
         request = Request("GET", "/v1/properties", {"name": names})
         if len(request.target(0)) < TARGET_BYTES_MAX:
-            found, _ = await self._ask(request, _page)
+            found, _ = await self._ask(request, read_page)
         else:
             reads: list[Step] = [{"get": name} for name in names]
             request = transaction_request(reads)
@@ -214,7 +209,7 @@ class AsyncLatchkey:
     async def delete_prefix(self, prefix: str) -> int:
         """Deletes all properties whose names start with the prefix. Returns how many.
 
-        Each 1000 are one commit; it is not one step if there are more.
+        Each 1000 are one commit.
         """
         total, more = 0, True
         while more:
@@ -259,8 +254,8 @@ class AsyncLatchkey:
                 return found
 
     def put_back(self, popped: Property | None) -> None:
-        session = self._current
-        if popped is not None and session is not None:
+        """What `pop` got for a call that is over, in the background."""
+        if popped is not None and (session := self._current) is not None:
             session.last(lambda: put_again(session, popped))
 
     async def claim(
@@ -304,7 +299,7 @@ class AsyncLatchkey:
         while claim is not None:
             following: AsyncClaim | None = None
             async with given_back_after_errors(claim):
-                steps = await _steps_of(handle, claim)
+                steps = await steps_of(handle, claim)
                 with suppress(LeaseLost):
                     following = await claim.finish_and_claim(*steps)
                     count += 1
@@ -355,10 +350,7 @@ class AsyncLatchkey:
     def election(
         self, name: str, candidate: Json, *, ttl: float = 10, wait: float | None = None,
     ) -> AbstractAsyncContextManager[AsyncLease]:
-        """Leads in the block: `lock` with the candidate as its value, for others to read.
-
-        `find(name)` is the leader, and `watch(names=[name])` tells when it changes.
-        """
+        """Leads in the block: `lock` with the candidate as its value. `find(name)` reads it."""
         return self.lock(name, ttl=ttl, wait=wait, value=candidate)
 
     # Watches
@@ -405,50 +397,3 @@ class AsyncLatchkey:
 
     def _left(self, end: float | None) -> float:
         return WAIT_SECONDS_MAX if end is None else piece(end - self._now())
-
-
-async def put_again(session: Session, popped: Property) -> None:
-    """A job that was popped for a call that is over."""
-    await ask(session, Request(
-        "PUT", path_of(popped.name), {"ttl": popped.ttl}, body=popped.value,
-        headers=conditions(None, if_absent=True), statuses=(201, 204)), Answer.revision,
-        limit=session.settings.timeout, is_last=True)
-
-
-async def _steps_of(handle: AsyncHandler, claim: AsyncClaim) -> list[Step]:
-    """The steps of all kinds of handlers. A generator runs here."""
-    returned = handle(claim)
-    if isinstance(returned, AsyncIterator):
-        return [step async for step in returned]
-    if isinstance(returned, Awaitable):
-        returned = await returned
-    return [*(returned or ())]
-
-
-def _property_in(name: str) -> Callable[[Answer], Property]:
-    def read(answer: Answer) -> Property:
-        ttl = answer.headers.get("Latchkey-TTL")
-        return Property(name, answer.revision(), int(answer.headers["Latchkey-Created"]),
-                        answer.json(), None if ttl is None else float(ttl))
-
-    return read
-
-
-def _property_or_none_in(name: str) -> Callable[[Answer], Property | None]:
-    def read(answer: Answer) -> Property | None:
-        if answer.status == 304:
-            answer.revision()
-            return None
-        return _property_in(name)(answer)
-
-    return read
-
-
-def _tagged(answer: Answer) -> Json:
-    answer.revision()
-    return answer.json()
-
-
-def _page(answer: Answer) -> tuple[Sequence[Property], str | None]:
-    body = answer.json()
-    return [property_of(row) for row in body["properties"]], body.get("next")

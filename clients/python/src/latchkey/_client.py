@@ -9,7 +9,6 @@ import weakref
 from collections import deque
 from collections.abc import Callable, Coroutine, Generator, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, suppress
-from types import TracebackType
 from typing import Any, NoReturn, TypeVar
 
 import httpx
@@ -47,10 +46,7 @@ class Latchkey:
     def __enter__(self) -> Latchkey:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __reduce__(self) -> NoReturn:
@@ -340,10 +336,7 @@ class Watch(Iterator[Event]):
     def __enter__(self) -> Watch:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __next__(self) -> Event:

@@ -65,6 +65,8 @@ async def ask_or_give_back(
     except (asyncio.CancelledError, Closed, OutcomeUnknown):
         if request.key is not None:
             session.last(give_back)
+            # It has begun then: one that has not is lost when the event loop ends.
+            await asyncio.sleep(0)
         raise
 
 
@@ -173,6 +175,7 @@ class AsyncLease:
                 self._released = False
             except asyncio.CancelledError:
                 self._give_back()
+                await asyncio.sleep(0)
                 raise
             except LatchkeyError:
                 # It expires by itself.
@@ -189,6 +192,7 @@ class AsyncLease:
                 self._end = await self._renew()
         except (asyncio.CancelledError, Closed):
             self._give_back()
+            await asyncio.sleep(0)
             raise
         except LatchkeyError:
             self._give_back()
@@ -333,6 +337,7 @@ async def given_back_after_errors(lease: AsyncLease) -> AsyncGenerator[None, Non
     except asyncio.CancelledError:
         # At once: the rest is made in the background.
         lease.give_back()
+        await asyncio.sleep(0)
         raise
     except BaseException:
         await lease.release()

@@ -15,7 +15,6 @@ import weakref
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from concurrent.futures import Future, ThreadPoolExecutor
-from types import TracebackType
 from typing import Any, Generic, TypeVar, cast
 
 from ._async_client import AsyncLatchkey
@@ -52,10 +51,7 @@ class Cancel:
         _cancels().append(self)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         _cancels().remove(self)
 
     def add(self, call: _Call[Any]) -> None:

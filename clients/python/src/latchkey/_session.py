@@ -21,6 +21,8 @@ from ._errors import Closed, InvalidValue
 
 T = TypeVar("T")
 
+CLOSING_SECONDS_MAX = 1
+
 
 class Timer(Protocol):
     def cancel(self) -> object: ...
@@ -145,6 +147,8 @@ class Session:
             if not is_taken:
                 task.add_done_callback(lambda done: _undo(done, undo))
                 task.cancel()
+                # It closes its connection now; a second cancellation would hinder that.
+                await asyncio.wait([task], timeout=CLOSING_SECONDS_MAX)
         if not is_taken:
             raise Late
         return task.result()
@@ -213,7 +217,7 @@ class Session:
         for task in tasks:
             task.cancel()
         if tasks:
-            await asyncio.wait(tasks, timeout=1)
+            await asyncio.wait(tasks, timeout=CLOSING_SECONDS_MAX)
         if self._http is not None:
             await self._http.aclose()
 

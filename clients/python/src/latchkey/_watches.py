@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterable
-from types import TracebackType
 
 from ._errors import Closed, InvalidValue, LatchkeyError
 from ._json import Json
@@ -44,10 +43,7 @@ class AsyncWatch:
     async def __aenter__(self) -> AsyncWatch:
         return self
 
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    async def __aexit__(self, *_: object) -> None:
         self.end()
 
     def __aiter__(self) -> AsyncWatch:
