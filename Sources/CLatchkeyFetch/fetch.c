@@ -30,6 +30,8 @@ struct transfer {
     bool is_too_large;
     bool is_refused;
     bool is_stopped;
+    /* Whether the last head has its empty line: libcurl takes the end of a connection for it. */
+    bool has_head;
     /* When something came last. */
     time_t heard;
 };
@@ -128,6 +130,7 @@ static size_t take_head(char *bytes, size_t size, size_t count, void *context) {
     struct latchkey_fetch_answer *answer = transfer->answer;
     size_t added = size * count;
     transfer->heard = now_seconds();
+    transfer->has_head = added <= 2 || (transfer->has_head && strncmp(bytes, "HTTP/", 5) != 0);
     if (answer->head_count + added > LATCHKEY_FETCH_HEAD_BYTES_MAX) {
         transfer->is_too_large = true;
         return 0;
@@ -329,6 +332,9 @@ void latchkey_fetch_send(const struct latchkey_fetch_request *request,
         curl_multi_add_handle(multi, easy) == CURLM_OK) {
         long sent = 0;
         code = drive(multi, &transfer);
+        if (code == CURLE_OK && !transfer.has_head) {
+            code = CURLE_PARTIAL_FILE;
+        }
         curl_easy_getinfo(easy, CURLINFO_REQUEST_SIZE, &sent);
         answer->is_unsent = sent == 0;
         curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &answer->status);

@@ -58,7 +58,7 @@ struct LeaseAcquisitionTests {
 
     @Test(arguments: [
         Step.problem(412, "precondition-failed"), .problem(404, "not-found"), cut, .silent,
-        .answers(200, "text/html", "<html>"), .answers(302),
+        .answers(200, "text/html", "<html>"), .answers(302), .answers(204, tag: "8"),
     ])
     func `a grant whose renewal fails is given back, and the call goes on`(step: Step) throws {
         let refused = ScriptedService(

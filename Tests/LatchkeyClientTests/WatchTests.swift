@@ -11,7 +11,9 @@ struct WatchTests {
     private static let page = Step.answers(200, "text/html", "<html>")
 
     private static func stream(_ ids: [Int], _ more: String = "") -> Step {
-        let events = ids.map { "event: put\ndata: {\"name\":\"a\",\"revision\":\($0)}\nid: \($0)\n\n" }
+        let events = ids.map { id in
+            "event: put\ndata: {\"name\":\"a\",\"value\":\(id)}\nid: \(id)\n\n"
+        }
         return .answers(200, "text/event-stream", more + events.joined())
     }
 
@@ -68,6 +70,23 @@ struct WatchTests {
         #expect(service.requests.count == 1 && service.elapsed == 0)
     }
 
+    @Test func `events of later services are passed over`() {
+        let more = "event: rename\ndata: {}\n\ndata: 1\n\nevent: close\ndata: {}\n\n"
+        let service = ScriptedService([Self.revision, Self.stream([6], more)])
+        #expect(Self.run(service, 1).events.map(\.type) == ["put"])
+    }
+
+    @Test(arguments: [
+        "put\ndata: text", "put\ndata: [1]", "put\ndata: {\"name\":\"a\"}",
+        "put\ndata: {\"name\":1,\"value\":1}", "put\ndata: {\"name\":\"a\",\"value\":NaN}",
+        "delete\ndata: {}", "gap\ndata: {}", "ready\ndata: 1",
+    ])
+    func `an event that cannot be read ends a watch`(event: String) {
+        let step = Step.answers(200, "text/event-stream", "event: \(event)\n\n")
+        let found = Self.run(ScriptedService([step]), 1, isInitial: true)
+        #expect(found.events.isEmpty && found.failure?.status == .failed)
+    }
+
     @Test func `the service says when to connect again`() {
         let service = ScriptedService([
             Self.revision, Self.stream([6], "retry: 3000\n\n"), Self.stream([7]),
@@ -93,7 +112,7 @@ struct WatchTests {
         let part = Step.answers(
             200,
             "text/event-stream",
-            "event: put\ndata: {\"name\":\"a\"}\n\n"
+            "event: put\ndata: {\"name\":\"a\",\"value\":1}\n\n"
         )
         let service = ScriptedService([part, Self.stream([6])])
         let found = Self.run(service, 3, isInitial: true)

@@ -102,6 +102,11 @@ package final class Client {
         }
     }
 
+    /// The failure that an event of another service is.
+    var unreadable: ClientFailure {
+        place.unreachable("an event of the stream is none of a Latchkey service")
+    }
+
     /// The failure of one attempt.
     func failure(_ failure: ConnectionFailure) -> ClientFailure {
         place.unreachable(failure.message)

@@ -111,7 +111,8 @@ package final class Watch {
         do throws(ConnectionFailure) {
             answer = try unsafe follow(request) { bytes in
                 do throws(ClientFailure) {
-                    for event in unsafe events.feed(bytes) where event.type != "close" {
+                    for event in unsafe events.feed(bytes) where event.isKnown {
+                        guard event.isReadable else { throw client.unreadable }
                         (hasEvents, hasPart) = (true, true)
                         isEnough = try !take(event)
                         if isEnough { return false }

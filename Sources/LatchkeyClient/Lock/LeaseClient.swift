@@ -122,7 +122,9 @@ package struct LeaseClient {
         request.timeLimit = min(client.transport.timeLimit, time ?? lease.times.requestLimit)
         let start = now
         do throws(LeaseFailure) {
-            _ = try send(request, isCancelled)
+            let answer = try send(request, isCancelled)
+            // Another one's lease is not renewed.
+            guard answer.revision == lease.revision else { return .unanswered }
             return .renewed(times(from: start))
         } catch {
             guard case .refused(let failure) = error,

@@ -12,6 +12,18 @@ package struct StreamEvent: Sendable, Equatable {
     }
 
     package var json: JSONValue? { JSONValue(data) }
+
+    private static let changes = ["put", "delete", "expire"]
+
+    /// Whether it says something of the state; a later service can have others.
+    var isKnown: Bool { Self.changes.contains(type) || ["gap", "ready"].contains(type) }
+
+    /// Whether it has what an event of its type has.
+    var isReadable: Bool {
+        guard let json else { return false }
+        guard Self.changes.contains(type) else { return json["revision"]?.integer != nil }
+        return json["name"]?.string != nil && (type != "put" || json["value"] != nil)
+    }
 }
 
 /// A parser of server-sent events (WHATWG HTML, "Server-sent events").
