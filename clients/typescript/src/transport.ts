@@ -21,6 +21,8 @@ const noKeyLeft = ["client-share-taken", "too-many-idempotency-keys"];
 const keylessSeconds = 10;
 /** A call that waits has so many seconds more than its wait. */
 const graceSeconds = 2;
+/** There is no attempt that has less time: its answer would be missed. */
+const attemptMin = 0.1;
 const tellsFailures = "versions" in ((globalThis as { process?: object }).process ?? {});
 
 export interface Request<Value> {
@@ -92,7 +94,11 @@ export class Transport {
   /** Ends all waits, loses all leases, and waits for what goes on in the background. */
   async close(): Promise<void> {
     this.#closing.abort(new Cancelled("the client is closed"));
-    while (this.#background.size > 0) await Promise.all(this.#background);
+    do {
+      // Until the calls that were ended have said what they give back.
+      await new Promise(resolve => setTimeout(resolve));
+      await Promise.all(this.#background);
+    } while (this.#background.size > 0);
   }
 
   background(work: Promise<unknown>): void {
@@ -137,7 +143,7 @@ export class Transport {
       throwIfCancelled(signal);
       if (!call.isInDoubt) call.base = this.base;
       const waitLeft = Math.max(0, start + wait - this.clock.now());
-      const left = end - this.clock.now();
+      const left = Math.max(attemptMin, end - this.clock.now());
       const done = await this.#attempt(call, waitLeft, Math.min(this.timeout + waitLeft, left),
                                        signal);
       if (!(done instanceof Failure)) return done.value;
@@ -155,7 +161,8 @@ export class Transport {
       const mayRepeat = passes && !once
         && (!call.isInDoubt || call.headers["Idempotency-Key"] !== undefined);
       const delay = Math.max(pause * (0.5 + Math.random() / 2), done.delay);
-      if (!mayRepeat || this.clock.now() + delay >= end) throw ending(call, error);
+      const isLate = this.clock.now() + delay + attemptMin > end;
+      if (!mayRepeat || isLate) throw ending(call, error);
       await sleep(this.clock, delay, signal);
       pause = Math.min(pause * 2, 2);
     }
@@ -213,9 +220,9 @@ export class Transport {
     read: (answer: Response) => Promise<Value>,
   ): Promise<Value> {
     const link = new Link(signal);
-    const late = new Failure(new Unreachable(`${base}: no answer for ${whole(seconds)} seconds`),
-                             { passes: true, isInDoubt: true, isSilent: true });
-    const cancel = this.clock.later(Math.max(0, seconds), () => link.abort.abort(late));
+    const cancel = this.clock.later(seconds, () => link.abort.abort(new Failure(
+      new Unreachable(`${base}: no answer for ${whole(seconds)} seconds`),
+      { passes: true, isInDoubt: true, isSilent: true })));
     try {
       return await until(link.signal, (async () => {
         const answer = await this.#send(base + target, { ...init, signal: link.signal });
