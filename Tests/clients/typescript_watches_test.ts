@@ -1,6 +1,6 @@
 /** Watches, with streams by script and a clock that is driven by hand. */
 
-import { Latchkey, NotLatchkey, Replaced } from "./latchkey/index.js";
+import { InvalidValue, Latchkey, NotLatchkey, Replaced } from "./latchkey/index.js";
 import type { WatchEvent, WatchOptions } from "./latchkey/index.js";
 import {
   ManualClock, Script, drive, expect, failed, json, page, refusal, settle,
@@ -175,6 +175,8 @@ async function failures(): Promise<void> {
 /** A state that was cut off comes again, behind a gap. */
 async function states(): Promise<void> {
   const rig = new Rig();
+  const both = await rig.read({ after: 1, initial: true });
+  expect([both.error instanceof InvalidValue, rig.flows.length], [true, 0]);
   const reading = await rig.read({ prefixes: ["a"], initial: true });
   expect(rig.flows.map(asks), [["?initial=true&prefix=a", null]]);
   rig.last.event("put", { name: "a1", revision: 4, value: 1 });
@@ -227,6 +229,25 @@ async function shares(): Promise<void> {
   expect([all[0]!.events.splice(0), all[1]!.events.splice(0)].flat()
     .map(({ name, id, endsCommit }) => [name, id, endsCommit]),
          [["a/4", "24", true], ["b/4", "24", true]]);
+  // The last event of a commit is for a watch that leaves before.
+  const leaving = new Rig();
+  const stays = await leaving.read({ prefixes: ["a/"] });
+  const leaves = leaving.client.watch({ prefixes: ["b/"] });
+  const nothing = leaves.next();
+  await settle();
+  leaving.last.put("b/0", 11);
+  leaving.last.put("a/1", "12.1");
+  await nothing;
+  await leaves.return(undefined);
+  leaving.last.end();
+  await settle();
+  leaving.clock.advance(0.1);
+  await settle();
+  expect(asks(leaving.last), ["?prefix=a/", "12.1"]);
+  leaving.last.put("a/2", 13);
+  await settle();
+  expect(stays.events.map(({ name, id, endsCommit }) => [name, id, endsCommit]),
+         [["a/1", "12", true], ["a/2", "13", true]]);
   // A gap is for all, and each gets its names of the state.
   rig.open[0]!.event("gap", { revision: 30, oldest: 28 });
   rig.open[0]!.event("put", { name: "a/5", revision: 29, value: 1 });
@@ -268,6 +289,23 @@ async function separations(): Promise<void> {
   while (count < 1001) count += (await slow.next()).value.name === "b/1" ? 1 : 0;
   rig.last.put("b/2", 1101);
   expect((await slow.next()).value.name, "b/2");
+  // Both are slow.
+  const late = new Rig();
+  const begun: Promise<unknown>[] = [];
+  for (const prefix of ["a/", "b/"]) {
+    begun.push(late.client.watch({ prefixes: [prefix] }).next());
+    await settle();
+  }
+  const both = Array.from({ length: 1100 }, (_, at) => ["a/", "b/"].map((name, index) =>
+    `event: put\ndata: {"name":"${name}","revision":${11 + 2 * at + index}}\n`
+    + `id: ${11 + 2 * at + index}\n\n`)).flat();
+  late.last.send(both.join(""));
+  await settle();
+  late.clock.advance(1);
+  await settle();
+  expect([late.flows.length > 2, late.open.map(asks).map(([names]) => names).sort()],
+         [true, ["?prefix=a/", "?prefix=b/"]]);
+  await Promise.all(begun);
   const refusing = new Rig();
   const one = await refusing.read({ prefixes: ["a/"] });
   refusing.script.reactions.unshift(json({ revision: 10, properties: [] }),

@@ -12,7 +12,7 @@
 
 import { Failure, failureOf, object, received } from "./answers.js";
 import { Link, sleep, until } from "./clock.js";
-import { LatchkeyError, NotLatchkey, Replaced } from "./errors.js";
+import { InvalidValue, LatchkeyError, NotLatchkey, Replaced } from "./errors.js";
 import { EventParser, order } from "./events.js";
 import type { StreamEvent } from "./events.js";
 import { parse } from "./json.js";
@@ -185,6 +185,9 @@ class Stream implements Source {
       this.#hasBegun = true;
       this.#give(event);
     } else {
+      // The last event of a commit can be for a watch that has left.
+      const before = this.#commit[0]?.revision;
+      if (before !== undefined && before !== event.revision) this.#giveCommit(String(before));
       this.place = id;
       this.#commit.push({ ...event, id });
       if (!id.includes(".")) this.#giveCommit(id);
@@ -261,6 +264,9 @@ export class Watches {
     const link = new Link(options.signal, this.transport.closed);
     const watch = new Watch(options, link.signal);
     try {
+      if (options.initial && watch.place !== undefined) {
+        throw new InvalidValue("a watch begins with the current state, or behind a place");
+      }
       if (link.signal.aborted) return;
       if (watch.place === undefined && !options.initial) {
         watch.place = await this.#now(options, link.signal);
@@ -316,7 +322,7 @@ export class Watches {
 
   /** The watch goes on with a stream of its own, from its place. */
   separate(watch: Watch): void {
-    watch.stream?.watches.delete(watch);
+    this.#leave(watch);
     watch.isAlone = true;
     this.#open(watch);
   }
