@@ -194,6 +194,11 @@ async function losses(): Promise<void> {
     expect([lease.signal.aborted, lease.remaining], [true, 0]);
     await refused(LeaseLost, async () => lease.check());
   }
+  const stopped = scripted({}, granted);
+  const late = await stopped.client.acquire("l", { ttl: 9 });
+  stopped.clock.advance(20);
+  await settle();
+  expect([late.signal.aborted, stopped.script.asked.length], [true, 1]);
   const gone = scripted({}, granted, refusal(404, "not-found"));
   const lost = await gone.client.acquire("l", { ttl: 9 });
   gone.clock.advance(3);

@@ -163,6 +163,8 @@ export class Lease {
 
   #plan(seconds: number): void {
     this.#cancelRenewal = this.#transport.clock.later(seconds, () => {
+      // A process that was stopped meanwhile renews nothing that another one may wait for.
+      if (this.remaining === 0) return this.lose();
       const limit = Math.min(this.#ttl / 3, this.remaining);
       void this.#renew({ limit, once: true }).then(done => {
         if (!this.#isKept) return;
