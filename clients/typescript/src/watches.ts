@@ -267,11 +267,11 @@ export class Watches {
       if (options.initial && watch.place !== undefined) {
         throw new InvalidValue("a watch begins with the current state, or behind a place");
       }
-      if (link.signal.aborted) return;
       if (watch.place === undefined && !options.initial) {
         watch.place = await this.#now(options, link.signal);
         watch.isKnown = watch.place !== undefined;
       }
+      if (link.signal.aborted) return;
       if (!this.join(watch)) this.#open(watch);
       for (;;) {
         const event = await watch.next();
