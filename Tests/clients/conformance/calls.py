@@ -1,7 +1,7 @@
 """Cases: what an answer means, and what is repeated."""
 
 from cases import PACKAGES, case
-from service import Answer, answered, cut, edited, page, problem, redirect, right
+from service import Answer, answered, cut, edited, hang, page, problem, redirect, right
 
 PUT = {"name": "a", "value": 1}
 # Each call, what it sends, and the kind of its request.
@@ -61,7 +61,8 @@ def foreign_status_passes(t, status):
 @case("a {} of a proxy without end is not 'nothing was changed'", 3,
       each=(408, 500, 502, 503, 504))
 def foreign_status_stays(t, status):
-    t.open({"*": [page(status), ...]}, short=True)
+    last = page(status, Retry_After="1000")
+    t.open({"put": [page(status), last], "get": [page(status), last]}, timeout=3, patience=3)
     t.fails("OutcomeUnknown", "put", **PUT)
     t.one_key("put")
     t.fails("Unreachable", "get", name="a")
@@ -69,8 +70,9 @@ def foreign_status_stays(t, status):
 
 @case("a {} of a proxy without end: nothing was changed", 3, each=(425, 429))
 def foreign_refusal_stays(t, status):
-    t.open({"*": [page(status), ...]}, short=True)
+    t.open({"*": [page(status), page(status, Retry_After="1000")]}, timeout=3, patience=3)
     t.fails("Unreachable|Busy|NotLatchkey", "put", **PUT)
+    t.count("put", 2)
 
 
 @case("{}: a 504 after it was made is repeated with its key", 3,
@@ -122,7 +124,8 @@ def busy_passes(t, value):
 
 @case("a problem {} without end is Busy", 2, each=((429, "rate-limited"), (503, "draining")))
 def busy_stays(t, value):
-    t.open({"*": [problem(*value), ...]}, short=True)
+    last = problem(*value, headers={"Retry-After": "1000"})
+    t.open({"put": [problem(*value), last], "get": [problem(*value), last]}, timeout=3, patience=3)
     t.fails("Busy", "put", **PUT)
     t.fails("Busy", "get", name="a")
 
@@ -144,7 +147,7 @@ def outcome_unknown(t):
 
 @case("outcome-unknown without end is OutcomeUnknown", 3)
 def outcome_stays_unknown(t):
-    t.open({"put": [problem(500, "outcome-unknown"), ...]}, short=True)
+    t.open({"put": [problem(500, "outcome-unknown"), hang(), ...]}, short=True)
     t.fails("OutcomeUnknown", "put", **PUT)
 
 
@@ -165,7 +168,8 @@ def doubt_then_foreign(t, value):
 
 @case("a lost answer, then Busy without end: OutcomeUnknown", 3)
 def doubt_then_busy(t):
-    t.open({"increment": [cut(), problem(503, "draining"), ...]}, short=True)
+    t.open({"increment": [cut(), problem(503, "draining", headers={"Retry-After": "1000"})]},
+           timeout=3, patience=3)
     t.fails("OutcomeUnknown", "increment", name="n", by=1)
 
 

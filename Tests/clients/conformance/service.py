@@ -32,22 +32,30 @@ class Answer:
     body: bytes = b""
 
 
+class Gone(OSError):
+    """The client has closed its connection, or the case is over."""
+
+
 class Store:
     """The Latchkey behind the script, which is started when it is needed."""
 
     def __init__(self, binary):
         self.binary, self.lock, self.service = binary, threading.Lock(), None
+        self.is_closed = False
 
     def address(self):
         with self.lock:
+            if self.is_closed:
+                raise Gone
             if self.service is None:
                 self.service = process.Latchkey(self.binary)
                 self.service.__enter__()
             return self.service.address
 
-    def close(self):
-        """Its state is gone; a later request starts it anew."""
+    def end(self, is_closed=False):
+        """Its state is gone; a later request starts it anew, if it is not closed."""
         with self.lock:
+            self.is_closed = is_closed
             if self.service:
                 self.service.kill()
             self.service = None
@@ -101,10 +109,6 @@ class Request:
 
     def json(self):
         return json.loads(self.body) if self.body else None
-
-
-class Gone(OSError):
-    """The client has closed its connection."""
 
 
 class Exchange:
@@ -188,7 +192,7 @@ class Service:
     def close(self):
         self.is_closed = True
         self.stop_listening()
-        self.store.close()
+        self.store.end(is_closed=True)
 
     def stop_listening(self):
         """And each connection ends, too."""

@@ -172,7 +172,7 @@ def gap(t):
     found = t.call("watch", after=after)["watch"]
     t.store.put("a", 2)
     first = t.call("next", watch=found)
-    t.store.close()
+    t.store.end()
     t.store.put("b", 3)
     t.let("new life")
     expect("the first", first["value"], 2)
