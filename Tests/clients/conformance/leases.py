@@ -110,6 +110,27 @@ def refused_claim(t):
     t.becomes("claims/1", ABSENT)
 
 
+@case("a job whose end has a lost answer is finished once", 3, only=PACKAGES)
+def finished(t):
+    t.open({"transaction": [right, cut(), page(502)]})
+    t.store.put("jobs/1", "job")
+    lease = t.call("claim", **CLAIM)["lease"]
+    t.call("finish", lease=lease, steps=[{"increment": "done"}])
+    expect("what it did", [t.store.value(name) for name in ("jobs/1", "claims/1", "done")],
+           [ABSENT, ABSENT, 1])
+
+
+@case("a job whose claim was lost is not finished", 6, only=PACKAGES)
+def lost_job(t):
+    t.open()
+    t.store.put("jobs/1", "job")
+    lease = t.call("claim", **CLAIM)["lease"]
+    t.store.put("claims/1", "another")
+    t.fails("LeaseLost", "finish", lease=lease, steps=[{"increment": "done"}])
+    expect("what is left", [t.store.value(name) for name in ("jobs/1", "claims/1", "done")],
+           ["job", "another", ABSENT])
+
+
 @case("acquire ends with its wait: {}", 7, each=(
     ("cut", [cut(made=False)] * 2 + [right]), ("no answer", [hang(made=False), ...]),
     ("drips", [drip(made=False), ...]), ("502", [page(502), ...])))
