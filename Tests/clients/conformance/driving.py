@@ -126,7 +126,7 @@ class Try:
     def __init__(self, client, driver, binary):
         self.client, self.driver, self.binary = client, driver, binary
         self.services, self.texts = [], []
-        # What nobody may ask: redirects and problems name it.
+        # What no client may ask: redirects and problems name it.
         self.elsewhere = self.serve()
 
     def serve(self, script=None, **options):
@@ -141,7 +141,7 @@ class Try:
             self.open()
             self.call("find", name="none")
         service = self.serve(script)
-        # "At once" is long before so many seconds, which nobody waits for.
+        # "At once" is long before so many seconds, for which no case waits.
         times = {"timeout": 1, "patience": 2} if short else {
             "timeout": 5 * patience, "patience": 5 * patience}
         self.call("open", **{"urls": urls or [service.url], **times, **options})

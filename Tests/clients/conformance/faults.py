@@ -12,7 +12,7 @@ from cases import PACKAGES, case
 from driving import TOKEN
 from service import cut, drip, hang, page, problem
 
-# A port that is bound and not listened on: nobody gets it.
+# A port that is bound and not listened on: no other program gets it.
 CLOSED = socket.socket()
 CLOSED.bind(("127.0.0.1", 0))
 NOWHERE = f"http://127.0.0.1:{CLOSED.getsockname()[1]}"

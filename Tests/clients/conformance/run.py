@@ -94,7 +94,7 @@ def work(client, driver, binary, jobs, words):
             break
         words.append(try_case(Try(client, driver, binary), case))
         if words[-1] is not None:
-            print(f"{client}: {case.title} (row {case.row}): {words[-1]}", flush=True)
+            print(f"FAILED {client}: {case.title} (row {case.row}): {words[-1]}", flush=True)
     driver.end()
 
 
