@@ -7,7 +7,7 @@ import ssl
 import subprocess
 import tempfile
 
-from calls import CALLS, PUT, is_revision
+from calls import PUT, is_revision
 from cases import PACKAGES, case
 from driving import TOKEN
 from service import cut, drip, hang, page, problem
@@ -17,7 +17,6 @@ CLOSED = socket.socket()
 CLOSED.bind(("127.0.0.1", 0))
 NOWHERE = f"http://127.0.0.1:{CLOSED.getsockname()[1]}"
 FOLLOWER = (421, "not-leader")
-WRITES = ("increment", "transaction", "pop", "delete")
 
 
 @functools.lru_cache
@@ -41,19 +40,6 @@ def cut_off(t, value):
     t.open({"*": [value[1]] * 2})
     t.gives(5, "increment", name="n", by=5)
     t.one_key("increment")
-
-
-@case("{}: a lost answer of a write without a value", 13, each=WRITES)
-def lost(t, call):
-    arguments, kind = CALLS[call]
-    t.open({kind: [cut(), cut()]})
-    t.store.put("jobs/1", 1)
-    before = t.store.put("a", 1)
-    if not t.call(call, **arguments):
-        raise AssertionError(f"{call} gives the second answer")
-    t.one_key(kind, 3)
-    if t.store.put("after", 1) != before + 2:
-        raise AssertionError(f"{call} was made twice")
 
 
 @case("an answer that drips without end in its {}: the call ends", 7, each=("body", "head"))
