@@ -1,6 +1,7 @@
 """The drivers: programs that make the calls of a client, which lines of JSON tell them."""
 
 import concurrent.futures
+import contextlib
 import itertools
 import json
 import os
@@ -129,12 +130,14 @@ class Driver:
             call.future.set_result({"error": "Died"})
 
     def _read(self, answers):
-        for line in answers:
-            row = json.loads(line)
-            with self.lock:
-                call = self.calls.pop(row["id"], None)
-            if call is not None:
-                call.future.set_result(row)
+        # A child that is killed resets its connection.
+        with contextlib.suppress(OSError):
+            for line in answers:
+                row = json.loads(line)
+                with self.lock:
+                    call = self.calls.pop(row["id"], None)
+                if call is not None:
+                    call.future.set_result(row)
         with self.lock:
             self.is_over = True
             for number in [*self.calls]:
