@@ -38,7 +38,8 @@ class Fault:
     at: int = 0
     # The end of a connection that is cut.
     with_reset: bool = False
-    # Between two bytes that drip.
+    # So many bytes drip, with a pause behind each.
+    dripping: int = 0
     pace: float = 0
 
 
@@ -62,7 +63,8 @@ class Plan:
         # Short delays come as often as long ones of ten times the length.
         there, back = (math.exp(draw.uniform(*map(math.log, self.delays))) for _ in range(2))
         fault = Fault(kind, there, back, draw.choice((502, 503, 504)), draw.randrange(400),
-                      draw.random() < 0.5, draw.uniform(0.001, 0.03))
+                      draw.random() < 0.5, DRIPPED_BYTES if kind == "drips" else 0,
+                      draw.uniform(0.001, 0.03))
         if self.is_calm:
             return Fault()
         if kind:
@@ -243,13 +245,12 @@ class _Link:
         """Returns how many bytes may still be sent of an answer that is cut."""
         bounds = [each for each in (left, self.bound) if each is not None]
         data = data[:min(bounds)] if bounds else data
-        if fault.kind == "drips":
-            for index in range(min(len(data), DRIPPED_BYTES)):
-                self.writer.write(data[index:index + 1])
-                await asyncio.sleep(fault.pace)
-            self.writer.write(data[DRIPPED_BYTES:])
-        else:
-            self.writer.write(data)
+        dripped = min(len(data), fault.dripping)
+        fault.dripping -= dripped
+        for index in range(dripped):
+            self.writer.write(data[index:index + 1])
+            await asyncio.sleep(fault.pace)
+        self.writer.write(data[dripped:])
         await self.writer.drain()
         if self.bound is not None:
             self.bound -= len(data)

@@ -185,6 +185,8 @@ class Run:
         """Without faults, all work comes to its end. Returns the violations."""
         self.plan.is_calm = True
         self.is_over.set()
+        # What is under way has its faults.
+        self.proxy.cut()
         self.join(lambda worker: worker.is_over is self.is_over)
         await_true("all jobs are done",
                    lambda: self.service.ask_json("/v1/count?prefix=jobs/")["count"] == 0)
