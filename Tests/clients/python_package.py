@@ -36,11 +36,16 @@ COMMAND_SECONDS_MAX = 300
 
 
 def check_types():
-    tools = pathlib.Path(sys.executable).parent
-    for command in ([tools / "mypy", "--strict", "--no-error-summary", "--cache-dir=/dev/null"],
-                    [tools / "ruff", "check", "--quiet", "--no-cache", "--line-length=100",
-                     "--select=E,F,W,B,UP,SIM,RET,PIE,C4", "--target-version=py310"]):
-        subprocess.run([*command, PACKAGE / "src" / "latchkey"], check=True, timeout=COMMAND_SECONDS_MAX)
+    tools, sources = pathlib.Path(sys.executable).parent, PACKAGE / "src" / "latchkey"
+    commands = [
+        [tools / "mypy", "--strict", "--no-error-summary", "--cache-dir=/dev/null", sources],
+        [tools / "ruff", "check", "--quiet", "--no-cache", "--line-length=100",
+         "--select=E,F,W,B,UP,SIM,RET,PIE,C4", "--target-version=py310", sources]]
+    if (tools / "basedpyright").exists():
+        commands.append([tools / "basedpyright", "--project", PACKAGE, "--pythonpath",
+                         sys.executable])
+    for command in commands:
+        subprocess.run(command, check=True, timeout=COMMAND_SECONDS_MAX)
 
 
 def check_values(client):

@@ -48,11 +48,11 @@ def watches_through_cuts(binary):
         write(client, 80)
         expected = history(service)
         # The later ones have no bound, so that it comes to the end however few bytes arrive.
-        bounds = iter([random.randint(300, 3000) for _ in range(12)])
+        bounds = iter([random.randint(300, 3000) for _ in range(4)])
         with CuttingProxy(service.address, lambda: next(bounds, None)) as proxy, \
                 Latchkey(proxy.url) as cut, cut.watch(after=0) as watch:
             expect([told(event) for event in take(watch, len(expected))], expected)
-            expect(proxy.cut_count > 3, True)
+            expect(proxy.cut_count > 1, True)
             # From another place, and of some names only.
             middle = expected[len(expected) // 2]
             rest = [row for row in expected if row[2] > middle[2] and row[1] in ("a/1", "a/2", "c")]

@@ -139,16 +139,17 @@ class Session:
         `undo` gets a result that comes all the same.
         """
         task = self.spawn(coroutine)
-        is_taken = False
+        is_taken = is_cancelled = False
         try:
             await self._first(until, is_last, task)
             is_taken = task.done()
+        except asyncio.CancelledError:
+            is_cancelled = True
+            raise
         finally:
             if not is_taken:
                 task.add_done_callback(lambda done: _undo(done, undo))
-                task.cancel()
-                # It closes its connection now; a second cancellation would hinder that.
-                await asyncio.wait([task], timeout=CLOSING_SECONDS_MAX)
+                await _end(task, is_cancelled)
         if not is_taken:
             raise Late
         return task.result()
@@ -220,6 +221,20 @@ class Session:
             await asyncio.wait(tasks, timeout=CLOSING_SECONDS_MAX)
         if self._http is not None:
             await self._http.aclose()
+
+
+async def _end(task: asyncio.Task[Any], is_cancelled: bool) -> None:
+    """Cancels a task, which closes its connection then: a second cancellation would hinder that.
+
+    At the end of `asyncio.run`, Python 3.10 cancels the task as well as its caller.
+    """
+    try:
+        for _ in range(10 if is_cancelled else 0):
+            await asyncio.sleep(0)
+    finally:
+        if not task.done():
+            task.cancel()
+            await asyncio.wait([task], timeout=CLOSING_SECONDS_MAX)
 
 
 def _undo(task: asyncio.Task[T], undo: Callable[[T], object]) -> None:
