@@ -10,6 +10,7 @@ a child of this process goes on with the same client, leases and watches.
 import asyncio
 import atexit
 import dataclasses
+import functools
 import inspect
 import itertools
 import json
@@ -198,6 +199,7 @@ class Tasks:
             else:
                 self.tasks[number] = asyncio.create_task(
                     self.answer(number, request["call"], arguments))
+                self.tasks[number].add_done_callback(functools.partial(self.ended, number))
         if self.objects.client is not None:
             await self.objects.client.close()
 
@@ -207,6 +209,11 @@ class Tasks:
                 number, await call_of(name, arguments, self.objects, self.settle)))
         except BaseException as error:  # noqa: BLE001
             self.write(answer_to(number, error=error))
+
+    def ended(self, number, task):
+        """One that was cancelled before it began has not answered."""
+        if task.cancelled():
+            self.write(answer_to(number, error=asyncio.CancelledError()))
 
     async def settle(self, result, is_list=False, is_next=False):
         if is_next:
