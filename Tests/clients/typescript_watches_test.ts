@@ -306,6 +306,17 @@ async function separations(): Promise<void> {
   expect([late.flows.length > 2, late.open.map(asks).map(([names]) => names).sort()],
          [true, ["?prefix=a/", "?prefix=b/"]]);
   await Promise.all(begun);
+  // One that is not read holds up no other that comes later.
+  const full = new Rig();
+  const begins = full.client.watch({ prefixes: ["a/"] }).next();
+  await settle();
+  for (let id = 11; id < 1100; id += 1) full.last.put("a/1", id);
+  await begins;
+  await settle();
+  full.revision = 1099;
+  const later = await full.read({ prefixes: ["a/"] });
+  full.last.put("a/2", 1100);
+  expect([await later.next(), full.open.length], [["a/2"], 2]);
   const refusing = new Rig();
   const one = await refusing.read({ prefixes: ["a/"] });
   refusing.script.reactions.unshift(json({ revision: 10, properties: [] }),

@@ -58,7 +58,7 @@ class Stream implements Source {
   /** Another watch can join. */
   get isShareable(): boolean {
     return !this.#isOver && !this.#isPartial
-      && [...this.watches].every(watch => !watch.isAlone && watch.isKnown);
+      && [...this.watches].every(({ isAlone, isKnown, isFull }) => !isAlone && isKnown && !isFull);
   }
 
   hasRoom(): void {
