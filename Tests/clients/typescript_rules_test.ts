@@ -129,6 +129,10 @@ async function addresses(): Promise<void> {
   const led = scripted({ urls }, refusal(421, "not-leader", { leader: "http://three" }), made(5));
   expect([await led.client.put("a", 1), await led.client.put("a", 1), hosts(led.script)],
          [5, 5, ["service", "three", "three"]]);
+  const began = scripted({ urls: ["http://two"] }, failed("ECONNREFUSED"), failed("ECONNREFUSED"),
+                         refusal(421, "not-leader", { leader: "http://two" }), made(5));
+  expect([await drive(began.clock, began.client.put("a", 1)), hosts(began.script)],
+         [5, ["service", "two", "service", "two"]]);
   const other = scripted({ urls, token: "t" },
                          refusal(421, "not-leader", { leader: "http://four" }));
   const error = await refused(Problem, () => other.client.put("a", 1));

@@ -137,7 +137,8 @@ export class Transport {
     const start = this.clock.now();
     const end = start + (limit ?? (wait > 0 ? wait + graceSeconds : this.patience));
     let pause = 0.05;
-    let moves = 0;
+    let skips = 0;
+    let hops = 0;
     let wrongs = 0;
     for (;;) {
       throwIfCancelled(signal);
@@ -150,9 +151,12 @@ export class Transport {
       const { error } = done;
       if (this.#goesWithoutKey(call, error)) continue;
       call.isInDoubt ||= done.isInDoubt && !call.safe;
-      if (!call.isInDoubt && this.#moves(call.base, done)) {
-        moves += 1;
-        if (moves < this.#urls.length) continue;
+      const isLed = this.#follows(error);
+      if (!isLed && !call.isInDoubt && done.isSilent) this.next(call.base);
+      if (!call.isInDoubt && this.base !== call.base) {
+        if (isLed) hops += 1;
+        else skips += 1;
+        if ((isLed ? hops : skips) < this.#urls.length) continue;
       }
       // What is wrong with one address need not be with the others.
       wrongs = done.isSilent && !done.passes ? wrongs + 1 : 0;
@@ -176,13 +180,12 @@ export class Transport {
     return true;
   }
 
-  /** Another address is the next: the leader's, if it was given, or the one behind a silent one. */
-  #moves(base: string, { error, isSilent }: Failure): boolean {
+  /** Goes on with the leader, if its address was given. */
+  #follows(error: LatchkeyError): boolean {
     const leader = error instanceof Problem && error.type === "not-leader" ? error.leader : "";
     const index = leader ? this.#urls.indexOf(leader.replace(/\/+$/, "")) : -1;
     if (index >= 0) this.#index = index;
-    else if (isSilent) this.next(base);
-    return this.base !== base;
+    return index >= 0;
   }
 
   /** One attempt. It throws only `Cancelled`. */
