@@ -119,33 +119,39 @@ async function polls(): Promise<void> {
   for (const wait of [NaN, -1]) await refused(InvalidValue, () => client.wait("a", 0, wait));
 }
 
-/** Several addresses, and a leader that is one of them, or is not. */
+/** Several addresses, and a leader that is one of them, or is not. A read goes before a write. */
 async function addresses(): Promise<void> {
-  const hosts = (script: Script) => script.asked.map(asked => asked.url.hostname);
+  const hosts = (script: Script) => script.asked.map(({ method, url: { hostname } }) =>
+    hostname + (method === "GET" ? "?" : ""));
   const urls = ["http://two", "http://three/"];
   const down = scripted({ urls }, failed("ECONNREFUSED"), failed("ENOTFOUND"), made(5));
   expect([await drive(down.clock, down.client.put("a", 1)), hosts(down.script)],
-         [5, ["service", "two", "three"]]);
-  const led = scripted({ urls }, refusal(421, "not-leader", { leader: "http://three" }), made(5));
+         [5, ["service?", "two?", "three?", "three"]]);
+  const toThree = refusal(421, "not-leader", { leader: "http://three" });
+  const led = scripted({ urls }, json([]), toThree, made(5));
   expect([await led.client.put("a", 1), await led.client.put("a", 1), hosts(led.script)],
-         [5, 5, ["service", "three", "three"]]);
-  const began = scripted({ urls: ["http://two"] }, failed("ECONNREFUSED"), failed("ECONNREFUSED"),
-                         refusal(421, "not-leader", { leader: "http://two" }), made(5));
-  expect([await drive(began.clock, began.client.put("a", 1)), hosts(began.script)],
-         [5, ["service", "two", "service", "two"]]);
-  const other = scripted({ urls, token: "t" },
+         [5, 5, ["service?", "service", "three?", "three", "three"]]);
+  const refusing = failed("ECONNREFUSED");
+  const began = scripted({ urls }, refusing, refusing, refusing, json([]), toThree, made(5));
+  expect([await drive(began.clock, began.client.put("a", 1)), hosts(began.script).slice(3)],
+         [5, ["service?", "service", "three?", "three"]]);
+  const other = scripted({ urls, token: "t" }, json([]),
                          refusal(421, "not-leader", { leader: "http://four" }));
   const error = await refused(Problem, () => other.client.put("a", 1));
   expect([error.leader, error.message.includes("http://four"), hosts(other.script)],
-         ["http://four", true, ["service"]]);
-  // In doubt, a write goes to the address that it went to.
-  const unsure = scripted({ urls }, failed("ECONNRESET"), failed("ECONNREFUSED"), json(1, 1),
-                          made(5));
+         ["http://four", true, ["service?", "service"]]);
+  // In doubt, a write goes to the address that it went to; other calls do not.
+  const unsure = scripted({ urls }, json([]), failed("ECONNRESET"), json(1, 1), made(5));
   const put = unsure.client.put("a", 1);
   await settle();
   expect((await unsure.client.get("a")).value, 1);
   expect([await drive(unsure.clock, put), hosts(unsure.script)],
-         [5, ["service", "service", "two", "service"]]);
+         [5, ["service?", "service", "two?", "service?", "service"]]);
+  // A machine that is off: nothing was sent.
+  const off = scripted({ urls, patience: 5 }, asked =>
+    (asked.url.hostname === "service" ? silent : made(5))(asked));
+  expect([await drive(off.clock, off.client.put("a", 1)), await off.client.put("a", 1)], [5, 5]);
+  expect(hosts(off.script), ["service?", "two?", "two", "two"]);
   for (const wrong of ["service", "ftp://service", "http://me:secret@service"]) {
     const { message } = await refused(Unreachable, async () => new Latchkey(wrong));
     expect(message.includes("secret"), false);

@@ -1,8 +1,9 @@
 /**
  * Requests: their addresses, attempts, keys and deadlines. `clients/behaviour.md` has the rules.
  *
- * **Browsers** do not tell why a request had no answer. So the first write to an address that has
- * never answered goes behind a read: a wrong address, certificate or origin leaves no doubt.
+ * **A read goes before a write** where it saves doubt: in a browser, which does not tell why there
+ * was no answer, and with several addresses, where a machine that is off is only silent. It goes to
+ * an address that has not answered yet, or not the last time.
  */
 
 import { Failure, Unfit, failureOf, failureOfFetch, isSettled, received } from "./answers.js";
@@ -69,7 +70,8 @@ export class Transport {
   readonly #fetch: typeof fetch | undefined;
   readonly #closing = new AbortController();
   readonly #background = new Set<Promise<unknown>>();
-  readonly #reached = new Set<string>();
+  /** Those that have answered, and whether they did the last time. */
+  readonly #answered = new Map<string, boolean>();
   #index = 0;
   #keylessUntil = -Infinity;
 
@@ -152,7 +154,7 @@ export class Transport {
       if (this.#goesWithoutKey(call, error)) continue;
       call.isInDoubt ||= done.isInDoubt && !call.safe;
       const isLed = this.#follows(error);
-      if (!isLed && !call.isInDoubt && done.isSilent) this.next(call.base);
+      if (!isLed && done.isSilent) this.next(call.base);
       if (!call.isInDoubt && this.base !== call.base) {
         if (isLed) hops += 1;
         else skips += 1;
@@ -195,17 +197,21 @@ export class Transport {
     const { method, target, request, headers, body, base } = call;
     const params = wait > 0 ? { ...request.params, wait: whole(wait) } : request.params ?? {};
     const init: RequestInit = body === undefined ? { method, headers } : { method, headers, body };
+    const end = this.clock.now() + seconds;
+    const isUnsure = (!tellsFailures || this.#urls.length > 1) && !this.#answered.get(base);
     try {
-      if (!tellsFailures && !call.safe && !this.#reached.has(base)) {
+      if (isUnsure && !call.safe) {
         const read = { method: "GET", headers: this.headers() };
-        await this.exchange(base, "/v1/strategies", read, seconds, signal, async () => {});
+        const share = Math.min(this.timeout, seconds) / (1 + this.#urls.length);
+        await this.exchange(base, "/v1/strategies", read, share, signal, received);
       }
     } catch (error) {
       if (!(error instanceof Failure)) throw error;
-      return new Failure(error.error, { passes: true, isSilent: true });
+      const { passes, isSilent } = tellsFailures ? error : { passes: true, isSilent: true };
+      return new Failure(error.error, { passes, isSilent });
     }
     try {
-      return await this.exchange(base, target + query(params), init, seconds, signal,
+      return await this.exchange(base, target + query(params), init, end - this.clock.now(), signal,
                                  async answer => judge(base, request, await received(answer)));
     } catch (error) {
       if (error instanceof Failure) return error;
@@ -229,12 +235,14 @@ export class Transport {
     try {
       return await until(link.signal, (async () => {
         const answer = await this.#send(base + target, { ...init, signal: link.signal });
-        this.#reached.add(base);
+        this.#answered.set(base, true);
         return read(answer);
       })());
     } catch (error) {
       if (signal.aborted) throw cancelled(signal);
-      throw error instanceof Failure ? error : failureOfFetch(base, error);
+      const failure = error instanceof Failure ? error : failureOfFetch(base, error);
+      if (failure.isSilent && this.#answered.has(base)) this.#answered.set(base, false);
+      throw failure;
     } finally {
       cancel();
       link.unlink();
@@ -273,7 +281,7 @@ export class Transport {
 
   /** Whether a failure can be one that does not pass, which a browser does not tell. */
   mayBeWrong(base: string): boolean {
-    return !tellsFailures && !this.#reached.has(base);
+    return !tellsFailures && !this.#answered.has(base);
   }
 }
 
