@@ -189,6 +189,14 @@ async function grants(): Promise<void> {
   const job = await claim.client.claim("q/", { claims: "c/", ttl: 10, wait: 50 });
   expect([job!.value, claim.script.lines[1], job!.remaining],
          ["x", "POST /v1/properties/c/1/touch", 9]);
+  // One that does not wait has `patience` for grant and renewal.
+  const late = (answer: Reaction) => {
+    const rig = scripted({}, asked => after(rig.clock, 2.5, answer)(asked),
+                         asked => after(rig.clock, 1, made(7))(asked));
+    return rig.client;
+  };
+  expect((await late(granted).acquire("l", { ttl: 20, wait: 0 })).remaining, 17);
+  expect((await late(popped).claim("q/", { claims: "c/", ttl: 20, wait: 0 }))?.remaining, 17);
 }
 
 /** `lost` comes by the clock, whatever renewals do, and with the end of the client. */

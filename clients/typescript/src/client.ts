@@ -16,7 +16,6 @@ import type {
 import { Watches } from "./watches.js";
 
 const waitSecondsMax = 60;
-const graceSeconds = 2;
 const namesMax = 128;
 /** Longer paths are refused by the service, and by proxies. */
 const targetLengthMax = 3000;
@@ -257,7 +256,7 @@ export class Latchkey {
     const { claims, ttl = 30, wait = 0, value = null, signal } = options;
     const step = { pop: jobs, claim: claims, ttl: checkedSeconds("ttl", ttl), value };
     const { clock } = this.#transport;
-    const end = clock.now() + wait;
+    const end = clock.now() + this.#transport.bound(wait);
     for (const piece of this.#pieces(wait)) {
       const sent = clock.now();
       const claimed = (outcome: Outcome) => claimOf(this.#transport, outcome, step, sent);
@@ -265,7 +264,7 @@ export class Latchkey {
         ...piece, signal, undo: async outcome => claimed(outcome)?.giveBack(),
       });
       const claim = claimed(outcome);
-      if (claim && await claim.start(end + graceSeconds - clock.now(), signal)) return claim;
+      if (claim && await claim.start(end - clock.now(), signal)) return claim;
     }
     return undefined;
   }
@@ -311,7 +310,7 @@ export class Latchkey {
     const { ttl = 10, wait = Infinity, value = null, signal } = options;
     checkedSeconds("ttl", ttl);
     const { clock } = this.#transport;
-    const end = clock.now() + wait;
+    const end = clock.now() + this.#transport.bound(wait);
     for (const piece of this.#pieces(wait)) {
       const since = clock.now();
       const granted = (outcome: Outcome) => outcome.succeeded
@@ -320,7 +319,7 @@ export class Latchkey {
         this.#transport, { if: [{ name, absent: true }], then: [{ put: name, value, ttl }] },
         { ...piece, signal, undo: async outcome => granted(outcome)?.giveBack() });
       const lease = granted(outcome);
-      if (lease && await lease.start(end + graceSeconds - clock.now(), signal)) return lease;
+      if (lease && await lease.start(end - clock.now(), signal)) return lease;
     }
     throw new NotAcquired(name);
   }

@@ -137,7 +137,7 @@ export class Transport {
   async #repeat<Value>(call: Call<Value>, signal: AbortSignal): Promise<Value> {
     const { wait = 0, limit, once = false } = call.request;
     const start = this.clock.now();
-    const end = start + (limit ?? (wait > 0 ? wait + graceSeconds : this.patience));
+    const end = start + (limit ?? this.bound(wait));
     let pause = 0.05;
     let skips = 0;
     let hops = 0;
@@ -267,6 +267,11 @@ export class Transport {
   headers(more: Record<string, string> = {}): Record<string, string> {
     const token = this.#token;
     return token === undefined ? { ...more } : { Authorization: `Bearer ${token}`, ...more };
+  }
+
+  /** The seconds of a call that waits so long. */
+  bound(wait: number): number {
+    return wait > 0 ? wait + graceSeconds : this.patience;
   }
 
   /** The address that requests go to. */
