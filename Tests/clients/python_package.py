@@ -257,7 +257,8 @@ def main():
         for check in (check_values, check_conditions, check_times_to_live, check_several,
                       check_transactions, check_queue):
             timed(check.__name__, check, client)
-    for check in (*python_units.CHECKS, *python_holding.CHECKS, check_polls, check_repeats, check_access, *watching.CHECKS, *holding.CHECKS,
+    for check in (*python_units.CHECKS, *python_holding.CHECKS,
+                  check_polls, check_repeats, check_access, *watching.CHECKS, *holding.CHECKS,
                   *python_processes.CHECKS):
         timed(check.__name__, check, binary)
     return 0
