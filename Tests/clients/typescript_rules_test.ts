@@ -222,6 +222,22 @@ async function losses(): Promise<void> {
   gone.clock.advance(3);
   await settle();
   expect(lost.signal.aborted, true);
+  // A claim is renewed while it is finished, also behind the end of that.
+  const slow = scripted({}, popped, () => finished, made(7), refusal(404, "not-found"));
+  const claim = await slow.client.claim("q/", { claims: "c/", ttl: 9 });
+  let end!: (answer: Response) => void;
+  const finished = new Promise<Response>(resolve => { end = resolve; });
+  const finish = claim!.finish();
+  for (const at of [3, 6, 9]) {
+    await settle();
+    slow.clock.advance(3);
+    expect([at, claim!.signal.aborted], [at, false]);
+  }
+  await settle();
+  end(await one({})(slow.script.asked[0]!));
+  await finish;
+  expect([claim!.signal.aborted, slow.script.lines.filter(line => line.endsWith("touch")).length],
+         [false, 3]);
   const { client, clock } = scripted({}, granted, page(503), made(7), made(7), silent);
   const lease = await client.acquire("l", { ttl: 9 });
   clock.advance(3);

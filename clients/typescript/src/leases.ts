@@ -43,6 +43,8 @@ export class Lease {
   #end: number;
   #isKept = false;
   #isOver = false;
+  /** A renewal that is refused says no more than that the claim was finished. */
+  protected isFinishing = false;
   #released: Promise<boolean> | undefined;
 
   constructor(transport: Transport, grant: Grant) {
@@ -168,8 +170,8 @@ export class Lease {
       const limit = Math.min(this.#ttl / 3, this.remaining);
       void this.#renew({ limit, once: true }).then(done => {
         if (!this.#isKept) return;
-        if (done === "refused") this.lose();
-        else this.#plan(done === "renewed" ? this.#ttl / 3 : renewalPause);
+        if (done === "refused" && !this.isFinishing) this.lose();
+        else this.#plan(done === "failed" ? renewalPause : this.#ttl / 3);
       });
     });
   }
@@ -244,7 +246,7 @@ export class Claim extends Lease {
   async #finish(
     steps: Step[], more: CallOptions & { undo?: (found: Outcome) => Promise<void> },
   ): Promise<Outcome> {
-    this.pause();
+    this.isFinishing = true;
     try {
       const done = await transact(this.#transport, {
         if: [this.guard], then: [{ delete: this.job.name }, { delete: this.name }, ...steps],
@@ -255,10 +257,8 @@ export class Claim extends Lease {
       }
       this.stop();
       return done;
-    } catch (error) {
-      // The claim is still there, unless the transaction was made: then a renewal says so.
-      if (!this.signal.aborted && this.remaining > 0) this.keep();
-      throw error;
+    } finally {
+      this.isFinishing = false;
     }
   }
 }
