@@ -281,6 +281,14 @@ async function cancels(): Promise<void> {
       else expect(headers.get("If-Match"), '"7"');
     }
   }
+  // What is released is given back, although the call for it is over.
+  const held = scripted({}, granted, made());
+  const lease = await held.client.acquire("l");
+  const over = new AbortController();
+  over.abort();
+  await refused(Cancelled, () => lease.release({ signal: over.signal }));
+  expect([await lease.release(), lease.remaining, held.script.lines.slice(1)],
+         [true, 0, ["DELETE /v1/properties/l"]]);
   // A wait between two attempts, and one that has not begun.
   const { client, script } = scripted({}, refusal(503, "draining"));
   const abort = new AbortController();

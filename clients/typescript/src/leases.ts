@@ -1,8 +1,8 @@
 /** Locks and claims: properties that this program holds for a time. */
 
 import { Unfit, nothing, outcome, revision } from "./answers.js";
-import { cancelled, onAbort } from "./clock.js";
-import { LatchkeyError, LeaseLost, NotFound, PreconditionFailed } from "./errors.js";
+import { cancelled, onAbort, until } from "./clock.js";
+import { LeaseLost, NotFound, PreconditionFailed } from "./errors.js";
 import { path } from "./transport.js";
 import type { Transport } from "./transport.js";
 import type {
@@ -41,7 +41,6 @@ export class Lease {
   #cancelWatchdog = (): void => {};
   #forget = (): void => {};
   #end: number;
-  #isKept = false;
   #isOver = false;
   /** A renewal that is refused says no more than that the claim was finished. */
   protected isFinishing = false;
@@ -71,33 +70,38 @@ export class Lease {
     if (this.remaining === 0) throw new LeaseLost(this.name);
   }
 
-  /** Gives it back. Returns whether it was held until now; so does a second call. */
-  release(options: CallOptions = {}): Promise<boolean> {
-    this.#released ??= this.#release(options);
-    return this.#released;
+  /**
+   * Gives it back. Returns whether it was held until now; so does a second call. `signal` ends the
+   * call, and not what it has begun.
+   */
+  async release({ signal }: CallOptions = {}): Promise<boolean> {
+    const released = this.#released ??= this.#release();
+    if (!signal) return released;
+    return until(signal, released).catch(() => { throw cancelled(signal); });
   }
 
-  async #release({ signal }: CallOptions): Promise<boolean> {
-    this.pause();
+  async #release(): Promise<boolean> {
+    const { clock, closed } = this.#transport;
     const wasHeld = this.remaining > 0;
+    this.stop();
+    if (closed.aborted) return false;
     try {
-      await this.#delete({ signal });
+      await this.#delete(this.#transport.patience);
       return wasHeld;
     } catch (error) {
       if (error instanceof NotFound || error instanceof PreconditionFailed) return false;
-      if (!(error instanceof LatchkeyError)) throw error;
       // It expires by itself.
-      return wasHeld && this.remaining > 0;
-    } finally {
-      this.stop();
+      return wasHeld && clock.now() < this.#end;
     }
   }
 
-  #delete(more: { signal?: AbortSignal | undefined; limit?: number; inBackground?: boolean },
-  ): Promise<void> {
-    return this.#transport.ask("DELETE", path(this.name), {
-      statuses: [204], read: nothing, headers: { "If-Match": `"${this.token}"` }, ...more,
+  #delete(limit: number): Promise<void> {
+    const deleted = this.#transport.ask("DELETE", path(this.name), {
+      statuses: [204], read: nothing, headers: { "If-Match": `"${this.token}"` }, limit,
+      inBackground: true,
     });
+    this.#transport.background(deleted);
+    return deleted;
   }
 
   /**
@@ -115,7 +119,7 @@ export class Lease {
     if (isHeld && !closed.aborted && !signal?.aborted) {
       this.#forget = onAbort(closed, () => this.lose());
       this.#watch();
-      this.keep();
+      this.#plan();
       return true;
     }
     this.giveBack();
@@ -127,25 +131,12 @@ export class Lease {
   /** In the background. For this package. */
   giveBack(): void {
     this.stop();
-    const { timeout } = this.#transport;
-    this.#transport.background(this.#delete({ limit: timeout, inBackground: true }));
-  }
-
-  /** Renews, now and then, until `pause`. */
-  protected keep(): void {
-    this.#isKept = true;
-    this.#plan(this.#ttl / 3);
-  }
-
-  /** Without renewals. */
-  protected pause(): void {
-    this.#isKept = false;
-    this.#cancelRenewal();
+    void this.#delete(this.#transport.timeout);
   }
 
   protected stop(): void {
     this.#isOver = true;
-    this.pause();
+    this.#cancelRenewal();
     this.#cancelWatchdog();
     this.#forget();
   }
@@ -163,15 +154,15 @@ export class Lease {
     });
   }
 
-  #plan(seconds: number): void {
+  #plan(seconds = this.#ttl / 3): void {
     this.#cancelRenewal = this.#transport.clock.later(seconds, () => {
       // A process that was stopped meanwhile renews nothing that another one may wait for.
       if (this.remaining === 0) return this.lose();
       const limit = Math.min(this.#ttl / 3, this.remaining);
       void this.#renew({ limit, once: true }).then(done => {
-        if (!this.#isKept) return;
+        if (this.#isOver) return;
         if (done === "refused" && !this.isFinishing) this.lose();
-        else this.#plan(done === "failed" ? renewalPause : this.#ttl / 3);
+        else this.#plan(done === "failed" ? renewalPause : undefined);
       });
     });
   }
