@@ -3,7 +3,7 @@
 import { InvalidValue, Latchkey, NotLatchkey, Replaced } from "./latchkey/index.js";
 import type { WatchEvent, WatchOptions } from "./latchkey/index.js";
 import {
-  ManualClock, Script, drive, expect, failed, json, page, refusal, settle,
+  ManualClock, Script, drive, expect, failed, json, page, refusal, settle, take,
 } from "./typescript_support.js";
 import type { Asked } from "./typescript_support.js";
 
@@ -150,6 +150,15 @@ async function failures(): Promise<void> {
     const reading = await rig.read({ after: 1 });
     expect([reading.isOver, reading.error instanceof Error], [true, true]);
   }
+  const late = new Rig();
+  late.script.reactions.unshift(page(503, { "Retry-After": "1000000" }));
+  await late.read({ after: 1 });
+  late.clock.advance(599);
+  await settle();
+  expect(late.flows.length, 0);
+  late.clock.advance(1);
+  await settle();
+  expect(late.flows.length, 1);
   for (const data of ["[]", "x", '{"name":1,"revision":1}', '{"name":"a"}', "null"]) {
     const rig = new Rig();
     const reading = await rig.read({ after: 1 });
@@ -189,6 +198,12 @@ async function states(): Promise<void> {
   rig.last.event("put", { name: "a1", revision: 4, value: 1 });
   rig.last.event("ready", { revision: 11 }, 11);
   expect(await reading.next(), ["a1", "gap", "a1", "ready"]);
+  // A loop over the states that is left ends the stream.
+  const left = new Rig();
+  const first = take(left.client.states(), 1);
+  await settle();
+  left.last.event("ready", { revision: 11 }, 11);
+  expect([(await first).length, left.open.length], [1, 0]);
 }
 
 /** Watches join one stream when they are whole; each gets its own events, once, in order. */

@@ -28,6 +28,8 @@ const slowSeconds = 1;
 const pauseMin = 0.1;
 const pauseMax = 5;
 const silenceSeconds = 60;
+/** `Retry-After` and `retry` are not obeyed for longer. */
+const delayMax = 600;
 
 /** One connection, again and again. */
 class Stream implements Source {
@@ -105,7 +107,7 @@ class Stream implements Source {
       const pause = this.#pause * (0.5 + Math.random() / 2);
       delay = Math.max(delay, this.#retry ?? 0, isCut && this.#retry !== undefined ? 0 : pause);
       this.#isSleeping = true;
-      await sleep(clock, delay, signal);
+      await sleep(clock, Math.min(delay, delayMax), signal);
       this.#isSleeping = false;
       this.#pause = Math.min(this.#pause * 2, pauseMax);
     }
