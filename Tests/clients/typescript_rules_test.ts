@@ -58,6 +58,11 @@ async function statuses(): Promise<void> {
   for (const code of ["ECONNREFUSED", "EAI_AGAIN"]) {
     expect(await call(failed(code), false), ["Unreachable", true, true]);
   }
+  const ways = [{ code: "ETIMEDOUT", syscall: "connect" }, { code: "ENETUNREACH" }];
+  const nowhere = () => {
+    throw new TypeError("fetch failed", { cause: { code: "ETIMEDOUT", errors: ways } });
+  };
+  expect(await call(nowhere, false), ["Unreachable", true, true]);
   for (const code of ["ENOTFOUND", "CERT_HAS_EXPIRED", "ERR_TLS_CERT_ALTNAME_INVALID"]) {
     expect(await call(failed(code), false), ["Unreachable", false, true]);
   }

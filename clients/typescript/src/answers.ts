@@ -71,10 +71,15 @@ const wrong = new RegExp("^(ENOTFOUND|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_|HO
 const neverSent = ["ECONNREFUSED", "EAI_AGAIN", "EHOSTUNREACH", "ENETUNREACH",
                    "UND_ERR_CONNECT_TIMEOUT"];
 
+interface Cause {
+  code?: unknown;
+  syscall?: unknown;
+}
+
 /** `fetch` has ended with an error. Only Node tells which. */
 export function failureOfFetch(base: string, error: unknown): Failure {
   const cause = ((error as { cause?: unknown } | undefined)?.cause ?? error) as
-    { code?: unknown; message?: unknown; syscall?: unknown } | undefined;
+    Cause & { message?: unknown; errors?: Cause[] } | undefined;
   const code = String(cause?.code ?? "");
   const reason = String(cause?.message || code || error);
   const unreachable = new Unreachable(`${base}: ${reason}`, error);
@@ -84,7 +89,10 @@ export function failureOfFetch(base: string, error: unknown): Failure {
   if (code.startsWith("HPE_") && !code.startsWith("HPE_INVALID_EOF")) {
     return new Failure(new NotLatchkey(`${base}: the answer is not HTTP (${code})`, error));
   }
-  const isInDoubt = !(neverSent.includes(code) || cause?.syscall === "connect");
+  // One for each address that a name has.
+  const parts = cause?.errors?.length ? cause.errors : [cause ?? {}];
+  const isInDoubt = !parts.every(({ code, syscall }) =>
+    neverSent.includes(String(code)) || syscall === "connect");
   return new Failure(unreachable, { passes: true, isSilent: true, isInDoubt });
 }
 
