@@ -161,6 +161,10 @@ struct CallTests {
             #expect(Self.call(service) == nil)
             #expect(service.keys[0] != nil && service.keys[1] == nil)
             #expect(service.requests[1].fields.allSatisfy { !$0.contains("Idempotency") })
+            // Its share can be that of something else: it is asked with pauses.
+            let taken = ScriptedService([full])
+            #expect(Self.call(taken)?.status == .refused)
+            #expect(taken.requests.count < 20)
             // Then it is in doubt for good.
             let cut = ScriptedService([full, .fails(.broken), Self.written])
             #expect(Self.call(cut)?.status == .unknown)

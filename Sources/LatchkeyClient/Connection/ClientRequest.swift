@@ -123,7 +123,7 @@ package struct ClientRequest: Sendable {
     /// Takes the key of the call away: the service has no room for it.
     mutating func removeKey() {
         fields.removeAll { $0 == "Idempotency-Key: \(key ?? "")" }
-        (key, isRepeatable) = (nil, false)
+        (key, isKeyOfCall, isRepeatable) = (nil, false, false)
     }
 
     /// One attempt, which begins now.
