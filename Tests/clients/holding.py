@@ -4,7 +4,7 @@ import socket
 import threading
 
 import process
-from cutting import CuttingProxy
+from faulty import FaultyProxy
 from expecting import ManualClock, at_once, expect, refused
 from process import PATIENCE_SECONDS, await_true
 import latchkey
@@ -98,7 +98,7 @@ def divide_while_locked(client):
 
 def locks_end_before_others_get_them(binary):
     """A holder that is cut off knows it when nine tenths of its time are over."""
-    with process.Latchkey(binary) as service, CuttingProxy(service.address) as proxy, \
+    with process.Latchkey(binary) as service, FaultyProxy(service.address) as proxy, \
             clocked(proxy.url) as far, Latchkey(service.url) as near, \
             socket.socket() as nowhere:
         lease = far.acquire("lock", ttl=3)

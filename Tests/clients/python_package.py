@@ -20,7 +20,7 @@ PACKAGE = TOP / "clients" / "python"
 sys.path[:0] = [str(TOP / "scripts"), str(PACKAGE / "src")]
 
 import process  # noqa: E402
-from cutting import CuttingProxy  # noqa: E402
+from faulty import FaultyProxy  # noqa: E402
 from expecting import ManualClock, at_once, expect, refused, timed  # noqa: E402
 import holding  # noqa: E402
 import latchkey  # noqa: E402
@@ -209,7 +209,7 @@ def check_repeats(binary):
     """Each write is made once, although the answers of many are cut off."""
     with process.Latchkey(binary) as service:
         bounds = itertools.cycle([40, 400, 90])
-        with CuttingProxy(service.address, lambda: next(bounds)) as proxy, \
+        with FaultyProxy(service.address, lambda: next(bounds)) as proxy, \
                 Latchkey(proxy.url) as client, Latchkey(proxy.url, keys=False) as unsure:
             sums = [client.increment("n") for _ in range(20)]
             expect(sums, list(range(1, 21)))

@@ -28,7 +28,7 @@ from process import PATIENCE_SECONDS, Failure, Latchkey, await_true, expect, run
 from steps import status_of_steps, step  # noqa: E402
 
 from browser import Browser  # noqa: E402
-from cutting import CuttingProxy  # noqa: E402
+from faulty import FaultyProxy  # noqa: E402
 import pages  # noqa: E402
 import profiles  # noqa: E402
 import typescript_package  # noqa: E402
@@ -131,7 +131,7 @@ def try_library(binary, log):
     """Run in the virtual environment, where the library is."""
     script = pathlib.Path(__file__).parent / "follow.py"
     with Latchkey(binary, log=log) as service, \
-            CuttingProxy(service.address, cut_after_some(2)) as proxy:
+            FaultyProxy(service.address, cut_after_some(2)) as proxy:
         with subprocess.Popen([PYTHON, script, f"{proxy.url}/v1/watch?after=0"],
                               stdout=subprocess.PIPE, text=True) as follower:
             events = []
@@ -213,7 +213,7 @@ BUSY = """
 
 
 def try_event_source(service, browser):
-    with CuttingProxy(service.address) as proxy:
+    with FaultyProxy(service.address) as proxy:
         browser.open(proxy.url + "/healthz")
         # The connection of the page must not be used again: only new ones are cut.
         proxy.cut_after = cut_after_some(3)

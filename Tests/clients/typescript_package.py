@@ -7,7 +7,7 @@ import shutil
 import socket
 import tempfile
 
-from cutting import CuttingProxy
+from faulty import FaultyProxy
 import pages
 from process import Failure, Latchkey, create_token, expect, run
 
@@ -122,7 +122,7 @@ def try_typescript(binary, browser, log):
         token = create_token(binary, folder / "lines", "ann", "read,write:a/")
         bounds = itertools.cycle([200, 900, 3000])
         with Latchkey(binary, log=log) as service, \
-                CuttingProxy(service.address, lambda: next(bounds)) as proxy, \
+                FaultyProxy(service.address, lambda: next(bounds)) as proxy, \
                 Latchkey(binary, "--history-bytes", "2KiB", log=log) as forgetful, \
                 Latchkey(binary, "--token-file", folder / "lines", log=log) as guarded, \
                 socket.socket() as nowhere:

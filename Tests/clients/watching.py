@@ -6,7 +6,7 @@ import itertools
 import random
 
 import process
-from cutting import CuttingProxy
+from faulty import FaultyProxy
 from expecting import at_once, expect, refused
 import latchkey
 from latchkey import Latchkey
@@ -49,7 +49,7 @@ def watches_through_cuts(binary):
         expected = history(service)
         # The later ones have no bound, so that it comes to the end however few bytes arrive.
         bounds = iter([random.randint(300, 3000) for _ in range(4)])
-        with CuttingProxy(service.address, lambda: next(bounds, None)) as proxy, \
+        with FaultyProxy(service.address, lambda: next(bounds, None)) as proxy, \
                 Latchkey(proxy.url) as cut, cut.watch(after=0) as watch:
             expect([told(event) for event in take(watch, len(expected))], expected)
             expect(proxy.cut_count > 1, True)
@@ -71,7 +71,7 @@ def watches_with_previous_values(binary):
 
 def watches_after_a_restart(binary):
     """A gap comes, and then the state, also where the connection was cut within it."""
-    with process.Latchkey(binary) as service, CuttingProxy(service.address) as proxy, \
+    with process.Latchkey(binary) as service, FaultyProxy(service.address) as proxy, \
             Latchkey(proxy.url) as client:
         client.put("old", 1)
         with client.watch(initial=True) as watch:
@@ -104,7 +104,7 @@ def watches_cut_within_the_first_state(binary):
         for number in range(200):
             direct.put(f"{number:03}", "x" * 50)
         bounds = iter([5000])
-        with CuttingProxy(service.address, lambda: next(bounds, None)) as proxy, \
+        with FaultyProxy(service.address, lambda: next(bounds, None)) as proxy, \
                 Latchkey(proxy.url) as client, client.watch(initial=True) as watch:
             first = take(watch, 5)
             direct.delete("000")
@@ -122,7 +122,7 @@ def watches_states(binary):
     with process.Latchkey(binary) as service, Latchkey(service.url) as direct:
         seen = []
         bounds = iter([1500, None, 2500, 3500])
-        with CuttingProxy(service.address, lambda: next(bounds, None)) as proxy, \
+        with FaultyProxy(service.address, lambda: next(bounds, None)) as proxy, \
                 Latchkey(proxy.url) as client, client.watch("s/", initial=True) as watch:
             with at_once(lambda: seen.extend(watch.states())):
                 process.await_true("it is connected", lambda: seen)
@@ -154,7 +154,7 @@ def watches_share_a_stream(binary):
     """Each has what it asked for, and knows where a commit ends; also through cuts."""
     with process.Latchkey(binary) as service, Latchkey(service.url) as direct:
         bounds = iter([None] * 6 + [3000, 5000])
-        with CuttingProxy(service.address, lambda: next(bounds, None)) as proxy, \
+        with FaultyProxy(service.address, lambda: next(bounds, None)) as proxy, \
                 Latchkey(proxy.url) as client, contextlib.ExitStack() as stack:
             wishes = [(["a/"], []), (["b/"], ["c"]), ([], ["a/1"]), (["a/", "b/"], []), (["z"], [])]
             watches = [stack.enter_context(client.watch(*prefixes, names=names, initial=True))
@@ -190,7 +190,7 @@ def follow(watch, events):
 
 def watches_that_are_slow_leave_the_share(binary):
     """And the others go on; a gap is one for each of them."""
-    with process.Latchkey(binary) as service, CuttingProxy(service.address) as proxy, \
+    with process.Latchkey(binary) as service, FaultyProxy(service.address) as proxy, \
             Latchkey(proxy.url) as client, client.watch("a/", initial=True) as slow, \
             client.watch(initial=True) as quick:
         expect([next(slow).type, next(quick).type], ["ready", "ready"])
