@@ -294,3 +294,15 @@ def check_with_lintian(root, package):
     said = root.run("lintian", "--fail-on", "error", "--suppress-tags",
                     "initial-upload-closes-no-bugs", "/tmp/latchkey.deb")
     return f"{said.count('W: ')} warnings"
+
+
+def check_python_client(root):
+    """The Python client, with the Python and the httpx of that Debian, and the archive's program."""
+    root.apt("install", "python3-httpx")
+    folder = root.path / "opt/clients"
+    for name in ("clients/python", "Tests/clients", "scripts"):
+        shutil.copytree(TOP / name, folder / name)
+    program = next((root.path / "opt").glob("latchkey-*/bin/latchkey")).relative_to(root.path)
+    root.run("python3", "/opt/clients/Tests/clients/python_package.py", f"/{program}",
+             "--without-types")
+    return root.run("python3", "--version").strip()

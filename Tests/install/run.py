@@ -88,6 +88,8 @@ def main():
             checks.run(f"{suite}: the archive serves with the packages that it names",
                        empty.check_archive, root, archive)
             if suite == empty.SUITES[-1]:
+                checks.run(f"{suite}: the Python client keeps its promises",
+                           empty.check_python_client, root)
                 checks.run("lintian finds no error", empty.check_with_lintian, root, package)
     print(f"{checks.passed} passed, {checks.failed} failed")
     return 1 if checks.failed else 0
