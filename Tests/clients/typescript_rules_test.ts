@@ -227,6 +227,15 @@ async function losses(): Promise<void> {
   gone.clock.advance(3);
   await settle();
   expect(lost.signal.aborted, true);
+  // The time of day goes on while the machine sleeps.
+  const asleep = new Latchkey(url, { fetch: new Script(granted).fetch });
+  const before = await asleep.acquire("l");
+  const { now } = Date;
+  Date.now = () => now() + 60_000;
+  expect([before.remaining, before.signal.aborted], [0, false]);
+  Date.now = now;
+  expect(before.remaining, 0);
+  await asleep.close();
   // A claim is renewed while it is finished, also behind the end of that.
   const slow = scripted({}, popped, () => finished, made(7), refusal(404, "not-found"));
   const claim = await slow.client.claim("q/", { claims: "c/", ttl: 9 });

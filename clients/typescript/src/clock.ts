@@ -13,8 +13,15 @@ export interface Clock {
 /** Timers of JavaScript end at once if they are longer. */
 const timerMax = 2 ** 31 - 1;
 
+/** Seconds for which `performance.now` stood still, as it can while a machine sleeps. */
+let slept = 0;
+
 export const machineClock: Clock = {
-  now: () => performance.now() / 1000,
+  now: () => {
+    const awake = performance.now();
+    slept = Math.max(slept, (Date.now() - performance.timeOrigin - awake) / 1000);
+    return awake / 1000 + slept;
+  },
   later: (seconds, call) => {
     const timer = setTimeout(call, Math.min(1000 * seconds, timerMax));
     return () => clearTimeout(timer);
