@@ -200,7 +200,7 @@ export class Transport {
     const end = this.clock.now() + seconds;
     const isUnsure = (!tellsFailures || this.#urls.length > 1) && !this.#answered.get(base);
     try {
-      if (isUnsure && !call.safe) {
+      if (isUnsure && !call.safe && !call.isInDoubt) {
         const read = { method: "GET", headers: this.headers() };
         const share = Math.min(this.timeout, seconds) / (1 + this.#urls.length);
         await this.exchange(base, "/v1/strategies", read, share, signal, received);
