@@ -255,16 +255,23 @@ export class Latchkey {
   async claim(jobs: string, options: ClaimOptions): Promise<Claim | undefined> {
     const { claims, ttl = 30, wait = 0, value = null, signal } = options;
     const step = { pop: jobs, claim: claims, ttl: checkedSeconds("ttl", ttl), value };
+    return this.#lease({ then: [step] }, wait, signal, (outcome, since) =>
+      claimOf(this.#transport, outcome, step, since));
+  }
+
+  /** Makes a transaction until what it grants is held; undefined after `wait` seconds. */
+  async #lease<Kind extends Lease>(
+    transaction: Transaction, wait: number, signal: AbortSignal | undefined,
+    granted: (outcome: Outcome, since: number) => Kind | undefined,
+  ): Promise<Kind | undefined> {
     const { clock } = this.#transport;
     const end = clock.now() + this.#transport.bound(wait);
     for (const piece of this.#pieces(wait)) {
-      const sent = clock.now();
-      const claimed = (outcome: Outcome) => claimOf(this.#transport, outcome, step, sent);
-      const outcome = await transact(this.#transport, { then: [step] }, {
-        ...piece, signal, undo: async outcome => claimed(outcome)?.giveBack(),
-      });
-      const claim = claimed(outcome);
-      if (claim && await claim.start(end - clock.now(), signal)) return claim;
+      const since = clock.now();
+      const lease = granted(await transact(this.#transport, transaction, {
+        ...piece, signal, undo: async outcome => granted(outcome, since)?.giveBack(),
+      }), since);
+      if (lease && await lease.start(end - clock.now(), signal)) return lease;
     }
     return undefined;
   }
@@ -309,19 +316,11 @@ export class Latchkey {
   async acquire(name: string, options: LockOptions = {}): Promise<Lease> {
     const { ttl = 10, wait = Infinity, value = null, signal } = options;
     checkedSeconds("ttl", ttl);
-    const { clock } = this.#transport;
-    const end = clock.now() + this.#transport.bound(wait);
-    for (const piece of this.#pieces(wait)) {
-      const since = clock.now();
-      const granted = (outcome: Outcome) => outcome.succeeded
-        ? new Lease(this.#transport, { name, token: outcome.revision, ttl, since }) : undefined;
-      const outcome = await transact(
-        this.#transport, { if: [{ name, absent: true }], then: [{ put: name, value, ttl }] },
-        { ...piece, signal, undo: async outcome => granted(outcome)?.giveBack() });
-      const lease = granted(outcome);
-      if (lease && await lease.start(end - clock.now(), signal)) return lease;
-    }
-    throw new NotAcquired(name);
+    const put = { if: [{ name, absent: true as const }], then: [{ put: name, value, ttl }] };
+    const lease = await this.#lease(put, wait, signal, ({ succeeded, revision }, since) =>
+      succeeded ? new Lease(this.#transport, { name, token: revision, ttl, since }) : undefined);
+    if (!lease) throw new NotAcquired(name);
+    return lease;
   }
 
   /**
