@@ -1,4 +1,4 @@
-// What the programs get from outside. With the package `@types/node`, the declaration is not needed.
+// What the programs get from outside. The package `@types/node` makes the declaration needless.
 
 declare const process: { env: Record<string, string | undefined>; argv: string[] };
 
