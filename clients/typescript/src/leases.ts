@@ -194,13 +194,10 @@ export class Claim extends Lease {
   readonly #transport: Transport;
   readonly #step: PopStep;
 
-  constructor(transport: Transport, popped: Popped, step: PopStep) {
-    super(transport, {
-      name: step.claim + popped.job.name.slice(step.pop.length), token: popped.revision,
-      ttl: step.ttl, since: popped.sent,
-    });
+  constructor(transport: Transport, grant: Grant, job: Property, step: PopStep) {
+    super(transport, grant);
     this.#transport = transport;
-    this.job = popped.job;
+    this.job = job;
     this.#step = step;
   }
 
@@ -254,19 +251,14 @@ export class Claim extends Lease {
   }
 }
 
-/** A job that a transaction took. `sent`: before its request. */
-export interface Popped {
-  job: Property;
-  revision: number;
-  sent: number;
-}
-
+/** The claim on a job that a transaction took. */
 export function claimOf(
-  transport: Transport, outcome: Outcome, step: PopStep, sent: number,
+  transport: Transport, { succeeded, revision, results }: Outcome, step: PopStep, since: number,
 ): Claim | undefined {
-  const job = found(outcome.results[outcome.results.length - 1]);
-  return outcome.succeeded && job
-    ? new Claim(transport, { job, revision: outcome.revision, sent }, step) : undefined;
+  const job = found(results[results.length - 1]);
+  if (!succeeded || !job) return undefined;
+  const name = step.claim + job.name.slice(step.pop.length);
+  return new Claim(transport, { name, token: revision, ttl: step.ttl, since }, job, step);
 }
 
 export function found(result: Result | undefined): Property | undefined {

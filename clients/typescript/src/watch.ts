@@ -2,20 +2,13 @@
 
 import { query } from "./transport.js";
 import type { WatchEvent, WatchOptions } from "./types.js";
+import type { Stream } from "./watches.js";
 
 /** Events that wait for the reader. */
 const queueMax = 1000;
 /** The service takes so many names and prefixes, and lines of some length. */
 const namesMax = 16;
 const queryLengthMax = 3000;
-
-/** Where its events come from. */
-export interface Source {
-  readonly watches: Set<Watch>;
-  /** The reader has made room in the queue. */
-  hasRoom(): void;
-  end(): void;
-}
 
 /** What one loop reads. */
 export class Watch {
@@ -25,7 +18,7 @@ export class Watch {
   /** The service has shown the place: it is one of this life of the store. */
   isKnown = false;
   isAlone: boolean;
-  stream: Source | undefined;
+  stream: Stream | undefined;
   readonly #signal: AbortSignal;
   readonly #queue: WatchEvent[] = [];
   #error: unknown;

@@ -20,7 +20,6 @@ import { query } from "./transport.js";
 import type { Transport } from "./transport.js";
 import type { WatchEvent, WatchOptions } from "./types.js";
 import { Watch, filter } from "./watch.js";
-import type { Source } from "./watch.js";
 
 const types = ["put", "delete", "expire", "ready", "gap"];
 /** So long a stream waits for the slowest of several watches. */
@@ -32,7 +31,7 @@ const silenceSeconds = 60;
 const delayMax = 600;
 
 /** One connection, again and again. */
-class Stream implements Source {
+export class Stream {
   readonly watches: Set<Watch>;
   /** Behind the last event that came; it comes again from here. */
   place: string | undefined;
@@ -63,6 +62,7 @@ class Stream implements Source {
       && [...this.watches].every(({ isAlone, isKnown, isFull }) => !isAlone && isKnown && !isFull);
   }
 
+  /** A reader has made room in its queue. */
   hasRoom(): void {
     this.#ring();
   }
