@@ -156,9 +156,7 @@ export class Transport {
       const isLed = this.#follows(error);
       if (!isLed && done.isSilent) this.next(call.base);
       if (!call.isInDoubt && this.base !== call.base) {
-        if (isLed) hops += 1;
-        else skips += 1;
-        if ((isLed ? hops : skips) < this.#urls.length) continue;
+        if ((isLed ? hops++ : ++skips) < this.#urls.length) continue;
       }
       // What is wrong with one address need not be with the others.
       wrongs = done.isSilent && !done.passes ? wrongs + 1 : 0;
