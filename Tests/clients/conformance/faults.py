@@ -183,7 +183,7 @@ def same_address(t):
     first, second = t.serve({"increment": [cut(), cut()]}), t.serve()
     t.open(urls=[first.url, second.url])
     t.gives(1, "increment", name="n", by=1)
-    if len(first.requests) != 3 or second.requests:
+    if len(first.of("increment")) != 3 or second.of("increment"):
         raise AssertionError("another address was asked")
 
 
