@@ -1,15 +1,19 @@
 """The watches of clients/python: nothing is lost and nothing comes twice."""
 
+import asyncio
 import contextlib
 import functools
 import itertools
 import random
 
+import httpx
+
 import process
 from faulty import FaultyProxy
-from expecting import at_once, expect, refused
+from expecting import ManualClock, at_once, expect, refused, settled
 import latchkey
 from latchkey import Latchkey
+from latchkey._share import order_of
 from latchkey._watches import QUEUE_COUNT_MAX
 
 LAST = "line\u2028separator \x85 ü"
@@ -215,6 +219,44 @@ def watches_that_are_slow_leave_the_share(binary):
                            [("gap", None), ("put", "new"), ("ready", None)])
 
 
+def watches_that_join_within_a_commit(_):
+    """Some of the commit came together with the id at which the watch is level."""
+    log = ["6.1", "6.2", "6.3", "6", "7"]
+    asked = []
+
+    async def answer(request):
+        after = request.headers.get("Last-Event-ID")
+        begin = ["5"] if after is None else []
+        rows = begin + [each for each in log if after in (None, "5") or order_of(after) <
+                        order_of(each)]
+        asked.append(request.url.params.get_list("prefix"))
+
+        async def pieces():
+            for number in range(0, len(rows), 3):
+                yield "".join(map(message, rows[number:number + 3])).encode()
+                await settled()
+            await asyncio.Event().wait()
+
+        return httpx.Response(200, content=pieces(), headers={"Content-Type": "text/event-stream"})
+
+    def message(id):
+        if id == "5":
+            return "event: ready\nid: 5\ndata: {\"revision\": 5}\n\n"
+        return (f"event: put\nid: {id}\ndata: {{\"name\": \"b/{id}\", \"revision\": "
+                f"{id[0]}, \"value\": 1, \"created\": 5}}\n\n")
+
+    with Latchkey(http=lambda: httpx.AsyncClient(transport=httpx.MockTransport(answer))) as client:
+        client._client._settings.clock = ManualClock()
+        log, rest = [], log
+        with client.watch("a/", initial=True) as first:
+            expect(next(first).type, "ready")
+            log = rest
+            with client.watch("b/", initial=True) as second:
+                expect([event.id for event in take(second, 6)], ["5", *log])
+                process.await_true("they share a stream", lambda: len(asked[-1]) == 2)
+
+
 CHECKS = (watches_through_cuts, watches_with_previous_values, watches_after_a_restart,
           watches_cut_within_the_first_state, watches_states, watches_end,
-          watches_share_a_stream, watches_that_are_slow_leave_the_share)
+          watches_share_a_stream, watches_that_are_slow_leave_the_share,
+          watches_that_join_within_a_commit)

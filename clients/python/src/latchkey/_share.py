@@ -4,7 +4,8 @@
 commit, outside of the current state. Watches that are level are put together: their streams end,
 and one that has all their prefixes and names begins at the smallest of their ids. Each watch drops
 what it has, and what it did not ask for. One that is read too slowly goes on alone, where it is.
-All of this runs between two steps of the event loop, so that no event is in two places.
+They are put together between two steps of the event loop, when no task is in the middle of what it
+has received: so no event is in two places.
 """
 
 from __future__ import annotations
@@ -42,9 +43,22 @@ class Share:
         self._members: dict[AsyncWatch, Member] = {}
         self._task: asyncio.Task[None] | None = None
         self._is_in_state = False
+        self._will_merge = False
 
-    def merge(self) -> None:
+    def join(self, watch: AsyncWatch, cursor: str) -> None:
+        """The watch is level, until its next event."""
+        self.level[watch] = cursor
+        self._merge_soon()
+
+    def _merge_soon(self) -> None:
+        # Not at once: the task that calls could not be ended before it is through its messages.
+        if not self._will_merge:
+            self._will_merge = True
+            self._session.loop.call_soon(self._merge)
+
+    def _merge(self) -> None:
         """Puts those together that are level."""
+        self._will_merge = False
         if self._is_in_state or not self._members and len(self.level) < 2:
             return
         added = False
@@ -80,8 +94,9 @@ class Share:
                 for member in list(self._members.values()):
                     self._pass(member, event, cursor)
                 if event is not None and event.type in ("gap", "ready"):
-                    self._is_in_state = event.type == "gap"
-                    self.merge()
+                    # Those that a gap fills up go alone, and leave none.
+                    self._is_in_state = event.type == "gap" and bool(self._members)
+                    self._merge_soon()
         except Closed:
             pass
         except Exception:  # noqa: BLE001

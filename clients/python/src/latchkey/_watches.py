@@ -154,8 +154,7 @@ class AsyncWatch:
                     self._room.clear()
                     await self._room.wait()
                 if can_share and not is_in_state and cursor is not None and is_whole(cursor):
-                    share.level[self] = cursor
-                    share.merge()
+                    share.join(self, cursor)
         except Closed:
             self.end()
         except LatchkeyError as error:
