@@ -116,6 +116,11 @@ def problems(_):
     for kind in ("outcome-unknown", "answer-not-kept"):
         with Service(problem(500, kind)).client() as client:
             refused(latchkey.OutcomeUnknown, client.put, "a", 1)
+    for answer in (problem(401, "unauthorized"), problem(403, "forbidden"),
+                   problem(421, "not-leader", leader="http://one"),
+                   problem(422, "idempotency-key-reused")):
+        with Service(CUT, answer).client() as client:
+            refused(latchkey.OutcomeUnknown, client.put, "a", 1)
     service = Service(problem(503, "too-many-idempotency-keys"), PUT)
     with service.client() as client:
         client.put("a", 1)

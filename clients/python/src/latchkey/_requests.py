@@ -32,6 +32,8 @@ GRACE_SECONDS = 2
 KEYLESS_SECONDS = 10
 _NO_KEY_LEFT = ("client-share-taken", "too-many-idempotency-keys")
 _NOT_THE_ANSWER = ("idempotency-key-reused", "not-leader")
+# A repeat has such an answer if the token may no longer do what was done.
+_NOT_ALLOWED = (401, 403)
 _WITHOUT_CHANGE = (425, 429)
 _PASSING = (408, 500, 502, 503, 504)
 _NO_SUCH_NAME = (socket.EAI_NONAME, getattr(socket, "EAI_NODATA", -5), socket.EAI_FAIL,
@@ -322,7 +324,8 @@ class _Asking:
         if problem.type == "outcome-unknown":
             self.is_in_doubt = self.is_in_doubt or not request.safe
         elif problem.type == "answer-not-kept" or (
-                self.is_in_doubt and problem.type in _NOT_THE_ANSWER):
+                self.is_in_doubt and (
+                    problem.type in _NOT_THE_ANSWER or problem.status in _NOT_ALLOWED)):
             raise OutcomeUnknown(str(problem))
         elif problem.type == "not-leader" and self.hops < len(self.urls) and (
                 leader := leader_of(problem, self.urls)) is not None:
