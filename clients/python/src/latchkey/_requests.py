@@ -219,7 +219,8 @@ async def ask(
     if session.is_closed and not is_last:
         raise Closed("the client is closed")
     settings, clock = session.settings, session.clock
-    if not settings.keys or clock.now() < session.keyless_until:
+    # What is given back repeats a request: it has the key that was sent.
+    if not settings.keys or not is_last and clock.now() < session.keyless_until:
         request.key = None
     session.call_count += not is_last
     try:
