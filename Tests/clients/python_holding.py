@@ -4,13 +4,15 @@ import asyncio
 
 import httpx
 
-from expecting import ManualClock, at_once, expect, refused
+from expecting import ManualClock, VirtualClock, at_once, expect, refused
 from process import PATIENCE_SECONDS, await_true
 import latchkey
 from latchkey import AsyncLatchkey, Cancel
 from python_units import HANG, PAGE, PUT, Service, ok, problem
 
 GRANTED = {"succeeded": True, "revision": 7, "results": [{"revision": 7, "name": "lock"}]}
+JOB = {"succeeded": True, "revision": 7, "results": [
+    {"name": "jobs/1", "revision": 3, "created": 3, "value": 1}]}
 REFUSED = {"succeeded": False, "revision": 7, "results": []}
 
 
@@ -36,6 +38,33 @@ def leases(_):
             refused(latchkey.NotAcquired, client.acquire, "lock", ttl=30, wait=60)
             await_true("it is given back", lambda service=service: [
                 each.headers["If-Match"] for each in service.seen if each.method == "DELETE"])
+
+
+def grants_end_with_their_wait(_):
+    """The renewal of a grant that waited is bounded by the call as well."""
+    clock = VirtualClock()
+
+    def after(seconds, answer):
+        def late(_):
+            clock.time += seconds
+            return answer
+        return late
+
+    touched = ok(status=204)
+    for call, granted in ((lambda wait: client.acquire("lock", ttl=30, wait=wait), GRANTED),
+                          (lambda wait: client.claim("jobs/", claims="c/", ttl=30, wait=wait), JOB)):
+        service = Service(after(10, ok(granted)), HANG, ok(status=204))
+        with service.client(clock=clock) as client:
+            begin = clock.time
+            try:
+                expect(call(9.1), None)
+            except latchkey.NotAcquired:
+                pass
+            expect(clock.time - begin <= 11.2, True)
+        # One that did not mean to wait has the patience of all calls.
+        service = Service(after(9.5, ok(granted)), touched)
+        with service.client(clock=clock) as client:
+            expect(call(0).token, 7)
 
 
 def leases_are_lost(_):
@@ -77,10 +106,8 @@ def cancelled(_):
                (first.content, first.headers["Idempotency-Key"], b""))
         expect(last.headers["If-Match"], '"7"')
 
-    jobs = {"succeeded": True, "revision": 7, "results": [
-        {"name": "jobs/1", "revision": 3, "created": 3, "value": 1}]}
     calls = ((lambda c: c.acquire("lock", ttl=5), GRANTED),
-             (lambda c: c.claim("jobs/", claims="claims/", wait=None), jobs))
+             (lambda c: c.claim("jobs/", claims="claims/", wait=None), JOB))
     for call, got in calls:
         service, cancel = Service(HANG, ok(got), ok(status=204)), Cancel()
         with service.client(clock=ManualClock()) as client:
@@ -104,7 +131,7 @@ def cancelled(_):
             client.close()
         is_given_back(service)
         asyncio.run(cancelled_task(call, got, is_given_back))
-    service, cancel = Service(HANG, ok(jobs), PUT), Cancel()
+    service, cancel = Service(HANG, ok(JOB), PUT), Cancel()
     with service.client(clock=ManualClock()) as client:
         def pop():
             with cancel:
@@ -156,8 +183,7 @@ async def cancelled_task(call, got, is_given_back):
 
 def work_that_raises(_):
     """Each kind of handler gives its claim back."""
-    job = ok({"succeeded": True, "revision": 7, "results": [
-        {"name": "jobs/1", "revision": 3, "created": 3, "value": 1}]})
+    job = ok(JOB)
 
     def generator(claim):
         yield {"increment": "n"}
@@ -184,4 +210,5 @@ def work_that_raises(_):
         expect(service.seen[-1].method, "DELETE")
 
 
-CHECKS = (leases, leases_are_lost, cancelled, results_that_come_too_late, work_that_raises)
+CHECKS = (leases, grants_end_with_their_wait, leases_are_lost, cancelled,
+          results_that_come_too_late, work_that_raises)

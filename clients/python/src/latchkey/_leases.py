@@ -8,6 +8,7 @@ does. `is_lost` looks at the clock as well, for an event loop that does not run.
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from typing import Literal, NamedTuple
@@ -182,14 +183,15 @@ class AsyncLease:
                 self._released = is_held and self._clock.now() < self._end
         return self._released or False
 
-    async def start(self) -> bool:
+    async def start(self, until: float) -> bool:
         """Begins to renew. False if it is not held, and given back.
 
-        A grant that had to wait is renewed first: its time counts from before the request.
+        A grant that had to wait is renewed first, until then: its time counts from before the
+        request.
         """
         try:
             if self._end - self._clock.now() < self._ttl * 2 / 3:
-                self._end = await self._renew()
+                self._end = await self._renew(until)
         except (asyncio.CancelledError, Closed):
             self._give_back()
             await asyncio.sleep(0)
@@ -259,7 +261,7 @@ class AsyncLease:
             except LatchkeyError:
                 pass
 
-    async def _renew(self) -> float:
+    async def _renew(self, until: float = math.inf) -> float:
         """The new end. Raises if it is not answered in a third of its time, or by another one."""
         sent = self._clock.now()
 
@@ -269,7 +271,7 @@ class AsyncLease:
 
         await ask(self._session, Request(
             "POST", path_of(self.name) + "/touch", {"ttl": self._ttl}, statuses=(204,), safe=True,
-            headers=conditions(self.token)), read, limit=self._ttl / 3)
+            headers=conditions(self.token)), read, limit=min(self._ttl / 3, until - sent))
         return sent + self._ttl * LEASE_SHARE
 
 
@@ -300,7 +302,7 @@ class AsyncClaim(AsyncLease):
         if job is None:
             return None
         claim = AsyncClaim(self._session, job, self._jobs, outcome.revision, sent)
-        return claim if await claim.start() else None
+        return claim if await claim.start(sent + self._session.settings.patience) else None
 
     async def abandon(self) -> None:
         """Gives the job back, for another program to take it at once."""
