@@ -3,11 +3,15 @@
 import asyncio
 import decimal
 import json
+import os
 import pickle
+import subprocess
+import sys
 
 import httpx
 
 from expecting import VirtualClock, expect, refused
+from process import PATIENCE_SECONDS
 import latchkey
 from latchkey import Latchkey
 from latchkey._streams import Parser
@@ -251,5 +255,19 @@ def streams(_):
             expect((found, parser.retry), (wanted, 1.5))
 
 
+def without_clocks_of_unix(_):
+    """As on Windows."""
+    program = """
+import time
+for name in [each for each in vars(time) if each.startswith(("CLOCK_", "clock_"))]:
+    delattr(time, name)
+import latchkey
+latchkey._session.Clock().now()
+"""
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=PATIENCE_SECONDS, env={
+        **os.environ, "PYTHONPATH": os.path.dirname(os.path.dirname(latchkey.__file__))})
+
+
 CHECKS = (answers_that_pass, answers_of_others, problems, deadlines, no_connection,
-          several_addresses, secrets, values, streams)
+          several_addresses, secrets, values, streams,
+          without_clocks_of_unix)

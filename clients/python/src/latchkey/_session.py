@@ -31,10 +31,11 @@ class Timer(Protocol):
 class Clock:
     """The time, which is never set back, and also goes on while the machine sleeps."""
 
-    _clock = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+    # Windows has neither.
+    _clock = getattr(time, "CLOCK_BOOTTIME", getattr(time, "CLOCK_MONOTONIC", None))
 
     def now(self) -> float:
-        return time.clock_gettime(self._clock)
+        return time.monotonic() if self._clock is None else time.clock_gettime(self._clock)
 
     def call_at(self, when: float, callback: Callable[[], object]) -> Timer:
         """Calls in the running event loop."""
