@@ -67,6 +67,19 @@ def grants_end_with_their_wait(_):
             expect(call(0).token, 7)
 
 
+def renewals(_):
+    """Each third of the time; after a failure ten times a second."""
+    clock, times = VirtualClock(), []
+
+    def touched(_):
+        times.append(round(clock.time, 3))
+        return ok(status=204) if len(times) in (1, 4) else PAGE
+
+    with Service(ok(GRANTED), touched).client(clock=clock) as client:
+        client.acquire("lock", ttl=3).lost.wait(PATIENCE_SECONDS)
+    expect(times[:7], [1, 2, 2.1, 2.2, 3.2, 3.3, 3.4])
+
+
 def leases_are_lost(_):
     """By the clock, and at once when the client is closed or its thread has ended."""
     def hold(*script):
@@ -210,5 +223,5 @@ def work_that_raises(_):
         expect(service.seen[-1].method, "DELETE")
 
 
-CHECKS = (leases, grants_end_with_their_wait, leases_are_lost, cancelled,
-          results_that_come_too_late, work_that_raises)
+CHECKS = (leases, grants_end_with_their_wait, renewals, leases_are_lost,
+          cancelled, results_that_come_too_late, work_that_raises)

@@ -247,14 +247,15 @@ class AsyncLease:
             callback()
 
     async def _keep(self) -> None:
+        has_failed = False
         while not self.is_lost and self._released is None:
-            is_fresh = self.remaining > self._ttl / 2
             await self._session.pause(
-                self._ttl / 3 if is_fresh else min(0.1, self.remaining))
+                min(0.1, self.remaining) if has_failed else self._ttl / 3)
+            has_failed = True
             try:
                 end = await self._renew()
                 if not self.is_lost:
-                    self._end = end
+                    self._end, has_failed = end, False
             except (NotFound, PreconditionFailed):
                 if not self._is_ending:
                     self._lose()
