@@ -89,6 +89,15 @@ def answers_that_pass(_):
     with Service(problem(503, "draining", {"Retry-After": "3"}), PUT).client() as client:
         client.put("a", 1)
         expect(3 <= time_of(client) < 4, True)
+    for date, count in (("Fri, 31 Dec 2100 23:59:59 GMT", 1), ("Wed, 21 Oct 2015 07:28:00 GMT", 2),
+                        ("soon", 2)):
+        service = Service(problem(503, "draining", {"Retry-After": date}), PUT)
+        with service.client() as client:
+            if count == 1:
+                refused(latchkey.Busy, client.put, "a", 1)
+            else:
+                client.put("a", 1)
+            expect((len(service.seen), time_of(client) < 1), (count, True))
 
 
 def answers_of_others(_):

@@ -9,9 +9,12 @@ import random
 import re
 import socket
 import ssl
+import time
 import uuid
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
+from email.utils import parsedate_to_datetime
 from typing import Any, Literal, TypeVar
 
 import httpx
@@ -84,10 +87,13 @@ class Answer:
 
     @property
     def retry_after(self) -> float:
-        try:
-            return max(0.0, float(self.headers.get("Retry-After", "0")))
-        except ValueError:
-            return 0.0
+        """Seconds, from a number or a date."""
+        text = self.headers.get("Retry-After", "0")
+        with suppress(ValueError):
+            return max(0.0, float(text))
+        with suppress(ValueError, OverflowError):
+            return max(0.0, parsedate_to_datetime(text).timestamp() - time.time())
+        return 0.0
 
     @property
     def is_passing(self) -> bool:
