@@ -1,7 +1,7 @@
 """At most 5 calls of a user in a minute, however many programs count them.
 
     export LATCHKEY_URL=http://127.0.0.1:8080
-    python3 limiter.py ada 10       # tries 10 calls of ada
+    python3 limiter.py ada 10 60    # tries 10 calls of ada; 5 are allowed in 60 seconds
 """
 
 import os
@@ -12,7 +12,7 @@ from latchkey import Latchkey, LatchkeyError
 client = Latchkey(os.environ["LATCHKEY_URL"])
 
 
-def may_call(user, limit=5, seconds=60):
+def may_call(user, seconds, limit=5):
     try:
         # The first call creates the counter, which expires by itself.
         return client.increment(f"calls/{user}", ttl_if_new=seconds) <= limit
@@ -21,7 +21,7 @@ def may_call(user, limit=5, seconds=60):
         return False
 
 
-user, count = sys.argv[1:]
+user, count, seconds = sys.argv[1:]
 for _ in range(int(count)):
-    print("allowed" if may_call(user) else "refused", flush=True)
+    print("allowed" if may_call(user, float(seconds)) else "refused", flush=True)
 client.close()
