@@ -12,7 +12,7 @@ import process
 from faulty import FaultyProxy
 from expecting import ManualClock, at_once, expect, refused, settled
 import latchkey
-from latchkey import Latchkey
+from latchkey import AsyncLatchkey, Latchkey
 from latchkey._share import order_of
 from latchkey._watches import QUEUE_COUNT_MAX
 
@@ -138,6 +138,23 @@ def watches_states(binary):
                 watch.close()
         expect([state for state in seen[1:] if state["s/1"] != state["s/2"]], [])
         refused(ValueError, next, client.watch("s/").states())
+        # The end of an iteration is the end of its stream.
+        watch = direct.watch("s/", initial=True)
+        for _ in watch.states():
+            break
+        expect([*watch], [])
+
+        async def break_off():
+            async with AsyncLatchkey(service.url) as one:
+                watch = one.watch("s/", initial=True)
+                states = watch.states()
+                async for _ in states:
+                    break
+                await states.aclose()
+                expect([event async for event in watch], [])
+
+        asyncio.run(break_off())
+        process.await_true("no stream is left", lambda: service.metrics()["latchkey_watchers"] == 0)
 
 
 def watches_end(binary):

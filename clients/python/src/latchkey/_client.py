@@ -358,12 +358,15 @@ class Watch(Iterator[Event]):
     def states(self) -> Iterator[dict[str, Json]]:
         """All values by name, anew after each commit: never half of a transaction.
 
-        The watch must have `initial=True`.
+        The watch must have `initial=True`, and is closed at the end of the iteration.
         """
         check_states(self._watch.wish)
         states = States()
-        for event in self:
-            if (state := states.after(event)) is not None:
-                yield state
+        try:
+            for event in self:
+                if (state := states.after(event)) is not None:
+                    yield state
+        finally:
+            self.close()
 
 

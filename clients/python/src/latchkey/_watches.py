@@ -63,13 +63,16 @@ class AsyncWatch:
     async def states(self) -> AsyncIterator[dict[str, Json]]:
         """All values by name, anew after each commit: never half of a transaction.
 
-        The watch must have `initial=True`.
+        The watch must have `initial=True`, and is closed at the end of the iteration.
         """
         check_states(self.wish)
         states = States()
-        async for event in self:
-            if (state := states.after(event)) is not None:
-                yield state
+        try:
+            async for event in self:
+                if (state := states.after(event)) is not None:
+                    yield state
+        finally:
+            self.end()
 
     # For the watches of threads
 
