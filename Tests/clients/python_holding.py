@@ -1,13 +1,15 @@
 """Leases, work and cancelled calls of the Python package, with a service that is a function."""
 
 import asyncio
+import inspect
 
 import httpx
 
-from expecting import ManualClock, VirtualClock, at_once, expect, refused
+from expecting import ManualClock, VirtualClock, at_once, expect, refused, settled
 from process import PATIENCE_SECONDS, await_true
 import latchkey
 from latchkey import AsyncLatchkey, Cancel
+from latchkey._portal import _Call
 from python_units import HANG, PAGE, PUT, Service, ok, problem
 
 GRANTED = {"succeeded": True, "revision": 7, "results": [{"revision": 7, "name": "lock"}]}
@@ -180,6 +182,22 @@ def results_that_come_too_late(_):
         await_true("it is undone", lambda: undone == ["result"])
 
 
+def calls_that_do_not_begin(_):
+    """Their coroutines are closed: Python would warn otherwise."""
+    async def nothing():
+        pass
+
+    async def cancel():
+        coroutine = nothing()
+        call = _Call(coroutine, lambda result: None)
+        call.start()
+        call.task.cancel()
+        await settled()
+        expect(inspect.getcoroutinestate(coroutine), inspect.CORO_CLOSED)
+
+    asyncio.run(cancel())
+
+
 async def cancelled_task(call, got, is_given_back):
     service = Service(HANG, ok(got), ok(status=204))
     async with service.client(AsyncLatchkey, ManualClock()) as client:
@@ -224,4 +242,5 @@ def work_that_raises(_):
 
 
 CHECKS = (leases, grants_end_with_their_wait, renewals, leases_are_lost,
-          cancelled, results_that_come_too_late, work_that_raises)
+          cancelled, results_that_come_too_late, calls_that_do_not_begin,
+          work_that_raises)

@@ -91,6 +91,8 @@ class _Call(Generic[T]):
             self._coroutine.close()
             return
         self.task = asyncio.get_running_loop().create_task(self._run())
+        # Also if it is cancelled before it begins.
+        self.task.add_done_callback(lambda _: self._coroutine.close())
 
     async def _run(self) -> None:
         try:
