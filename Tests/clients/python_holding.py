@@ -1,6 +1,7 @@
 """Leases, work and cancelled calls of the Python package, with a service that is a function."""
 
 import asyncio
+import contextlib
 import inspect
 
 import httpx
@@ -52,21 +53,23 @@ def grants_end_with_their_wait(_):
             return answer
         return late
 
-    touched = ok(status=204)
-    for call, granted in ((lambda wait: client.acquire("lock", ttl=30, wait=wait), GRANTED),
-                          (lambda wait: client.claim("jobs/", claims="c/", ttl=30, wait=wait), JOB)):
+    def acquire(client, wait):
+        return client.acquire("lock", ttl=30, wait=wait)
+
+    def claim(client, wait):
+        return client.claim("jobs/", claims="c/", ttl=30, wait=wait)
+
+    for call, granted in ((acquire, GRANTED), (claim, JOB)):
         service = Service(after(10, ok(granted)), HANG, ok(status=204))
         with service.client(clock=clock) as client:
             begin = clock.time
-            try:
-                expect(call(9.1), None)
-            except latchkey.NotAcquired:
-                pass
+            with contextlib.suppress(latchkey.NotAcquired):
+                expect(call(client, 9.1), None)
             expect(clock.time - begin <= 11.2, True)
         # One that did not mean to wait has the patience of all calls.
-        service = Service(after(9.5, ok(granted)), touched)
+        service = Service(after(9.5, ok(granted)), ok(status=204))
         with service.client(clock=clock) as client:
-            expect(call(0).token, 7)
+            expect(call(client, 0).token, 7)
 
 
 def renewals(_):
@@ -205,10 +208,8 @@ async def cancelled_task(call, got, is_given_back):
         while not service.seen:
             await asyncio.sleep(0)
         task.cancel()
-        try:
+        with contextlib.suppress(asyncio.CancelledError):
             await task
-        except asyncio.CancelledError:
-            pass
     is_given_back(service)
 
 

@@ -75,13 +75,12 @@ class Share:
                 self._task.cancel()
             self._task = self._session.spawn(self._read())
 
-    def leave(self, watch: AsyncWatch) -> Member | None:
+    def leave(self, watch: AsyncWatch) -> None:
         self.level.pop(watch, None)
-        member = self._members.pop(watch, None)
+        self._members.pop(watch, None)
         if not self._members and self._task is not None:
             self._task.cancel()
             self._task, self._is_in_state = None, False
-        return member
 
     async def _read(self) -> None:
         wishes = [each.wish for each in self._members]
