@@ -41,7 +41,7 @@ with client, client.lock("lock", ttl=30) as lease, client.watch("x", initial=Tru
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 3
     print([lease.lost.is_set(), client.get("lock").revision == lease.token])
 """
-# The name is looked up for ever, in a thread for which the end of the program does not wait.
+# The name is looked up without end, in a thread for which the end of the program does not wait.
 LOOK_UP = """
 socket.getaddrinfo = lambda *_, **__: threading.Event().wait()
 client = Latchkey("http://name.test", timeout=0.2, patience=0.3)

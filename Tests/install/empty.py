@@ -297,7 +297,7 @@ def check_with_lintian(root, package):
 
 
 def check_python_client(root):
-    """The Python client, with the Python and the httpx of that Debian, and the archive's program."""
+    """The Python client, with that Debian's Python and httpx, and the archive's program."""
     root.apt("install", "python3-httpx")
     folder = root.path / "opt/clients"
     for name in ("clients/python", "Tests/clients", "scripts"):

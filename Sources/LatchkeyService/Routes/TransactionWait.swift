@@ -137,8 +137,8 @@ final class TransactionWait: Sendable {
             ) { [self] in end($0) },
             id
         )
-        // Its client may have gone, its turn may have come, or its time may have become less, before
-        // it was added.
+        // Its client may have gone, its turn may have come, or its time may have become less
+        // before it was added.
         let isInLine = filter.parts.isEmpty && pauseEnd == .max
         if presence.isOver || isInLine && routes.lines.isFirst(line, self)
             || deadlineNanoseconds.load(ordering: .relaxed) < deadline

@@ -1,4 +1,7 @@
-"""The client for asyncio, which does the work of both."""
+"""The client for asyncio, which does the work of both.
+
+Length: all calls in one class.
+"""
 
 from __future__ import annotations
 
