@@ -201,6 +201,19 @@ def calls_that_do_not_begin(_):
     asyncio.run(cancel())
 
 
+def what_ends_while_a_client_is_closed(_):
+    """What is given back can be through before the client waits for it."""
+    async def close():
+        async with Service(PUT).client(AsyncLatchkey) as client:
+            await client.put("a", 1)
+            client._current.last(lambda: asyncio.sleep(0))
+            while not (last := [*client._current._last])[0].done():
+                await asyncio.sleep(0)
+            expect(len(last), 1)
+
+    asyncio.run(close())
+
+
 async def cancelled_task(call, got, is_given_back):
     service = Service(HANG, ok(got), ok(status=204))
     async with service.client(AsyncLatchkey, ManualClock()) as client:
@@ -244,4 +257,4 @@ def work_that_raises(_):
 
 CHECKS = (leases, grants_end_with_their_wait, renewals, leases_are_lost,
           cancelled, results_that_come_too_late, calls_that_do_not_begin,
-          work_that_raises)
+          what_ends_while_a_client_is_closed, work_that_raises)

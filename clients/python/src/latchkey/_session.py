@@ -214,7 +214,7 @@ class Session:
         if self._last:
             with suppress(Late):
                 await self.race(
-                    _all(self._last), self.clock.now() + self.settings.timeout, is_last=True)
+                    _all([*self._last]), self.clock.now() + self.settings.timeout, is_last=True)
         tasks = [*self._tasks, *self._last]
         for task in tasks:
             task.cancel()
@@ -243,5 +243,5 @@ def _undo(task: asyncio.Task[T], undo: Callable[[T], object]) -> None:
         undo(task.result())
 
 
-async def _all(tasks: set[asyncio.Task[None]]) -> None:
-    await asyncio.wait(list(tasks))
+async def _all(tasks: list[asyncio.Task[None]]) -> None:
+    await asyncio.wait(tasks)
