@@ -6,7 +6,6 @@ Length: all calls in one class.
 from __future__ import annotations
 
 import asyncio
-import math
 import os
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
@@ -21,9 +20,9 @@ from ._errors import Closed, InvalidValue, LeaseLost, NotAcquired, NotFound
 from ._json import Json
 from ._leases import (
     AsyncClaim, AsyncLease, Jobs, ask_or_give_back, delete_last, delete_request,
-    given_back_after_errors, last_property, read_outcome, transaction_request,
+    given_back_after_errors, last_property, latest, read_outcome, transaction_request,
 )
-from ._requests import GRACE_SECONDS, Answer, Request, ask
+from ._requests import Answer, Request, ask
 from ._session import Session, Settings
 from ._streams import Wish
 from ._types import (
@@ -281,7 +280,7 @@ class AsyncLatchkey:
             job = last_property(outcome)
             if job is not None:
                 claim = AsyncClaim(session, job, spec, outcome.revision, sent)
-                if await claim.start(self._latest(sent, end, wait)):
+                if await claim.start(latest(session, sent, end, wait)):
                     return claim
             if end is not None and self._now() >= end:
                 return None
@@ -330,7 +329,7 @@ class AsyncLatchkey:
             outcome = await ask_or_give_back(session, request, end, undo)
             if outcome.succeeded:
                 lease = AsyncLease(session, name, outcome.revision, ttl, sent)
-                if await lease.start(self._latest(sent, end, wait)):
+                if await lease.start(latest(session, sent, end, wait)):
                     return lease
             if end is not None and self._now() >= end:
                 raise NotAcquired(name)
@@ -398,12 +397,6 @@ class AsyncLatchkey:
 
     def _now(self) -> float:
         return self._settings.clock.now()
-
-    def _latest(self, sent: float, end: float | None, wait: float | None) -> float:
-        """When a call that waited must have ended, whose last request was sent then."""
-        if end is None:
-            return math.inf
-        return end + GRACE_SECONDS if wait else sent + self._settings.patience
 
     def _left(self, end: float | None) -> float:
         return WAIT_SECONDS_MAX if end is None else piece(end - self._now())

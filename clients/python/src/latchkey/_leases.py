@@ -17,7 +17,7 @@ from ._errors import (
     Closed, LatchkeyError, LeaseLost, NotFound, OutcomeUnknown, PreconditionFailed,
 )
 from ._json import Json
-from ._requests import Answer, Request, ask
+from ._requests import GRACE_SECONDS, Answer, Request, ask
 from ._session import Session, Timer
 from ._types import (
     Condition, Outcome, Property, Step, conditions, outcome_of, path_of, property_of_result,
@@ -69,6 +69,13 @@ async def ask_or_give_back(
             # It has begun then: one that has not is lost when the event loop ends.
             await asyncio.sleep(0)
         raise
+
+
+def latest(session: Session, sent: float, end: float | None, wait: float | None) -> float:
+    """When a call must be over that waits, and whose last request was sent then."""
+    if end is None:
+        return math.inf
+    return end + GRACE_SECONDS if wait else sent + session.settings.patience
 
 
 class Jobs(NamedTuple):
