@@ -32,8 +32,11 @@ struct transfer {
     bool is_stopped;
     /* Whether the last head has its empty line: libcurl takes the end of a connection for it. */
     bool has_head;
-    /* When something came last. */
-    time_t heard;
+    /* Whether a part of a streamed body was read: it may have been sent. */
+    bool is_read;
+    /* When it began, and when something came last, in milliseconds. */
+    int64_t start;
+    int64_t heard;
 };
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
@@ -42,10 +45,10 @@ static void initialize(void) {
     curl_global_init(CURL_GLOBAL_DEFAULT);
 }
 
-static time_t now_seconds(void) {
+static int64_t now_milliseconds(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    return now.tv_sec;
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
 /* Makes the socket of a connection, unless its address is refused. This is the only way to a
@@ -110,7 +113,7 @@ static size_t take_body(char *bytes, size_t size, size_t count, void *context) {
     const struct latchkey_fetch_request *request = transfer->request;
     struct latchkey_fetch_answer *answer = transfer->answer;
     size_t added = size * count;
-    transfer->heard = now_seconds();
+    transfer->heard = now_milliseconds();
     if (is_taken(transfer)) {
         transfer->is_stopped = !request->take(request->context, (const uint8_t *)bytes, added);
         return transfer->is_stopped ? 0 : added;
@@ -129,7 +132,7 @@ static size_t take_head(char *bytes, size_t size, size_t count, void *context) {
     struct transfer *transfer = context;
     struct latchkey_fetch_answer *answer = transfer->answer;
     size_t added = size * count;
-    transfer->heard = now_seconds();
+    transfer->heard = now_milliseconds();
     transfer->has_head = added <= 2 || (transfer->has_head && strncmp(bytes, "HTTP/", 5) != 0);
     if (answer->head_count + added > LATCHKEY_FETCH_HEAD_BYTES_MAX) {
         transfer->is_too_large = true;
@@ -147,7 +150,8 @@ static size_t give_body(char *bytes, size_t size, size_t count, void *context) {
     do {
         found = read(transfer->request->body_descriptor, bytes, size * count);
     } while (found < 0 && errno == EINTR);
-    transfer->heard = now_seconds();
+    transfer->is_read = true;
+    transfer->heard = now_milliseconds();
     return found < 0 ? CURL_READFUNC_ABORT : (size_t)found;
 }
 
@@ -252,8 +256,13 @@ static CURLcode drive(CURLM *multi, const struct transfer *transfer) {
             return message->data.result;
         }
         // libcurl's own bound is an average, which the few bytes that keep a stream alive miss.
+        int64_t now = now_milliseconds();
         if (request->silence_seconds > 0 &&
-            now_seconds() - transfer->heard > request->silence_seconds) {
+            now - transfer->heard > request->silence_seconds * 1000) {
+            return CURLE_OPERATION_TIMEDOUT;
+        }
+        if (request->head_milliseconds > 0 && !transfer->has_head &&
+            now - transfer->start > request->head_milliseconds) {
             return CURLE_OPERATION_TIMEDOUT;
         }
         if (running == 0 || curl_multi_poll(multi, NULL, 0, LOOK_MILLISECONDS, NULL) != CURLM_OK) {
@@ -325,8 +334,9 @@ void latchkey_fetch_send(const struct latchkey_fetch_request *request,
     CURLM *own = request->session == NULL ? curl_multi_init() : NULL;
     CURLM *multi = request->session == NULL ? own : request->session->multi;
     CURL *easy = curl_easy_init();
+    int64_t start = now_milliseconds();
     struct transfer transfer = {
-        .request = request, .answer = answer, .easy = easy, .heard = now_seconds()};
+        .request = request, .answer = answer, .easy = easy, .start = start, .heard = start};
     CURLcode code = CURLE_FAILED_INIT;
     if (multi != NULL && easy != NULL && copy_fields(&transfer) && prepare(easy, &transfer) &&
         curl_multi_add_handle(multi, easy) == CURLM_OK) {
@@ -336,7 +346,7 @@ void latchkey_fetch_send(const struct latchkey_fetch_request *request,
             code = CURLE_PARTIAL_FILE;
         }
         curl_easy_getinfo(easy, CURLINFO_REQUEST_SIZE, &sent);
-        answer->is_unsent = sent == 0;
+        answer->is_unsent = sent == 0 && !transfer.is_read;
         curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, &answer->status);
         if (code == CURLE_OK) {
             char *location = NULL;

@@ -60,7 +60,7 @@ struct CallTests {
         let failure = Self.call(service)
         #expect(failure?.status == status)
         #expect(service.elapsed <= 10)
-        #expect(service.requests.count > 3)
+        #expect(service.requests.count > 2)
         let message = failure?.message ?? ""
         #expect(message.contains("may have been made") == (status == .unknown), "\(message)")
         #expect(message.contains("Nothing was changed") == (status == .failed), "\(message)")
@@ -120,7 +120,7 @@ struct CallTests {
             ClientRequest(.post, property: "a", "increment"),
             .answers(200, "application/json", tag: "7", "1")
         ),
-        (ClientRequest(.get, "/v1/count"), .answers(200, "application/json", "{}")),
+        (ClientRequest(.get, "/v1/count"), .answers(200, "application/json", #"{"count":1}"#)),
         (ClientRequest(.get, "/metrics"), .answers(200, "text/plain; version=0.0.4")),
     ])
     func `an answer is the service's if it is as promised`(request: ClientRequest, step: Step) {
@@ -135,7 +135,7 @@ struct CallTests {
         (ClientRequest(.delete, property: "a"), .answers(200)),
         (ClientRequest(.delete, property: "a"), .answers(204, "text/html")),
         (ClientRequest(.post, property: "a", "touch"), .answers(204)),
-        (ClientRequest(.get, "/v1/count"), .answers(200, "application/jsonp", "{}")),
+        (ClientRequest(.get, "/v1/count"), .answers(200, "application/jsonp", #"{"count":1}"#)),
     ])
     func `an answer that lacks something is not`(request: ClientRequest, step: Step) {
         #expect(Self.call(ScriptedService([step]), request)?.status == .failed)
@@ -195,7 +195,7 @@ struct CallTests {
         pop.makeRepeatable()
         pop.wait = .seconds(20)
         let cut = Step.fails(.broken, after: 6)
-        let answer = Step.answers(200, "application/json", "{}", after: 1)
+        let answer = Step.answers(200, "application/json", #"{"result":{}}"#, after: 1)
         let service = ScriptedService([cut, cut, answer], timeLimit: .seconds(10))
         #expect(Self.call(service, pop) == nil)
         #expect(

@@ -70,7 +70,9 @@ final class ScriptedService: ClientTransport {
         _ request: ClientRequest,
         isCancelled: () -> Bool
     ) throws(ConnectionFailure) -> ClientAnswer {
-        guard !isCancelled() else { throw ConnectionFailure(.cancelled, "cancelled") }
+        guard !isCancelled() else {
+            throw ConnectionFailure(.cancelled, "cancelled", isUnsent: true)
+        }
         requests.append(request)
         let limit = UInt64((request.timeLimit ?? timeLimit).wholeNanoseconds)
         let step = script.count > 1 ? script.removeFirst() : script[0]

@@ -7,7 +7,11 @@ import Testing
 struct WatchTests {
     typealias Step = ScriptedService.Step
 
-    private static let revision = Step.answers(200, "application/json", #"{"revision":5}"#)
+    private static let revision = Step.answers(
+        200,
+        "application/json",
+        #"{"revision":5,"properties":[]}"#
+    )
     private static let page = Step.answers(200, "text/html", "<html>")
 
     private static func stream(_ ids: [Int], _ more: String = "") -> Step {
@@ -97,6 +101,14 @@ struct WatchTests {
         let stopping = ScriptedService([Self.revision, busy, Self.stream([6])])
         _ = Self.run(stopping, 1)
         #expect(stopping.elapsed == 7)
+    }
+
+    @Test func `a stream without events does not make the pause shorter`() {
+        let empty = Array(repeating: Self.stream([]), count: 4)
+        let service = ScriptedService([Self.revision] + empty + [Self.stream([6])])
+        _ = Self.run(service, 1)
+        #expect(abs(service.elapsed - (0.1 + 0.2 + 0.4 + 0.8)) < 1e-6)
+        #expect(service.requests.last?.headLimit == .seconds(10))
     }
 
     @Test func `the pause becomes longer, up to five seconds`() {

@@ -83,6 +83,8 @@ struct latchkey_fetch_request {
     /* The time in which nothing comes, and nothing of a streamed body is sent, after which the
      * request has failed; 0 for no bound. */
     long silence_seconds;
+    /* The time until the head of the answer has come; 0 for no bound. */
+    long head_milliseconds;
     /* Of a body that is collected. */
     size_t body_bytes_max;
     /* Is given the body of an answer with a status of 2xx and the type take_type, piece by piece,

@@ -7,11 +7,32 @@ package struct AnswerPromise: Sendable, Equatable {
     let type: String?
     /// Whether it has the revision of a property as its entity tag.
     let hasRevision: Bool
+    /// The members of the object that it is, which another server's object does not have.
+    let members: [String: Kind]
 
-    private init(_ statuses: [Int], _ type: String?, hasRevision: Bool = false) {
+    enum Kind: Sendable {
+        case number, truth, list, object
+
+        fileprivate func isOne(_ value: JSONValue) -> Bool {
+            switch self {
+            case .number: value.integer != nil
+            case .truth: value.boolean != nil
+            case .list: value.bytes.first == UInt8(ascii: "[")
+            case .object: value.bytes.first == UInt8(ascii: "{")
+            }
+        }
+    }
+
+    private init(
+        _ statuses: [Int],
+        _ type: String?,
+        hasRevision: Bool = false,
+        members: [String: Kind] = [:]
+    ) {
         self.statuses = statuses
         self.type = type
         self.hasRevision = hasRevision
+        self.members = members
     }
 
     private static let json = "application/json"
@@ -20,19 +41,29 @@ package struct AnswerPromise: Sendable, Equatable {
     static let value = Self([200], json, hasRevision: true)
     static let written = Self([201, 204], nil, hasRevision: true)
     static let removed = Self([204], nil)
-    static let object = Self([200], json)
     static let events = Self([200], "text/event-stream")
     static let lines = Self([200], "application/x-ndjson")
     static let metrics = Self([200], "text/plain")
 
-    init(_ path: String) {
+    init(_ method: ClientRequest.Method, _ path: String) {
         self =
-            switch path {
-            case "/v1/watch": .events
-            case "/v1/export": .lines
-            case "/metrics": .metrics
-            default: .object
+            switch (method, path) {
+            case (_, "/v1/watch"): .events
+            case (_, "/v1/export"): .lines
+            case (_, "/metrics"): .metrics
+            case (_, "/v1/transactions"): .object(["succeeded": .truth, "results": .list])
+            case (_, "/v1/pop"): .object(["result": .object])
+            case (_, "/v1/count"): .object(["count": .number])
+            case (_, "/v1/import"): .object(["imported": .number])
+            case (_, "/v1/promote"): .object(["revision": .number])
+            case (.delete, "/v1/properties"): .object(["count": .number, "more": .truth])
+            case (_, "/v1/properties"): .object(["properties": .list])
+            default: .object([:])
             }
+    }
+
+    private static func object(_ members: [String: Kind]) -> Self {
+        Self([200], json, members: members)
     }
 
     init(_ method: ClientRequest.Method, property action: String) {
@@ -49,7 +80,10 @@ package struct AnswerPromise: Sendable, Equatable {
         guard statuses.contains(answer.status) else { return false }
         guard !hasRevision || answer.revision != nil else { return false }
         guard let type else { return hasRevision || answer.mediaType == nil }
-        return answer.mediaType == type && (type != Self.json || answer.json != nil)
+        guard answer.mediaType == type else { return false }
+        guard type == Self.json else { return true }
+        guard let json = answer.json else { return false }
+        return members.allSatisfy { name, kind in json[name].map(kind.isOne) ?? false }
     }
 }
 
@@ -63,6 +97,11 @@ enum AnswerMeaning: Equatable {
     case passing(isInDoubt: Bool)
     /// Of another server.
     case foreign
+
+    /// Whether the service may have done what it was asked for.
+    var isInDoubt: Bool {
+        [.problem("outcome-unknown"), .passing(isInDoubt: true)].contains(self)
+    }
 
     /// Whether the same request can be answered otherwise later.
     static func isPassing(_ answer: ClientAnswer, _ meaning: Self) -> Bool {

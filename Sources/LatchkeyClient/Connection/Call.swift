@@ -22,13 +22,16 @@ struct Call {
     private static let graceNanoseconds: UInt64 = 1_900_000_000
     private static let pauseNanosecondsMin: UInt64 = 100_000_000
     private static let pauseNanosecondsMax: UInt64 = 1_000_000_000
-    private static let keyless = ["too-many-idempotency-keys", "client-share-taken"]
+    /// The problems of a service that has no room for a key.
+    static let keyless = ["too-many-idempotency-keys", "client-share-taken"]
 
     private let place: Place
     private var request: ClientRequest
     private let timeLimit: Duration
     private let start: UInt64
     private let end: UInt64
+    /// What is left at the least when an attempt begins: one with less would only bring doubt.
+    private let least: UInt64
     private var pause = Self.pauseNanosecondsMin
     /// Whether an attempt may have made the change.
     private var isInDoubt = false
@@ -45,7 +48,9 @@ struct Call {
         self.timeLimit = timeLimit
         start = now
         let wait = request.wait?.nanoseconds ?? 0
-        end = now + (wait > 0 ? wait + Self.graceNanoseconds : patience.nanoseconds)
+        let rest = wait > 0 ? Self.graceNanoseconds : patience.nanoseconds
+        end = now + wait + rest
+        least = min(timeLimit.nanoseconds, rest / 4)
     }
 
     /// The attempt that begins now.
@@ -72,8 +77,7 @@ struct Call {
             return doubt("the outcome is not known", now, answer.retryAfter)
         case .problem:
             let failure = place.failure(answer)
-            let isBusy = [429, 503].contains(answer.status)
-            return isBusy && !request.isSentOnce
+            return [429, 503].contains(answer.status)
                 ? again(failure, now, answer.retryAfter) : .failed(failure)
         case .passing(let isInDoubt):
             let reason = answer.passingReason
@@ -91,7 +95,9 @@ struct Call {
         case .timedOut, .broken:
             doubt(failure.message, now)
         case .unconnected:
-            again(unreachable(failure.message), now)
+            again(unreachable(failure.message), now, isUnsent: true)
+        case .cancelled where request.isWrite && !failure.isUnsent:
+            .failed(unknown(failure.message))
         case .wrong, .unusable, .cancelled:
             .failed(fatal(unreachable(failure.message)))
         }
@@ -104,21 +110,27 @@ struct Call {
     ) -> Next {
         isInDoubt = isInDoubt || request.isWrite
         let failure = isInDoubt ? unknown(reason) : unreachable(reason)
-        return request.isRepeatable && !request.isSentOnce
-            ? again(failure, now, retryAfter) : .failed(failure)
+        return request.isRepeatable ? again(failure, now, retryAfter) : .failed(failure)
     }
 
-    /// Another attempt after a pause, if there is time for it.
+    /// Another attempt after a pause, if there is time for it, and something to send.
     private mutating func again(
         _ failure: ClientFailure,
         _ now: UInt64,
-        _ retryAfter: Int? = nil
+        _ retryAfter: Int? = nil,
+        isUnsent: Bool = false
     ) -> Next {
-        let asked = UInt64(min(max(retryAfter ?? 0, 0), 1_000_000)) * 1_000_000_000
-        let time = now + max(pause, asked)
-        guard time < end else { return .failed(fatal(failure)) }
+        let time = now + max(pause, Self.nanoseconds(retryAfter: retryAfter))
+        guard time < end, time + least <= end, isUnsent || !request.isSentOnce else {
+            return .failed(fatal(failure))
+        }
         pause = min(2 * pause, Self.pauseNanosecondsMax)
         return .again(time)
+    }
+
+    /// How long the service asks to wait.
+    static func nanoseconds(retryAfter seconds: Int?) -> UInt64 {
+        UInt64(min(max(seconds ?? 0, 0), 1_000_000)) * 1_000_000_000
     }
 
     /// The failure with which the call ends, when an earlier attempt may have made the change.

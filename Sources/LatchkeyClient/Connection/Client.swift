@@ -6,6 +6,8 @@ package final class Client {
     package let transport: any ClientTransport
     /// How long a call that does not wait is repeated.
     package let patience: Duration
+    /// Whether a write was made.
+    package private(set) var hasWritten = false
 
     package static let patienceStandard = Duration.seconds(10)
 
@@ -85,7 +87,9 @@ package final class Client {
                 next = call.hears(error, at: transport.now)
             }
             switch (next, answer) {
-            case (.done, let answer?): return answer
+            case (.done, let answer?):
+                hasWritten = hasWritten || request.isWrite
+                return answer
             case (.failed(let failure), _): throw failure
             case (.again(let time), _): transport.pause(until: time, isCancelled: isCancelled)
             case (.done, nil): break
@@ -96,15 +100,18 @@ package final class Client {
     /// The failure that the answer to one attempt is, which is not the one that is promised.
     func failure(_ answer: ClientAnswer, _ meaning: AnswerMeaning) -> ClientFailure {
         switch meaning {
-        case .problem: place.failure(answer)
-        case .passing: place.unreachable(answer.passingReason)
-        case .promised, .foreign: place.foreign(answer)
+        case .problem: return place.failure(answer)
+        case .passing:
+            var failure = place.unreachable(answer.passingReason)
+            failure.retryAfter = answer.retryAfter
+            return failure
+        case .promised, .foreign: return place.foreign(answer)
         }
     }
 
     /// The failure that an event of another service is.
     var unreadable: ClientFailure {
-        place.unreachable("an event of the stream is none of a Latchkey service")
+        place.unreachable("what it sends is not of a Latchkey service")
     }
 
     /// The failure of one attempt.

@@ -32,6 +32,8 @@ package struct ClientRequest: Sendable {
     package var timeLimit: Duration?
     /// Whether the answer may take as long as it likes, but not be silent.
     package var isStream = false
+    /// The maximum time until the head of a stream; nil for any.
+    package var headLimit: Duration?
     /// The largest body that is collected; a longer one is ``ConnectionFailure/Kind/unusable``.
     package var answerByteCountMax = 1 << 28
     /// How long the service waits before it answers: the parameter `wait` of each attempt is what
@@ -48,7 +50,7 @@ package struct ClientRequest: Sendable {
 
     /// A request for something else than a property.
     package init(_ method: Method, _ path: String) {
-        self.init(method, path, promise: AnswerPromise(path))
+        self.init(method, path, promise: AnswerPromise(method, path))
     }
 
     /// A request for one property.
@@ -113,17 +115,21 @@ package struct ClientRequest: Sendable {
 
     /// Makes repeats of this very request one request for the service.
     ///
-    /// - Parameter key: Of the user; nil for one that no other call has.
-    package mutating func makeRepeatable(_ key: String? = nil) {
+    /// - Parameters:
+    ///   - key: The key; nil for one that no other call has.
+    ///   - isOfCall: Whether it was made for this call alone; nil if no key is given.
+    package mutating func makeRepeatable(_ key: String? = nil, isOfCall: Bool? = nil) {
         let given = key ?? RandomKey.make()
         fields.append("Idempotency-Key: \(given)")
-        (self.key, isKeyOfCall, isRepeatable) = (given, key == nil, true)
+        (self.key, isKeyOfCall, isRepeatable) = (given, isOfCall ?? (key == nil), true)
     }
 
     /// Takes the key of the call away: the service has no room for it.
     mutating func removeKey() {
         fields.removeAll { $0 == "Idempotency-Key: \(key ?? "")" }
         (key, isKeyOfCall, isRepeatable) = (nil, false, false)
+        // The service does not know the key.
+        repeatAdvice = nil
     }
 
     /// One attempt, which begins now.
@@ -135,7 +141,11 @@ package struct ClientRequest: Sendable {
     func attempt(waitLeft: Duration?, limit: Duration) -> Self {
         var attempt = self
         if let waitLeft { attempt.add("wait", SecondsArgument.text(waitLeft)) }
-        if !isStream { attempt.timeLimit = limit }
+        if !isStream {
+            attempt.timeLimit = limit
+        } else if !isSentOnce {
+            attempt.headLimit = limit
+        }
         return attempt
     }
 }

@@ -16,10 +16,17 @@ package struct ConnectionFailure: Error, Equatable {
 
     package let kind: Kind
     package let message: String
+    /// Whether nothing was sent.
+    package let isUnsent: Bool
 
-    package init(_ kind: Kind, _ message: String) {
+    /// - Parameters:
+    ///   - kind: What kind of failure it is.
+    ///   - message: A sentence without its full stop.
+    ///   - isUnsent: Whether nothing was sent; nil if the kind says so.
+    package init(_ kind: Kind, _ message: String, isUnsent: Bool? = nil) {
         self.kind = kind
         self.message = message
+        self.isUnsent = isUnsent ?? [.unconnected, .wrong].contains(kind)
     }
 
     /// Whether the service may answer if it is asked again.

@@ -118,10 +118,12 @@ package final class ServiceConnection {
     ) throws(ConnectionFailure) -> ClientAnswer {
         defer { transfer.end() }
         let limit = request.timeLimit ?? timeLimit
+        let start = BootTime.now
         var answer = unsafe latchkey_fetch_answer()
         unsafe withCall(request, takenType) { call in
             unsafe call.timeout_milliseconds = request.isStream ? 0 : limit.wholeMilliseconds
             unsafe call.silence_seconds = request.isStream ? ClientRequest.silenceSeconds : 0
+            unsafe call.head_milliseconds = request.headLimit?.wholeMilliseconds ?? 0
             unsafe call.context = Unmanaged.passUnretained(transfer).toOpaque()
             unsafe call.is_cancelled = { unsafe Transfer.from($0).isCancelled() }
             if transfer.takes {
@@ -134,7 +136,10 @@ package final class ServiceConnection {
         }
         defer { unsafe latchkey_fetch_answer_free(&answer) }
         guard unsafe answer.outcome == LATCHKEY_FETCH_ANSWERED else {
-            throw unsafe ConnectionFailure(answer)
+            let failure = unsafe ConnectionFailure(answer)
+            guard unsafe answer.code == ConnectionFailure.unresolved, isUnresolvedForNow(start)
+            else { throw failure }
+            throw ConnectionFailure(.unconnected, failure.message)
         }
         return unsafe ClientAnswer(
             status: Int(answer.status),
@@ -142,6 +147,23 @@ package final class ServiceConnection {
             body: Array(UnsafeBufferPointer(start: answer.body, count: answer.body_count))
         )
     }
+
+    /// Whether a name that was not found can be found later.
+    ///
+    /// libcurl does not say so: the name is asked for once more.
+    private func isUnresolvedForNow(_ start: UInt64) -> Bool {
+        // A name server that is away takes its time. One that has no such name says so.
+        guard BootTime.now - start < Self.lookUpNanosecondsMax else { return true }
+        var found = unsafe latchkey_fetch_origin()
+        guard unsafe latchkey_fetch_origin_of(origin, &found) else { return false }
+        defer { unsafe latchkey_fetch_origin_free(&found) }
+        var addresses: UnsafeMutablePointer<addrinfo>?
+        let code = unsafe getaddrinfo(found.host, nil, nil, &addresses)
+        if let addresses = unsafe addresses { unsafe freeaddrinfo(addresses) }
+        return [0, EAI_AGAIN].contains(code)
+    }
+
+    private static let lookUpNanosecondsMax: UInt64 = 2_000_000_000
 
     /// Lends C all that does not change while the request runs.
     private func withCall(
@@ -235,6 +257,8 @@ extension ConnectionFailure {
     private static let noHTTP: [Int32] = [1, 8]
     /// CURLE_COULDNT_CONNECT.
     private static let unconnected: Int32 = 7
+    /// CURLE_COULDNT_RESOLVE_HOST.
+    fileprivate static let unresolved: Int32 = 6
     /// CURLE_COULDNT_RESOLVE_HOST, CURLE_SSL_CERTPROBLEM, CURLE_PEER_FAILED_VERIFICATION and
     /// CURLE_SSL_CACERT_BADFILE.
     private static let wrong: [Int32] = [6, 58, 60, 77]
@@ -255,7 +279,7 @@ extension ConnectionFailure {
         let isRefused = Self.refusals.contains(where: reason.contains)
         let isCut = Self.cuts.contains(where: reason.contains)
         let isUnsent = unsafe answer.is_unsent
-        kind =
+        let kind: Kind =
             switch unsafe answer.outcome {
             case LATCHKEY_FETCH_CANCELLED: .cancelled
             case _ where Self.wrong.contains(code) || isRefused: .wrong
@@ -266,7 +290,7 @@ extension ConnectionFailure {
             case _ where Self.noHTTP.contains(code): .unusable
             default: isUnsent ? .unconnected : .broken
             }
-        message =
+        let message =
             switch unsafe answer.outcome {
             case LATCHKEY_FETCH_TIMED_OUT:
                 isUnsent ? "no connection in time" : "no answer in time"
@@ -276,5 +300,6 @@ extension ConnectionFailure {
                 [.unconnected, .wrong].contains(kind)
                     ? "no connection: \(reason)" : "no answer: \(reason)"
             }
+        self.init(kind, message, isUnsent: isUnsent || kind == .wrong)
     }
 }

@@ -42,7 +42,7 @@ package final class Watch {
 
     private enum End {
         case enough
-        case cut
+        case cut(hasEvents: Bool)
         /// The service did not answer, or not now.
         case unanswered(ClientFailure)
     }
@@ -60,8 +60,9 @@ package final class Watch {
             var asked = events.retryMilliseconds ?? 0
             switch try next(take) {
             case .enough: return
-            case .cut:
-                (pause, isSilent) = (Self.pauseNanosecondsMin, false)
+            case .cut(let hasEvents):
+                isSilent = false
+                if hasEvents { pause = Self.pauseNanosecondsMin }
                 asked = events.retryMilliseconds ?? 0
             case .unanswered(let failure):
                 if !isSilent { complain("\(failure.message) Trying again.") }
@@ -88,7 +89,10 @@ package final class Watch {
                 return try end(error)
             }
             if let end = try end(answer, page) { return end }
-            start = answer.json?["revision"]?.text
+            guard let revision = answer.json?["revision"]?.integer else {
+                throw client.unreadable
+            }
+            start = "\(revision)"
         }
         return try stream(take)
     }
@@ -127,9 +131,9 @@ package final class Watch {
             if let problem { throw problem }
             if isEnough { return .enough }
             hasAnswered = hasAnswered || hasEvents
-            return hasEvents ? .cut : try end(error)
+            return hasEvents ? .cut(hasEvents: true) : try end(error)
         }
-        return try end(answer, request) ?? .cut
+        return try end(answer, request) ?? .cut(hasEvents: hasEvents)
     }
 
     private func follow(
@@ -147,6 +151,7 @@ package final class Watch {
     private var streamRequest: ClientRequest {
         var request = request
         request.isStream = true
+        request.headLimit = client.transport.timeLimit
         if !events.lastID.isEmpty {
             request.add(field: "Last-Event-ID: \(events.lastID)")
         } else if isInitial {

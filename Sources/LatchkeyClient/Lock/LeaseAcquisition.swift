@@ -7,6 +7,7 @@ struct LeaseAcquisition {
     /// The same, until it has given back what it may have got.
     private static let endNanoseconds: UInt64 = 1_800_000_000
     private static let pauseNanoseconds: UInt64 = 500_000_000
+    private static let pauseNanosecondsMax: UInt64 = 60_000_000_000
     private static let renewalPauseNanoseconds: UInt64 = 100_000_000
 
     private let client: LeaseClient
@@ -37,6 +38,8 @@ struct LeaseAcquisition {
     func run(within wait: UInt64?) throws(ClientFailure) -> Lease? {
         let end = wait.map { client.now + $0 }
         var attempt = client.attempt(end)
+        // Whether the attempt may have been made.
+        var isInDoubt = false
         var silentSince: UInt64?
         while true {
             do throws(LeaseFailure) {
@@ -48,23 +51,24 @@ struct LeaseAcquisition {
                 silentSince = nil
                 if let found, let lease = settled(found, attempt, until: end) { return lease }
                 guard !isAskedToEnd(), end.map({ client.now < $0 }) ?? true else { return nil }
-                attempt = client.attempt(end)
+                (attempt, isInDoubt) = (client.attempt(end), false)
             } catch {
+                isInDoubt = isInDoubt || error.isInDoubt
                 switch error {
                 case .cancelled:
-                    withdraw(attempt, until: nil)
+                    if isInDoubt { withdraw(attempt, until: nil) }
                     return nil
                 case .refused(let failure):
                     // Of those before it, one may have succeeded.
-                    if silentSince != nil { withdraw(attempt, until: end) }
+                    if isInDoubt { withdraw(attempt, until: end) }
                     throw failure
-                case .unanswered(let failure):
+                case .unanswered(let failure, _):
                     if silentSince == nil { complain("\(failure.message) Trying again.") }
                     let since = silentSince ?? client.now
                     silentSince = since
-                    let pauseEnd = client.now + Self.pauseNanoseconds
+                    let pauseEnd = client.now + pauseNanoseconds(failure)
                     guard pauseEnd < giveUpTime(end, since) else {
-                        withdraw(attempt, until: end)
+                        if isInDoubt { withdraw(attempt, until: end) }
                         throw failure
                     }
                     // Then the same attempt: it may have been made.
@@ -72,6 +76,13 @@ struct LeaseAcquisition {
                 }
             }
         }
+    }
+
+    /// As long as the service asks; but one that is asked without end is not left for long.
+    private func pauseNanoseconds(_ failure: ClientFailure) -> UInt64 {
+        let asked = Call.nanoseconds(retryAfter: failure.retryAfter)
+        let most = isPatient ? Self.pauseNanosecondsMax : .max
+        return max(Self.pauseNanoseconds, min(asked, most))
     }
 
     /// When a service that has been silent since then is given up.

@@ -81,7 +81,7 @@ package struct LeaseClient {
         let wait = waits ? attempt.wait(at: now) : .zero
         var request = ClientRequest(.post, "/v1/transactions")
         request.add("wait", SecondsArgument.text(wait))
-        request.makeRepeatable(attempt.id)
+        request.makeRepeatable(attempt.id, isOfCall: true)
         request.timeLimit = limit(client.transport.timeLimit + wait, until: bound)
         let put = JSONValue(object: [
             ("put", JSONValue(string: name)), ("value", value(attempt)),
@@ -149,8 +149,8 @@ package struct LeaseClient {
         // It is free then.
         let end = min(lease.times.over, bound ?? now + client.patience.nanoseconds)
         var request = ClientRequest(.delete, property: name)
+        // The token makes a second one like this harmless.
         request.add(field: "If-Match: \"\(lease.revision)\"")
-        request.makeRepeatable()
         var last: ClientFailure?
         while now < end {
             request.timeLimit = limit(client.transport.timeLimit, until: end)
@@ -163,11 +163,12 @@ package struct LeaseClient {
                 case .refused(let failure) where [.missing, .unmet].contains(failure.status):
                     return nil
                 case .refused(let failure): return failure
-                case .unanswered(let failure): last = failure
+                case .unanswered(let failure, _):
+                    last = failure
+                    guard pauses(failure, until: end, isCancelled) else { return last }
                 case .cancelled: return last
                 }
             }
-            client.transport.pause(until: now + Self.pauseNanoseconds, isCancelled: isCancelled)
         }
         return last
     }
@@ -194,10 +195,24 @@ package struct LeaseClient {
                 if let found { _ = release(found, until: bound, isCancelled: isCancelled) }
                 return
             } catch {
-                guard case .unanswered = error else { return }
+                guard case .unanswered(let failure, _) = error,
+                    pauses(failure, until: bound, isCancelled)
+                else { return }
             }
-            client.transport.pause(until: now + Self.pauseNanoseconds, isCancelled: isCancelled)
         }
+    }
+
+    /// Waits as long as the service asks; false if that is longer than there is time.
+    private func pauses(
+        _ failure: ClientFailure,
+        until bound: UInt64,
+        _ isCancelled: () -> Bool
+    ) -> Bool {
+        let asked = Call.nanoseconds(retryAfter: failure.retryAfter)
+        let end = now + max(Self.pauseNanoseconds, asked)
+        guard end < bound else { return false }
+        client.transport.pause(until: end, isCancelled: isCancelled)
+        return true
     }
 
     private func limit(_ time: Duration, until bound: UInt64?) -> Duration {
@@ -222,6 +237,9 @@ package struct LeaseClient {
         ])
     }
 
+    /// Sends a request; without its key, if the service has no room for it.
+    ///
+    /// Then an answer that is lost is lost for good. What it granted is free after its time.
     private func send(
         _ request: ClientRequest,
         _ isCancelled: () -> Bool
@@ -230,22 +248,39 @@ package struct LeaseClient {
         do throws(ConnectionFailure) {
             answer = try client.transport.send(request, isCancelled: isCancelled)
         } catch {
-            guard error.kind != .cancelled else { throw .cancelled }
+            guard error.kind != .cancelled else {
+                throw .cancelled(isInDoubt: !error.isUnsent)
+            }
             let failure = client.failure(error)
-            throw error.isTransient ? .unanswered(failure) : .refused(failure)
+            guard error.isTransient else { throw .refused(failure) }
+            throw .unanswered(failure, isInDoubt: !error.isUnsent)
         }
         let meaning = answer.meaning(request.promise)
         guard meaning != .promised else { return answer }
+        if case .problem(let name) = meaning, Call.keyless.contains(name), request.isKeyOfCall {
+            var request = request
+            request.removeKey()
+            return try send(request, isCancelled)
+        }
         let failure = client.failure(answer, meaning)
-        let isPassing = AnswerMeaning.isPassing(answer, meaning)
-        throw isPassing ? .unanswered(failure) : .refused(failure)
+        guard AnswerMeaning.isPassing(answer, meaning) else { throw .refused(failure) }
+        throw .unanswered(failure, isInDoubt: meaning.isInDoubt)
     }
 }
 
 /// Why a request for a lease did not succeed.
+///
+/// It is in doubt if the service may have done it.
 package enum LeaseFailure: Error, Equatable {
-    case cancelled
+    case cancelled(isInDoubt: Bool)
     /// It may be answered if it is sent again.
-    case unanswered(ClientFailure)
+    case unanswered(ClientFailure, isInDoubt: Bool)
     case refused(ClientFailure)
+
+    var isInDoubt: Bool {
+        switch self {
+        case .cancelled(let isInDoubt), .unanswered(_, let isInDoubt): isInDoubt
+        case .refused: false
+        }
+    }
 }

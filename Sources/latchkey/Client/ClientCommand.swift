@@ -38,12 +38,21 @@ extension ClientCommand {
     static func run(_ arguments: [String]) throws(UsageError) {
         do throws(ClientFailure) {
             let values = try values(arguments)
-            try run(values, try ClientFlags.settings(values).client())
+            try finish(values, try ClientFlags.settings(values).client())
         } catch  where error.status == .usage {
             throw UsageError(error.message)
         } catch {
             complain(error.message)
             exit(error.status.rawValue)
+        }
+    }
+
+    /// Does it; what fails after a write was made does not say that nothing was changed.
+    static func finish(_ values: FlagValues, _ client: Client) throws(ClientFailure) {
+        do throws(ClientFailure) {
+            try run(values, client)
+        } catch  where error.status == .failed && client.hasWritten {
+            throw ClientFailure(.unknown, "\(error.message) The write was made.")
         }
     }
 

@@ -67,6 +67,11 @@ enum PopCommand: ClientCommand {
             guard end.isAsked else { return found }
         } catch {
             guard end.isAsked else { throw error }
+            // Otherwise nothing was taken.
+            guard error.status == .unknown else {
+                end.end()
+                throw error
+            }
         }
         GivenBack(client, request) { end.isHurried }.run()
         end.end()
