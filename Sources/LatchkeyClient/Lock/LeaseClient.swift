@@ -149,8 +149,8 @@ package struct LeaseClient {
         // It is free then.
         let end = min(lease.times.over, bound ?? now + client.patience.nanoseconds)
         var request = ClientRequest(.delete, property: name)
-        // The token makes a second one like this harmless.
         request.add(field: "If-Match: \"\(lease.revision)\"")
+        request.makeRepeatable()
         var last: ClientFailure?
         while now < end {
             request.timeLimit = limit(client.transport.timeLimit, until: end)
