@@ -20,6 +20,7 @@ SAME_STATUS = {
     "NotAnInteger": "Unreachable|Busy", "Gone": "Unreachable|Busy",
     "Problem": "Unreachable|Busy"}
 END_SECONDS = 5
+TRIES = 10
 TOKEN = "secret-of-the-case"
 # Whatever must come comes within so many seconds; --patience gives less, for those who write cases.
 patience = process.PATIENCE_SECONDS
@@ -44,6 +45,7 @@ class Pending:
 
     def __init__(self, number, what):
         self.number, self.what, self.answers = number, what, queue.Queue()
+        self.error = None
 
     def is_over(self):
         return not self.answers.empty()
@@ -55,7 +57,8 @@ class Pending:
             raise Failure(f"{self.what} did not end") from None
         if "error" not in answer:
             return answer.get("ok")
-        if answer["error"] == "NotSupported":
+        self.error = answer["error"]
+        if self.error == "NotSupported":
             raise NotSupported
         raise Failed(answer["error"], answer.get("text", ""))
 
@@ -134,7 +137,11 @@ class Try:
         return self.services[-1]
 
     def open(self, script=None, urls=None, short=False, **options):
-        """A client of a new service. `short`: its calls end soon, for cases that await that."""
+        """A client of a new service.
+
+        `short`: its calls end soon, for cases that await that. A machine that is busy may send
+        nothing within such a time; `doubtful` allows for that. All other calls end by answers.
+        """
         if not self.driver.is_warm:
             # A process is slow at its start, which is no part of a short time.
             self.driver.is_warm = True
@@ -176,6 +183,23 @@ class Try:
                 return failed.text
             raise Failure(f"{pending.what} ends with {failed}, not {wanted}") from None
         raise Failure(f"{pending.what} gives {found!r}, not {wanted}")
+
+    def doubtful(self, call, /, **arguments):
+        """A write that ends with `OutcomeUnknown`, if it was sent within its time at all."""
+        pending = call if isinstance(call, Pending) else self.start(call, **arguments)
+        self.fails("OutcomeUnknown|Unreachable", pending)
+        if pending.error == "Unreachable" and [
+                each for each in self.service.requests if each.method != "GET"]:
+            raise Failure(f"{pending.what} was sent, and ends with Unreachable")
+
+    def at_last(self, wanted, call, /, **arguments):
+        """As `fails`, once or after some tries: a client ends its call by a clock, and a machine
+        that is busy may be late then.
+        """
+        for _ in range(TRIES - 1):
+            with contextlib.suppress(Failure):
+                return self.fails(wanted, call, **arguments)
+        return self.fails(wanted, call, **arguments)
 
     def cancel(self, pending):
         self.call("cancel", call=pending.number)

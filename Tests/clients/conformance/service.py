@@ -22,6 +22,10 @@ PAGE = b"<!doctype html><html><body>Please sign in.</body></html>"
 ABSENT = "(no property)"
 DRIP_SECONDS = 0.05
 LOOK_SECONDS = 0.02
+# A `Retry-After` that is longer than any patience: the call ends with this answer.
+NEVER = "1000000"
+# A timer of milliseconds can come so much early.
+EARLY_SECONDS = 0.01
 REASONS = {200: "OK", 201: "Created", 204: "No Content", 304: "Not Modified"}
 
 
