@@ -16,10 +16,9 @@ import time
 import urllib.parse
 from dataclasses import dataclass, field
 
-import process
+from store import Gone, Store
 
 PAGE = b"<!doctype html><html><body>Please sign in.</body></html>"
-ABSENT = "(no property)"
 DRIP_SECONDS = 0.05
 LOOK_SECONDS = 0.02
 # A `Retry-After` that is longer than any patience: the call ends with this answer.
@@ -34,51 +33,6 @@ class Answer:
     status: int
     headers: dict = field(default_factory=dict)
     body: bytes = b""
-
-
-class Gone(OSError):
-    """The client has closed its connection, or the case is over."""
-
-
-class Store:
-    """The Latchkey behind the script, which is started when it is needed."""
-
-    def __init__(self, binary):
-        self.binary, self.lock, self.service = binary, threading.Lock(), None
-        self.is_closed = False
-
-    def address(self):
-        with self.lock:
-            if self.is_closed:
-                raise Gone
-            if self.service is None:
-                self.service = process.Latchkey(self.binary)
-                self.service.__enter__()
-            return self.service.address
-
-    def end(self, is_closed=False):
-        """Its state is gone; a later request starts it anew, if it is not closed."""
-        with self.lock:
-            self.is_closed = is_closed
-            if self.service:
-                self.service.kill()
-            self.service = None
-
-    def ask(self, method, name, body=None):
-        self.address()
-        path = "/v1/properties/" + urllib.parse.quote(name, safe="")
-        return self.service.ask(method, path, body, expect=(200, 201, 204, 404))
-
-    def put(self, name, value):
-        """A change of another client. Returns the revision."""
-        return int(self.ask("PUT", name, json.dumps(value))[1]["ETag"].strip('"'))
-
-    def delete(self, name):
-        self.ask("DELETE", name)
-
-    def value(self, name):
-        status, _, body = self.ask("GET", name)
-        return json.loads(body) if status == 200 else ABSENT
 
 
 @dataclass
@@ -350,6 +304,17 @@ def gated(gate, then=right):
     """Nothing happens until the case opens the gate."""
     def react(exchange):
         return exchange.await_gone(lambda: gate in exchange.service.gates) and then(exchange)
+    return react
+
+
+def once(gate, *reactions):
+    """The right answer until the case opens the gate; then these, one after the other."""
+    left = list(reactions)
+
+    def react(exchange):
+        if gate not in exchange.service.gates:
+            return right(exchange)
+        return (left.pop(0) if len(left) > 1 else left[0])(exchange)
     return react
 
 
