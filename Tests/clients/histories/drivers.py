@@ -22,8 +22,10 @@ COMMANDS = {
     "asyncio": [PYTHON, DRIVERS / "python_driver.py", "--asyncio"],
     "command-line": [PYTHON, DRIVERS / "command_line_driver.py"],
 }
-# Of the errors, those that do not say "nothing was changed".
+# Errors that do not say "nothing was changed", and those that do. Others are mistakes.
 DOUBTFUL = ("OutcomeUnknown", "Cancelled", "Died")
+REFUSALS = ("Unreachable", "NotLatchkey", "Busy", "LeaseLost", "NotAcquired", "NotFound",
+            "PreconditionFailed")
 
 
 class CallError(Exception):
@@ -51,6 +53,8 @@ class Call:
         except concurrent.futures.TimeoutError:
             raise Failure(f"{self.driver.name}: {self.name} did not end") from None
         if "error" in row:
+            if row["error"] not in DOUBTFUL + REFUSALS:
+                raise Failure(f"{self.driver.name}: {self.name}: {row}")
             raise CallError(self.name, row["error"], row.get("text"))
         return row["ok"]
 
@@ -66,6 +70,8 @@ class Driver:
         self.requests = requests
         self.numbers, self.lock, self.calls = itertools.count(1), threading.Lock(), {}
         self.is_over = self.was_ended = False
+        # What it was opened with, if that matters.
+        self.bounds = None
         threading.Thread(target=self._read, args=[answers], daemon=True).start()
 
     @classmethod

@@ -190,7 +190,8 @@ def jobs(records, truth):
 def pops(records, truth):
     """Each pop removes one, which its answer names. One in doubt can have removed one."""
     given = collections.Counter(pop.name for pop in records.pops if pop.fate == "made")
-    unknown = sum(pop.fate == "unknown" for pop in records.pops)
+    # What a cancelled one got is given back, if that is not lost, too.
+    unknown = sum(pop.fate in ("unknown", "cancelled") for pop in records.pops)
     missing = returned = 0
     for name in [name for name in truth.of if name.startswith("pops/")]:
         removed = truth.count(name, "delete")

@@ -5,7 +5,7 @@
 
 Drivers of all clients use one service through a faulty proxy. The service is killed, ended and
 stopped; drivers are killed, stopped and fork. Then the judge compares what the clients were told
-with the history. Half a minute; `make client-histories` is the long form. Needs what
+with the history. A minute; `make client-histories` is the long form. Needs what
 `scripts/require` installs for `test` and `clients`.
 """
 
@@ -29,6 +29,7 @@ from faulty import FaultyProxy, Plan  # noqa: E402
 from judge import END, Records, Truth, changes, judge  # noqa: E402
 from process import Failure, await_true  # noqa: E402
 from steps import status_of_steps, step  # noqa: E402
+import cancelled  # noqa: E402
 import planted  # noqa: E402
 import typescript_package  # noqa: E402
 import waits  # noqa: E402
@@ -57,9 +58,11 @@ def main():
 
 
 def run_all(arguments, log):
+    step("the judge finds what is wrong in histories made by hand", planted.check_by_hand)
     step("the judge finds planted mistakes", find_planted, arguments, log)
     for clients in [[each] for each in arguments.client] if arguments.each else [arguments.client]:
         step(f"a history of {', '.join(clients)}", try_clients, arguments, clients, log)
+    step("what a cancelled pop got comes back", cancelled.try_cancelled, arguments, log)
     step(f"{waits.RUNS} waits are longer than the lock's time to live", waits.try_waits,
          arguments, log)
 
@@ -67,7 +70,7 @@ def run_all(arguments, log):
 class Run:
     """A service, a proxy and drivers, of which each can fail. A context manager."""
 
-    def __init__(self, arguments, log, seconds):
+    def __init__(self, arguments, log, seconds=0):
         self.arguments, self.log, self.seconds = arguments, log, seconds
         self.random = random.Random(f"run {arguments.seed}")
         self.plan = Plan(arguments.seed)
@@ -94,13 +97,13 @@ class Run:
             driver.end()
         return self.stack.__exit__(*details)
 
-    def add_driver(self, client, **options):
+    def add_driver(self, client, bounds=None, **options):
         self.counts[client] += 1
         driver = self.disguise(Driver.start(
             f"{client} {self.counts[client]}", COMMANDS[client], self.log, self.arguments.binary))
         self.drivers.append(driver)
-        bounds = OPTIONS if self.counts[client] % 2 else IMPATIENT
-        driver.call("open", urls=[self.proxy.url], **bounds, **options)
+        driver.bounds = bounds or (OPTIONS if self.counts[client] % 2 else IMPATIENT)
+        driver.call("open", urls=[self.proxy.url], **driver.bounds, **options)
         return driver
 
     def add(self, kind, driver, **options):
@@ -171,7 +174,7 @@ class Run:
         driver = self.random.choice(self.drivers)
         self.drivers.remove(driver)
         driver.end()
-        self.employ(self.add_driver(driver.client))
+        self.employ(self.add_driver(driver.client, driver.bounds))
 
     def cut(self):
         self.proxy.cut()
@@ -181,12 +184,32 @@ class Run:
             if worker.failure is not None:
                 raise worker.failure
 
-    def settle(self):
-        """Without faults, all work comes to its end. Returns the violations."""
+    def calm(self):
         self.plan.is_calm = True
-        self.is_over.set()
         # What is under way has its faults.
         self.proxy.cut()
+
+    def await_all(self, clients):
+        """Each client makes all that is judged: otherwise one that always fails would pass."""
+        def missing():
+            self.check_workers()
+            records = self.records
+            made = {(note.driver.split()[0], kind) for kind, notes in (
+                ("job", records.attempts), ("pop", records.pops)) for note in notes
+                if note.fate == "made"}
+            made |= {(note.driver.split()[0], note.kind) for note in records.writes
+                     if note.fate == "made"}
+            made |= {(note.driver.split()[0], "grant") for note in records.grants}
+            kinds = {*workloads.KINDS, "grant", "pop"}
+            return {(client, kind) for client in clients
+                    for kind in kinds | ({"job"} if client != "command-line" else set())} - made
+
+        await_true(lambda: f"each client makes all: {missing()}", lambda: not missing())
+
+    def settle(self):
+        """Without faults, all work comes to its end. Returns the violations."""
+        self.calm()
+        self.is_over.set()
         self.join(lambda worker: worker.is_over is self.is_over)
         await_true("all jobs are done",
                    lambda: self.service.ask_json("/v1/count?prefix=jobs/")["count"] == 0)
@@ -229,6 +252,8 @@ def try_clients(arguments, clients, log):
             for _ in range(2):
                 run.employ(run.add_driver(client))
         run.fail()
+        run.calm()
+        run.await_all(clients)
         violations = run.settle()
         for line in run.figures():
             print("   " + line)
@@ -241,7 +266,7 @@ def try_clients(arguments, clients, log):
 def find_planted(arguments, log):
     """One driver makes all mistakes that the judge is for, beside one that makes none."""
     client = next((each for each in arguments.client if each != "command-line"), "python")
-    with Run(arguments, log, planted.SECONDS) as run:
+    with Run(arguments, log) as run:
         run.plan = run.proxy.plan = Plan(arguments.seed, planted.RATES, planted.DELAYS)
         honest = run.add_driver(client)
         run.disguise = planted.Mistaken
@@ -251,7 +276,8 @@ def find_planted(arguments, log):
             # So that they want a lock at once.
             for _ in range(2):
                 run.add(workloads.Locker, driver)
-        run.is_over.wait(run.seconds)
+        await_true(lambda: f"each mistake: {told(mistaken.made)}",
+                   lambda: mistaken.has_made_all(run.records))
         violations = run.settle()
         for line in run.figures():
             print("   " + line)
