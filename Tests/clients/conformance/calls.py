@@ -17,6 +17,7 @@ CALLS = {
     "get_many": ({"names": ["a"]}, "list"), "list": ({"prefix": ""}, "list"),
     "count": ({"prefix": ""}, "count"), "delete_prefix": ({"prefix": "a"}, "delete_prefix"),
 }
+WRITES = ("put", "delete", "increment", "merge", "transaction", "pop", "delete_prefix")
 PROBLEMS = (
     (404, "not-found", "NotFound"), (412, "precondition-failed", "PreconditionFailed"),
     (409, "not-an-integer", "NotAnInteger"), (410, "gone", "Gone"),
@@ -77,8 +78,7 @@ def foreign_refusal_stays(t, status):
     t.count("put", 2)
 
 
-@case("{}: after a 504 and a lost answer it is made once", 13,
-      each=("increment", "transaction", "merge", "pop", "delete_prefix", "put", "delete"))
+@case("{}: after a 504 and a lost answer it is made once", 13, each=WRITES)
 def made_once(t, call):
     arguments, kind = CALLS[call]
     t.open({kind: [page(504, made=True), cut()]})
@@ -169,6 +169,24 @@ def doubt_then_foreign(t, value):
     t.fails("OutcomeUnknown", "increment", name="n", by=1)
 
 
+@case("a lost answer, then {}: OutcomeUnknown", 3, each=(
+    ("401", problem(401, "unauthorized")), ("403", problem(403, "forbidden"))))
+def doubt_then_refused(t, value):
+    t.open({"increment": [cut(), value[1], ...]})
+    t.fails("OutcomeUnknown", "increment", name="n", by=1)
+    t.count("increment", 2)
+
+
+@case("{}: a 504, then JSON of something else: OutcomeUnknown", 3, each=WRITES)
+def doubt_then_json(t, call):
+    arguments, kind = CALLS[call]
+    login = page(body=b'{"login": "please"}', content_type="application/json")
+    t.open({kind: [page(504, made=True), login, ...]})
+    t.store.put("jobs/1", 1)
+    t.fails("OutcomeUnknown", call, **arguments)
+    t.one_key(kind)
+
+
 @case("a lost answer, then Busy without end: OutcomeUnknown", 3)
 def doubt_then_busy(t):
     t.open({"increment": [cut(), problem(503, "draining", headers={"Retry-After": NEVER})]})
@@ -194,6 +212,19 @@ def keyless(t):
         # The next one has none either, so it is not repeated.
         t.fails("OutcomeUnknown", "increment", name="n", by=1)
         t.count("increment", 3)
+
+
+@case("{}: no room for keys, then a 504: OutcomeUnknown", 3, each=WRITES)
+def keyless_doubt(t, call):
+    arguments, kind = CALLS[call]
+    t.open({kind: [problem(503, "too-many-idempotency-keys"), page(504, made=True)]})
+    t.store.put("jobs/1", 1)
+    said = t.fails("OutcomeUnknown", call, **arguments)
+    keys = [request.key is None for request in t.service.of(kind)]
+    if keys != [False, True]:
+        raise AssertionError(f"keys are missing: {keys}")
+    if "--idempotency-key" in said:
+        raise AssertionError(f"a key that was not kept is said to help: {said!r}")
 
 
 @case("{}: a page with 200 is no success", 4, each=CALLS)

@@ -1,10 +1,14 @@
 """Cases: locks, claims, and what is given back."""
 
+import time
+
 from cases import PACKAGES, case
 from driving import Driver
-from faults import shrinking
+from faults import NOWHERE, shrinking
 from process import expect
-from service import cut, drip, edited, gated, hang, late, once, page, problem, redirect, right
+from service import (
+    NEVER, cut, drip, edited, gated, hang, late, once, page, problem, redirect, right,
+)
 from store import ABSENT
 
 LOCK = {"name": "lock", "ttl": 60}
@@ -12,6 +16,7 @@ CLAIM = {"jobs": "jobs/", "claims": "claims/", "ttl": 60, "wait": 60}
 WAITS = {"acquire": LOCK | {"wait": 60}, "claim": CLAIM, "pop": {"prefix": "jobs/", "wait": 60},
          "wait": {"name": "none", "after": 0, "wait": 60},
          "transaction": {"then": [], "when": [{"name": "none", "exists": True}], "wait": 60}}
+FULL = problem(503, "too-many-idempotency-keys")
 TAKEN = (412, "precondition-failed")
 
 
@@ -219,6 +224,31 @@ def lost_release(t):
     t.one_key("delete", 3)
 
 
+@case("no room for keys: a lock is got and released without one", 3)
+def keyless(t):
+    def react(exchange):
+        return (FULL if exchange.request.key else right)(exchange)
+
+    t.open({"transaction": [react, ...], "delete": [react, ...]})
+    t.gives(True, "release", lease=t.call("acquire", **LOCK, wait=60)["lease"])
+    t.becomes("lock", ABSENT)
+    for kind in ("transaction", "delete"):
+        if len(t.service.of(kind)) > 2:
+            raise AssertionError(f"{len(t.service.of(kind))} requests of the kind {kind}")
+
+
+@case("acquire: Retry-After of {} is kept", 2, each=(
+    ("the service", problem(503, "draining", headers={"Retry-After": NEVER})),
+    ("the service, with 429", problem(429, "rate-limited", headers={"Retry-After": NEVER})),
+    ("a proxy, with 429", page(429, Retry_After=NEVER))))
+def acquire_later(t, value):
+    t.open({"transaction": [value[1], ...]})
+    t.fails("Busy|Unreachable|NotAcquired", "acquire", **LOCK, wait=2)
+    # Nothing is in doubt, so there is nothing to give back either.
+    t.count("transaction", 1)
+    t.count("delete", 0)
+
+
 @case("a lease counts nine tenths of its ttl", 6, only=PACKAGES)
 def remaining(t):
     t.open()
@@ -269,6 +299,39 @@ def given_back(t, call):
     expect("its key", again.key, t.service.of("transaction")[0].key)
     t.becomes(name, value)
     t.becomes("jobs/1", "job")
+
+
+@case("cancel: {} that had no connection gives nothing back", 8, each=("claim",), only=PACKAGES)
+@case("cancel: {} that had no connection gives nothing back", 8, each=("acquire", "pop"))
+def not_sent(t, call):
+    # One that is cancelled while it connects may give back: so there are some tries.
+    for _ in range(5):
+        t.open(urls=[NOWHERE], timeout=8, patience=2)
+        pending = t.start(call, **WAITS[call])
+        # So long it has had no connection.
+        t.fails("Unreachable", "get", name="a")
+        began = time.monotonic()
+        t.cancel(pending)
+        t.call("close")
+        if time.monotonic() - began < 8:
+            return
+    raise AssertionError("it tries to give back, for the whole timeout")
+
+
+@case("cancel: {} that was refused for now gives nothing back", 8, each=("claim",), only=PACKAGES)
+@case("cancel: {} that was refused for now gives nothing back", 8, each=("acquire", "pop"))
+def refused_for_now(t, call):
+    # The same, for one that has not read its answer.
+    for _ in range(5):
+        t.open({"transaction": [problem(503, "draining", headers={"Retry-After": "30"})]})
+        pending = t.start(call, **WAITS[call])
+        t.over(t.seen("transaction"))
+        t.call("find", name="none")
+        t.cancel(pending)
+        t.call("close")
+        if len(t.service.of("transaction")) == 1:
+            return
+    t.count("transaction", 1)
 
 
 @case("cancel: {} ends", 8, each=("wait",), only=PACKAGES)
