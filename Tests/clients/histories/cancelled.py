@@ -12,22 +12,25 @@ JOB_COUNT = 30
 
 def try_cancelled(arguments, log):
     """Each job that was popped is given to a caller, or comes back."""
-    draw = random.Random(f"cancelled {arguments.seed}")
     with Latchkey(arguments.binary, log=log) as service:
         for client in arguments.client:
             driver = Driver.start(client, COMMANDS[client], log, arguments.binary)
             try:
                 driver.call("open", urls=[service.url], timeout=PATIENCE_SECONDS)
-                given = cancel_each(service, driver, f"{client}/", draw)
-                await_true(lambda: f"{JOB_COUNT} jobs of {client}, {len(given)} given to callers",
-                           lambda: len(given) + count(service, client) == JOB_COUNT)
+                try_client(service, driver, random.Random(f"{client} {arguments.seed}"))
             finally:
                 driver.end()
-            if len(given) != len(set(given)):
-                raise Failure(f"{client} gave a job twice: {sorted(given)}")
-            came_back = removals(service, client) - len(given)
-            print(f"   {client}: of {JOB_COUNT} jobs, {len(given)} were given to a caller, "
-                  f"{came_back} came back")
+
+
+def try_client(service, driver, draw):
+    client = driver.client
+    given = cancel_each(service, driver, f"{client}/", draw)
+    await_true(lambda: f"{JOB_COUNT} jobs of {client}, {len(given)} given to callers",
+               lambda: len(given) + count(service, client) == JOB_COUNT)
+    if len(given) != len(set(given)):
+        raise Failure(f"{client} gave a job twice: {sorted(given)}")
+    print(f"   {client}: of {JOB_COUNT} jobs, {len(given)} were given to a caller, "
+          f"{removals(service, client) - len(given)} came back")
 
 
 def count(service, client):
