@@ -29,7 +29,7 @@ def try_waits(arguments, log):
             each.result()
         grants = collections.Counter(
             effect["name"] for change in changes(service) for effect in change["effects"]
-            if effect["type"] == "put" and effect["value"] is None)
+            if effect["type"] == "put" and effect["value"] != "another")
     print(f"   {RUNS} runs of {', '.join(clients)}: {grants.total()} grants")
     for index, client in enumerate(clients):
         runs = range(index, RUNS, len(clients))
