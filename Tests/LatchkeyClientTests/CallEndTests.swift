@@ -70,6 +70,16 @@ struct CallEndTests {
         #expect(keyed?.message.contains("key") == true)
     }
 
+    /// These are answered before the key is looked up.
+    @Test(arguments: [(401, "unauthorized"), (403, "forbidden"), (421, "not-leader")])
+    func `a repeat that is not allowed ends no doubt`(status: Int, problem: String) {
+        let put = Self.repeatable(ClientRequest(.put, property: "a"))
+        let refused = ScriptedService([.problem(status, problem)])
+        #expect(Self.failure(refused, put)?.status != .unknown)
+        let service = ScriptedService([.fails(.broken), .problem(status, problem)])
+        #expect(Self.failure(service, put)?.status == .unknown)
+    }
+
     @Test func `no attempt begins for which there is hardly time`() {
         let busy = Step.answers(
             503,
@@ -80,7 +90,8 @@ struct CallEndTests {
         let service = ScriptedService([busy], timeLimit: .seconds(10))
         let put = Self.repeatable(ClientRequest(.put, property: "a"))
         #expect(Self.failure(service, put, patience: 1)?.status == .refused)
-        #expect(service.requests.allSatisfy { $0.timeLimit ?? .zero >= .milliseconds(250) })
+        let least = Duration.milliseconds(250)
+        #expect(service.requests.allSatisfy { $0.timeLimit ?? .zero >= least })
     }
 
     @Test func `a pop that is ended is in doubt only if it was sent`() {

@@ -90,7 +90,7 @@ struct CallTests {
         (page, ClientStatus.unknown), (Step.fails(.wrong), .unknown),
         (.fails(.unconnected), .unknown), (.problem(503, "draining"), .unknown),
         (.answers(429), .unknown), (.problem(412, "precondition-failed"), .unmet),
-        (.problem(403, "forbidden"), .refused),
+        (.problem(403, "forbidden"), .unknown), (.problem(507, "disk-full"), .refused),
     ])
     func `a write in doubt stays so, unless the service says more`(
         step: Step,

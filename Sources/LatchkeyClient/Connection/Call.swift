@@ -77,8 +77,12 @@ struct Call {
             return doubt("the outcome is not known", now, answer.retryAfter)
         case .problem:
             let failure = place.failure(answer)
-            return [429, 503].contains(answer.status)
-                ? again(failure, now, answer.retryAfter) : .failed(failure)
+            guard ![429, 503].contains(answer.status) else {
+                return again(failure, now, answer.retryAfter)
+            }
+            // Before a key is looked up, so it does not tell what became of an earlier attempt.
+            let isNotAllowed = [401, 403, 421].contains(answer.status)
+            return .failed(isNotAllowed ? fatal(failure) : failure)
         case .passing(let isInDoubt):
             let reason = answer.passingReason
             return isInDoubt

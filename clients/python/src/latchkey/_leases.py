@@ -64,7 +64,7 @@ async def ask_or_give_back(
     try:
         return await ask(session, request, read_outcome, until=until)
     except (asyncio.CancelledError, Closed, OutcomeUnknown):
-        if request.key is not None:
+        if request.key is not None and request.may_be_made:
             session.last(give_back)
             # It has begun then: one that has not is lost when the event loop ends.
             await asyncio.sleep(0)

@@ -5,6 +5,7 @@ What is repeated, and what each answer means, is said in `clients/behaviour.md`.
 
 from __future__ import annotations
 
+import asyncio
 import random
 import re
 import socket
@@ -116,6 +117,8 @@ class Request:
     key: str | None = field(default_factory=lambda: uuid.uuid4().hex)
 
     def __post_init__(self) -> None:
+        # An attempt was sent, and what became of it is not known.
+        self.may_be_made = False
         self.content: bytes | None = None
         self.safe = self.safe or self.method == "GET"
         if self.safe:
@@ -155,6 +158,7 @@ async def exchange(
 ) -> httpx.Response | Failure:
     """One attempt."""
     phase, headers = _Phase(), dict(request.headers)
+    was_in_doubt, request.may_be_made = request.may_be_made, True
     if session.settings.token:
         headers["Authorization"] = f"Bearer {session.settings.token}"
     if request.key:
@@ -173,7 +177,8 @@ async def exchange(
     except Late:
         kind: Kind = "none" if phase.is_connecting else "cut"
         return Failure(kind, _origin(base) + "no answer in time")
-    except Closed:
+    except (asyncio.CancelledError, Closed):
+        request.may_be_made = was_in_doubt or not phase.is_connecting
         raise
     except Exception as error:  # noqa: BLE001
         return Failure(_kind(error, phase), _origin(base) + _said(error))
@@ -285,6 +290,7 @@ class _Asking:
             may_repeat = not self.is_in_doubt or request.key
             if not may_repeat or self.clock.now() + delay > self.end:
                 self._end(failure)
+            request.may_be_made = self.is_in_doubt
             await session.pause(delay, is_last=self.is_last)
             self.pause = min(self.pause * 2, 2)
 
