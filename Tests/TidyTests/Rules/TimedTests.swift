@@ -26,7 +26,6 @@ let timedTests: [String: Int] = [
     // Campaigns and checks from outside: how long their load goes on, figures, faults that delay,
     // and the one wait of scripts/process.py.
     "Tests/clients/conformance/faults.py": 2,
-    "Tests/clients/conformance/leases.py": 3,
     "Tests/clients/conformance/service.py": 5,
     "Tests/clients/drivers/command_line_driver.py": 1,
     "Tests/clients/expecting.py": 2,
