@@ -67,19 +67,25 @@ class ManualClock:
 class VirtualClock(ManualClock):
     """Goes on by itself, to the next time for which the client waits, when nothing else happens."""
 
+    # Timers that were set or called.
+    count = 0
+
     def call_at(self, when, callback):
+        self.count += 1
         timer = super().call_at(when, callback)
         self.loop.create_task(self.jump(timer))
         return timer
 
     async def jump(self, timer):
-        await settled()
         while timer in self.timers:
-            if all(timer.when <= each.when for each in self.timers):
+            count = self.count
+            await settled()
+            if count == self.count and timer in self.timers and all(
+                    timer.when <= each.when for each in self.timers):
+                self.count += 1
                 self.time = max(self.time, timer.when)
                 timer.cancel()
                 timer.callback()
-            await asyncio.sleep(0)
 
 
 async def settled():
