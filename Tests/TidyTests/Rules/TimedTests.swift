@@ -28,7 +28,7 @@ let timedTests: [String: Int] = [
     "Tests/clients/conformance/faults.py": 2,
     "Tests/clients/conformance/service.py": 5,
     "Tests/clients/drivers/command_line_driver.py": 1,
-    "Tests/clients/expecting.py": 2,
+    "Tests/clients/expecting.py": 1,
     "Tests/clients/faulty.py": 4,
     "Tests/clients/histories/run.py": 4,
     "Tests/clients/histories/workloads.py": 5,
