@@ -35,6 +35,8 @@ struct RequestFingerprint: Sendable, Hashable {
 
     /// The parameters of a query, as they are, but for `wait`.
     private static func withoutWait(_ query: Bytes) -> [UInt8] {
+        // Most writes have none, and each write of a client has a key.
+        guard !query.isEmpty else { return [] }
         let (ampersand, wait) = (UInt8(ascii: "&"), Bytes("wait="))
         return Array(
             query.split(separator: ampersand, omittingEmptySubsequences: false)
