@@ -152,37 +152,34 @@ struct LeaseAcquisitionTests {
         #expect(none == nil && ended.requests.count == 1)
     }
 
-    @Test func `a page in the place of the service is no grant and no renewal`() throws {
-        let page = Step.answers(200, "text/html", "<html>")
-        #expect(throws: ClientFailure.self) {
-            try Self.acquire(ScriptedService([page]), within: 10)
-        }
-        let service = ScriptedService([page])
+    /// A client that holds a lease since now.
+    private static func holding(_ service: ScriptedService) -> (LeaseClient, Lease) {
         let client = LeaseClient(
             Client(service),
             name: "l",
             timeToLive: .seconds(6),
             holder: "me"
         )
-        let lease = Lease(revision: 7, times: client.times(from: service.now))
+        return (client, Lease(revision: 7, times: client.times(from: service.now)))
+    }
+
+    @Test func `a page in the place of the service is no grant and no renewal`() throws {
+        let page = Step.answers(200, "text/html", "<html>")
+        #expect(throws: ClientFailure.self) {
+            try Self.acquire(ScriptedService([page]), within: 10)
+        }
+        let (client, lease) = Self.holding(ScriptedService([page]))
         #expect(client.renew(lease) { false } == .unanswered)
         #expect(client.release(lease) != nil)
     }
 
     @Test func `a release is repeated until it is answered`() {
         let service = ScriptedService([Self.cut, .answers(503), Self.removed])
-        let client = LeaseClient(
-            Client(service),
-            name: "l",
-            timeToLive: .seconds(6),
-            holder: "me"
-        )
-        let lease = Lease(revision: 7, times: client.times(from: service.now))
+        let (client, lease) = Self.holding(service)
         #expect(client.release(lease) == nil)
         #expect(service.requests.count == 3 && Set(service.keys).count == 1)
         let full = ScriptedService([.problem(503, "client-share-taken"), Self.removed])
-        let other = LeaseClient(Client(full), name: "l", timeToLive: .seconds(6), holder: "me")
-        let held = Lease(revision: 7, times: other.times(from: full.now))
+        let (other, held) = Self.holding(full)
         #expect(other.release(held) == nil)
         #expect(full.keys[0] != nil && full.keys[1] == nil)
     }

@@ -45,17 +45,18 @@ def cut_off(t, value):
 
 @case("an answer that drips without end in its {}: the call ends", 7, each=("body", "head"))
 def dripping(t, part):
-    t.open({"*": [drip(head=part == "head"), ...]}, short=True)
-    t.store.put("a", 1)
-    t.fails("Unreachable", "get", name="a")
-    t.doubtful("put", **PUT)
-    for request in t.service.of("*"):
-        t.over(request)
+    ends_in_doubt(t, drip(head=part == "head"))
 
 
 @case("no answer at all: a read is Unreachable, a write OutcomeUnknown", 7)
 def hanging(t):
-    t.open({"*": [hang(), ...]}, short=True)
+    ends_in_doubt(t, hang())
+
+
+def ends_in_doubt(t, reaction):
+    """The call ends though the answer does not, and leaves no connection."""
+    t.open({"*": [reaction, ...]}, short=True)
+    t.store.put("a", 1)
     t.fails("Unreachable", "get", name="a")
     t.doubtful("put", **PUT)
     for request in t.service.of("*"):
