@@ -58,6 +58,8 @@ struct StoreState<ChosenStrategy: Strategy>: ReplicatedState {
         positions.write { $0.append(position) }
     }
 
+    func jump(to revision: Revision) {}
+
     var revision: Revision { store.usage.revision }
 
     func hash(completion: @escaping @Sendable (UInt64) -> Void) {

@@ -23,6 +23,7 @@ struct ReplicaReadTests {
             return base.execute(proposal, at: time)
         }
 
+        func jump(to revision: Revision) { base.jump(to: revision) }
         func reaches(_ position: LogPosition) { base.reaches(position) }
         var revision: Revision { base.revision }
         func hash(completion: @escaping @Sendable (UInt64) -> Void) {

@@ -40,6 +40,7 @@ private struct ExpiringState: ReplicatedState {
     }
 
     func decide(by rules: RuleLevel) { base.decide(by: rules) }
+    func jump(to revision: Revision) { base.jump(to: revision) }
     func reaches(_ position: LogPosition) { base.reaches(position) }
     var revision: Revision { base.revision }
 

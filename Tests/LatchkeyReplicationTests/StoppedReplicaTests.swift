@@ -142,6 +142,7 @@ struct StoppedReplicaTests {
             return isForgotten ? .failure(.missing) : base.execute(proposal, at: time)
         }
 
+        func jump(to revision: Revision) { base.jump(to: revision) }
         func reaches(_ position: LogPosition) { base.reaches(position) }
 
         var revision: Revision { base.revision }

@@ -45,6 +45,7 @@ struct RuledState: ReplicatedState {
         return base.execute(proposal, at: time)
     }
 
+    func jump(to revision: Revision) { base.jump(to: revision) }
     func reaches(_ position: LogPosition) { base.reaches(position) }
 
     var revision: Revision { base.revision }

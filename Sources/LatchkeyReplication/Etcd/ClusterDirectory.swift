@@ -23,6 +23,11 @@ package struct ClusterDirectory: Sendable {
         /// The latest format of entries that it reads, which is that of the latest rules that it
         /// knows; nil for the first ones.
         package var format: UInt8?
+        /// The process that says it: a random number. Nil in 0.1.
+        package var process: UInt64?
+        /// Whether the log is kept for it; nil for yes. A replica that cannot use the log any more
+        /// says no.
+        package var needsLog: Bool?
 
         package init(
             url: String,
@@ -147,6 +152,29 @@ package struct ClusterDirectory: Sendable {
             guard case .failure(let failure) = result else { return completion(nil) }
             completion(Failure(reason: failure.reason))
         }
+    }
+
+    /// Removes the record of a replica.
+    package func remove(
+        _ identity: String,
+        completion: @escaping @Sendable (Failure?) -> Void
+    ) {
+        completion(nil)
+    }
+
+    /// What the key of the log is now.
+    package struct LogState: Sendable, Equatable {
+        /// The cluster ID of etcd.
+        package let etcd: UInt64
+        /// The revision at which the key was made, and that of the last entry; nil if it is not
+        /// there.
+        package let created: UInt64?
+        package let end: LogPlace
+    }
+
+    /// Asks for the state of the log's key.
+    package func logState(completion: @escaping @Sendable (Result<LogState, Failure>) -> Void) {
+        completion(.failure(Failure(reason: "not asked")))
     }
 
     /// The records of all replicas, by their identities; also of other clusters, if they are

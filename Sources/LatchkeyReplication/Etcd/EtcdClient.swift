@@ -147,6 +147,54 @@ package final class EtcdClient: Sendable {
     /// Why no server answers, and which one was tried last; nil if one does.
     package var trouble: String? { state.read { $0.trouble } }
 
+    /// What the members that answer are of.
+    package enum Membership: Sendable, Equatable {
+        /// One of the known cluster has answered last, or none has answered.
+        case known
+        /// One of another cluster of etcd has, and no answer of the known one has come since; what
+        /// is to be said, in a sentence.
+        case strangers(String)
+        /// The last answer of each address was one of another cluster; what is to be said.
+        case onlyStrangers(String)
+    }
+
+    package var membership: Membership { .known }
+
+    /// Takes answers of this cluster of etcd only; those of others are failures, and their members
+    /// are passed over.
+    package func expect(cluster: UInt64) {}
+
+    /// Goes on with other addresses or certificates; the next call is to one of them.
+    package func use(_ servers: [EtcdServer], _ trust: EtcdTrust) {}
+
+    /// What a call is for; each is refused by itself.
+    package enum Use: String, Sendable, CaseIterable {
+        case log = "the log"
+        case record = "the record of this replica"
+        case settings = "the settings of the cluster"
+        case records = "the records of the replicas"
+        case compaction = "the compaction"
+    }
+
+    /// Why the last call of each use has failed; without those whose last call has not.
+    package var troubles: [Use: String] { [:] }
+
+    /// How many calls have failed, by kinds.
+    package var failureCounts: [EtcdFailureKind: UInt64] { [:] }
+
+    /// Asks each address by itself which cluster of etcd it is of, without a quorum.
+    ///
+    /// - Parameters:
+    ///   - key: One that may be read.
+    ///   - completion: Given the answers in the order of the addresses: the cluster ID, or why
+    ///     there is none.
+    package func survey(
+        key: [UInt8],
+        completion: @escaping @Sendable ([Result<UInt64, ClusterDirectory.Failure>]) -> Void
+    ) {
+        completion(servers.map { _ in .failure(ClusterDirectory.Failure(reason: "not asked")) })
+    }
+
     /// A server has answered.
     func succeeds() {
         state.write { state in
@@ -187,6 +235,24 @@ package final class EtcdClient: Sendable {
         // Its thread calls this, and frees what is left of it later.
         queue.async { withExtendedLifetime(former) {} }
     }
+}
+
+/// What kind of failure a call of etcd has ended with.
+package enum EtcdFailureKind: String, Sendable, CaseIterable {
+    /// No member is reached, or it has no leader, ends, or is a learner.
+    case unavailable
+    /// There was no answer in time.
+    case late
+    /// A member of another cluster of etcd has answered.
+    case stranger
+    /// The rights of etcd, or its certificates, do not allow it.
+    case denied
+    /// etcd is full.
+    case full
+    /// The request is too long for etcd.
+    case tooLarge = "too-large"
+    /// All else.
+    case other
 }
 
 /// How a call of etcd has failed.

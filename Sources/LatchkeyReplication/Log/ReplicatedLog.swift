@@ -76,6 +76,10 @@ package enum LogEvent: Sendable {
     case compacted
     /// The log is behind the place that was asked for: it is another log.
     case wentBack(end: LogPlace)
+    /// Which log this is: before its entries, and again when more is known of it.
+    case identified(LogIdentity)
+    /// It is another log than the one of the place, or is none any more; why, in sentences.
+    case otherLog(String)
     /// There is no connection, or no leader; the log goes on to try.
     case disconnected(String)
     /// All up to here came. Where it follows an entry, that one's place is meant.

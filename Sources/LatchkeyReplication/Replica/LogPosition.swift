@@ -17,6 +17,8 @@ package struct LogPosition: Sendable, Equatable {
     package var time: Timestamp
     /// What the next entry is decided by, unless it raises the rules.
     package var rules: RuleLevel
+    /// Which log the place is of; nil if that is not known, as in a position of 0.1.
+    package var log: LogIdentity?
     /// What an ``IdentityTable`` has that is in no note of a commit.
     ///
     /// Only where a position is stored.
@@ -80,6 +82,11 @@ extension LogPosition {
             writer.add(known.sequence)
         }
         writer.add(unstoredKeys)
+        // 0.1 does not read it.
+        if let log, rules > .first {
+            writer.add(log.etcd)
+            writer.add(log.created ?? 0)
+        }
         return writer.bytes
     }
 
@@ -100,7 +107,12 @@ extension LogPosition {
                 writers.append(Writer(incarnation: incarnation, sequence: try reader.number()))
             }
             unstoredKeys = unsafe Array(try reader.bytes())
-            guard reader.isAtEnd else { return nil }
+            guard !reader.isAtEnd else { return }
+            let etcd = try reader.number()
+            guard rules > .first, let created = LogPlace(checking: try reader.number()),
+                reader.isAtEnd
+            else { return nil }
+            log = LogIdentity(etcd: etcd, created: created == .start ? nil : created.number)
         } catch {
             return nil
         }

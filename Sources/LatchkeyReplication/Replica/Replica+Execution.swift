@@ -18,6 +18,8 @@ extension Replica {
                         + "earlier backup."
                 )
             )
+        case .identified(let log): state.write { $0.position.log = log }
+        case .otherLog(let reason): enter(.diverged(reason))
         case .disconnected(let reason): enter(.connecting(reason))
         case .connected:
             if phase != .serving { enter(.catchingUp) }

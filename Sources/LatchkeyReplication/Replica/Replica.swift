@@ -201,6 +201,19 @@ package final class Replica: Sendable {
         if sends { queue.async { [self] in send() } }
     }
 
+    /// Has an entry begin another life of the log: all replicas go on behind a revision that no
+    /// former life has given.
+    ///
+    /// - Parameters:
+    ///   - revision: The one behind which they go on, if it is above theirs.
+    ///   - completion: Told whether the entry was executed; false if that is not known.
+    package func beginLife(
+        behind revision: Revision,
+        completion: @escaping @Sendable (Bool) -> Void
+    ) {
+        completion(false)
+    }
+
     /// Takes no more changes; those that were sent get their answers.
     ///
     /// A replica that has stopped stays so: it must not execute what is behind an entry that it has

@@ -13,6 +13,9 @@ package protocol ReplicatedState: Sendable {
     /// Deterministic: it follows from the state, the rules, the change and the time.
     func execute(_ proposal: LogEntry.Proposal, at time: Timestamp) -> Decision
 
+    /// The revisions go on behind this one, if it is above the latest one.
+    func jump(to revision: Revision)
+
     /// All changes up to a position are made.
     func reaches(_ position: LogPosition)
 

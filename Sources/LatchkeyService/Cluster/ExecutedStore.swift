@@ -99,6 +99,8 @@ final class ExecutedStore: ReplicatedState {
         age.reaches(position.revision)
     }
 
+    func jump(to revision: Revision) {}
+
     var revision: Revision { box.usage().revision }
 
     func hash(completion: @escaping @Sendable (UInt64) -> Void) {
