@@ -181,7 +181,7 @@ struct HostileLogTests {
             let changed = random.mutated(watch, SeededGenerator.numbers)
             guard let answer = try? EtcdWatchAnswer(changed[...]) else { continue }
             #expect(answer.compacted < Int64.max)
-            #expect(answer.values.allSatisfy { $0.modified < Int64.max })
+            #expect(answer.events.allSatisfy { $0.value.modified < Int64.max })
         }
         let beyond = message { $0.add(1, message: { $0.add(3, .max) }) }
         #expect(throws: ProtobufReader.InvalidMessage()) { try EtcdAnswer(beyond[...], .put) }

@@ -59,21 +59,31 @@ struct WireTests {
         }
     }
 
-    @Test func `a watch tells what was put, and that it ends`() throws {
+    @Test func `a watch tells what was put and deleted, and that it ends`() throws {
         let message = ProtobufWriter.message { message in
-            message.add(1) { $0.add(3, 12) }
+            message.add(1) { header in
+                header.add(1, .max)
+                header.add(3, 12)
+            }
             message.add(11) { event in
                 event.add(2) { value in
                     value.add(1, [0x6B])
+                    value.add(2, 7)
                     value.add(3, 11)
                     value.add(5, [1, 2])
                 }
             }
-            message.add(11) { $0.add(1, 1) }
+            message.add(11) { event in
+                event.add(1, 1)
+                event.add(2) { $0.add(3, 12) }
+            }
         }
         let answer = try EtcdWatchAnswer(message[...])
-        #expect(answer.values.map(\.modified) == [11] && answer.values[0].value == [1, 2])
-        #expect(!answer.isCancelled)
+        #expect(answer.header.cluster == .max && answer.header.revision == 12)
+        #expect(answer.events.map(\.isDeletion) == [false, true])
+        let values = answer.events.map(\.value)
+        #expect(values.map(\.modified) == [11, 12] && values.map(\.created) == [7, 0])
+        #expect(values[0].value == [1, 2] && !answer.isCancelled)
         let end = ProtobufWriter.message { message in
             message.add(4, true)
             message.add(5, 90)

@@ -54,8 +54,7 @@ package struct ClusterDirectory: Sendable {
     /// How long the log is kept for a replica that says nothing.
     static let absenceMilliseconds: Int64 = 3_600_000
 
-    private static let put = "/etcdserverpb.KV/Put"
-    private static let range = "/etcdserverpb.KV/Range"
+    private static let delete = "/etcdserverpb.KV/DeleteRange"
     private static let transaction = "/etcdserverpb.KV/Txn"
     private static let compaction = "/etcdserverpb.KV/Compact"
     private static let timeout = Duration.seconds(3)
@@ -77,6 +76,10 @@ package struct ClusterDirectory: Sendable {
 
     private static let replicas = "/latchkey/replicas/"
 
+    private func recordKey(_ identity: String) -> [UInt8] {
+        Array("\(Self.replicas)\(name)/\(identity)".utf8)
+    }
+
     /// Says settings that all replicas must have, unless the cluster has some.
     ///
     /// - Parameters:
@@ -90,6 +93,7 @@ package struct ClusterDirectory: Sendable {
             Self.transaction,
             EtcdRequest.putIfMissing(settingsKey, settings),
             .transaction,
+            for: .settings,
             timeout: Self.timeout
         ) { result in
             completion(
@@ -102,9 +106,10 @@ package struct ClusterDirectory: Sendable {
     /// Asks for the settings of the cluster: nil if there are none.
     package func settings(completion: @escaping @Sendable (Result<[UInt8]?, Failure>) -> Void) {
         client.send(
-            Self.range,
+            EtcdClient.range,
             EtcdRequest.range(settingsKey),
             .range,
+            for: .settings,
             timeout: Self.timeout
         ) { result in
             completion(
@@ -128,6 +133,7 @@ package struct ClusterDirectory: Sendable {
             Self.transaction,
             EtcdRequest.putIfEqual(settingsKey, settings, changed),
             .transaction,
+            for: .settings,
             timeout: Self.timeout
         ) { result in
             completion(result.mapError { Failure(reason: $0.reason) }.map(\.isSuccess))
@@ -144,9 +150,10 @@ package struct ClusterDirectory: Sendable {
             preconditionFailure("Numbers and texts can be written as JSON.")
         }
         client.send(
-            Self.put,
-            EtcdRequest.put(Array("\(Self.replicas)\(name)/\(identity)".utf8), Array(json)),
+            EtcdClient.put,
+            EtcdRequest.put(recordKey(identity), Array(json)),
             .put,
+            for: .record,
             timeout: Self.timeout
         ) { result in
             guard case .failure(let failure) = result else { return completion(nil) }
@@ -159,7 +166,16 @@ package struct ClusterDirectory: Sendable {
         _ identity: String,
         completion: @escaping @Sendable (Failure?) -> Void
     ) {
-        completion(nil)
+        client.send(
+            Self.delete,
+            EtcdRequest.delete(recordKey(identity)),
+            .put,
+            for: .record,
+            timeout: Self.timeout
+        ) { result in
+            guard case .failure(let failure) = result else { return completion(nil) }
+            completion(Failure(reason: failure.reason))
+        }
     }
 
     /// What the key of the log is now.
@@ -174,7 +190,25 @@ package struct ClusterDirectory: Sendable {
 
     /// Asks for the state of the log's key.
     package func logState(completion: @escaping @Sendable (Result<LogState, Failure>) -> Void) {
-        completion(.failure(Failure(reason: "not asked")))
+        client.send(
+            EtcdClient.range,
+            EtcdRequest.range(logKey, isKeysOnly: true),
+            .range,
+            for: .log,
+            timeout: Self.timeout
+        ) { result in
+            completion(
+                result.mapError { Failure(reason: $0.reason) }
+                    .map { answer in
+                        let value = answer.values.first
+                        return LogState(
+                            etcd: answer.header.cluster,
+                            created: value?.created,
+                            end: LogPlace(value?.modified ?? 0)
+                        )
+                    }
+            )
+        }
     }
 
     /// The records of all replicas, by their identities; also of other clusters, if they are
@@ -185,9 +219,10 @@ package struct ClusterDirectory: Sendable {
     ) {
         let prefix = Array((isAll ? Self.replicas : "\(Self.replicas)\(name)/").utf8)
         client.send(
-            Self.range,
+            EtcdClient.range,
             EtcdRequest.range(prefix, isPrefix: true),
             .range,
+            for: .records,
             timeout: Self.timeout
         ) { result in
             completion(
@@ -223,9 +258,10 @@ package struct ClusterDirectory: Sendable {
     package func hasStart(completion: @escaping @Sendable (Result<Bool, Failure>) -> Void) {
         let (client, key) = (client, logKey)
         client.send(
-            Self.range,
+            EtcdClient.range,
             EtcdRequest.range(key, isKeysOnly: true),
             .range,
+            for: .log,
             timeout: Self.timeout
         ) { result in
             switch result {
@@ -235,9 +271,10 @@ package struct ClusterDirectory: Sendable {
                     return completion(.success(true))
                 }
                 client.send(
-                    Self.range,
+                    EtcdClient.range,
                     EtcdRequest.range(key, at: first, isKeysOnly: true),
                     .range,
+                    for: .log,
                     timeout: Self.timeout
                 ) { result in
                     switch result {
@@ -266,9 +303,10 @@ package struct ClusterDirectory: Sendable {
             guard case .success(let records) = result else { return completion(nil) }
             // Asked behind the records: so no place of theirs is behind an end that is not known.
             client.send(
-                Self.range,
+                EtcdClient.range,
                 EtcdRequest.range(Array(Self.logs.utf8), isPrefix: true, isKeysOnly: true),
                 .range,
+                for: .compaction,
                 timeout: Self.timeout
             ) { result in
                 guard case .success(let answer) = result,
@@ -278,6 +316,7 @@ package struct ClusterDirectory: Sendable {
                     Self.compaction,
                     EtcdRequest.compact(bound.number),
                     .put,
+                    for: .compaction,
                     timeout: Self.timeout
                 ) { result in
                     if case .success = result { completion(bound) } else { completion(nil) }
@@ -308,13 +347,14 @@ package struct ClusterDirectory: Sendable {
 
     /// The place up to which no replica needs etcd's history: the lowest of those that were heard
     /// of in the last hour; and of each cluster at least the highest one, whenever that was heard
-    /// of.
+    /// of. Replicas that cannot use the log any more need nothing.
     ///
     /// What a cluster has acknowledged last can be in the log alone. So one whose replicas are all
     /// gone for long finds its log when they come back. A replica whose place is the end of its log
     /// needs nothing: so one without changes does not hold what others write.
     static func bound(of records: [String: Record], _ ends: Ends, at now: Int64) -> LogPlace? {
-        let clusters = Dictionary(grouping: records) { String($0.key.prefix { $0 != "/" }) }
+        let needing = records.filter { $0.value.needsLog != false }
+        let clusters = Dictionary(grouping: needing) { String($0.key.prefix { $0 != "/" }) }
         let bounds = clusters.map { name, cluster in
             let recent = cluster.filter { now &- $0.value.time < absenceMilliseconds }
             let place =

@@ -4,43 +4,78 @@ internal import LatchkeySync
 /// Calls of one etcd cluster: one connection at a time, to one of its members.
 ///
 /// **Design.** `state` has the channel. When that ends, its owner is told, and the next call opens
-/// one to the next member. Who tries again waits for ``pause`` first: so a cluster that is gone
-/// costs no processor. A call without an answer in time ends the channel, too, unless something
-/// else has come meanwhile: a member that was cut off from the others still answers pings, and one
-/// that is only slow still delivers. `state` is not held while anything is called.
+/// one to the next member. A call that fails in a way in which another member could answer
+/// otherwise ends the channel, too: one whose answer is late, unless something else has come
+/// meanwhile (a member that was cut off from the others still answers pings, and one that is only
+/// slow still delivers), and one to a learner, or to a member of another cluster of etcd.
+/// ``EtcdMembers`` says which member is next, and when there is a pause.
+///
+/// Once the cluster ID is known, a call waits until the member of its channel has said its own: no
+/// entry is put into the log of another etcd, and nothing there is compacted. `state` is not held
+/// while anything is called.
 package final class EtcdClient: Sendable {
     private struct State: Sendable {
+        var members: EtcdMembers
+        var trust: EtcdTrust
         var channel: RPCChannel?
-        /// Counts the channels, so that the end of a former one is known.
+        /// Counts the channels, so that what a former one brings is known.
         var generation: UInt64 = 0
-        /// The member of the next channel.
-        var next = 0
-        var failureCount = 0
-        /// Why the last connection has ended, since a server has answered.
-        var trouble: String?
+        /// Whether the member of the channel has said that it is of the known cluster.
+        var isVerified = false
         /// How often a server has answered.
         var successCount = 0
+        var troubles = EtcdTroubles()
         var isClosed = false
     }
 
-    private static let retryMillisecondsMin = 20
-    private static let retryMillisecondsMax = 500
+    /// What the members that answer are of.
+    package enum Membership: Sendable, Equatable {
+        /// One of the known cluster has answered last, or none has answered.
+        case known
+        /// One of another cluster of etcd has, and no answer of the known one has come since; what
+        /// is to be said, in a sentence.
+        case strangers(String)
+        /// The last answer of each address was one of another cluster; what is to be said.
+        case onlyStrangers(String)
+    }
 
-    private let servers: [EtcdServer]
-    private let trust: EtcdTrust
-    private let state = Guarded(State())
-    private let queue = DispatchQueue(label: "latchkey.etcd")
+    /// What a call is for; each is refused by itself.
+    package enum Use: String, Sendable, CaseIterable {
+        case log = "the log"
+        case record = "the record of this replica"
+        case settings = "the settings of the cluster"
+        case records = "the records of the replicas"
+        case compaction = "the compaction"
+    }
+
+    static let put = "/etcdserverpb.KV/Put"
+    static let range = "/etcdserverpb.KV/Range"
+    /// A key that those may read who may read the log, and that is not there.
+    private static let readableKey = Array("/latchkey/".utf8)
+
+    private let state: Guarded<State>
+    private let now: @Sendable () -> ContinuousClock.Instant
+    let queue = DispatchQueue(label: "latchkey.etcd")
 
     /// - Parameters:
     ///   - servers: The members.
     ///   - trust: What they are verified with.
     ///   - first: The member to begin with.
-    package init(_ servers: [EtcdServer], _ trust: EtcdTrust, first: Int = 0) {
-        precondition(!servers.isEmpty, "A cluster has a member.")
-        self.servers = servers
-        self.trust = trust
-        state.write { $0.next = first % servers.count }
+    package convenience init(_ servers: [EtcdServer], _ trust: EtcdTrust, first: Int = 0) {
+        self.init(servers, trust, first: first) { .now }
     }
+
+    init(
+        _ servers: [EtcdServer],
+        _ trust: EtcdTrust,
+        first: Int = 0,
+        now: @escaping @Sendable () -> ContinuousClock.Instant
+    ) {
+        self.now = now
+        state = Guarded(State(members: EtcdMembers(servers, first: first), trust: trust))
+    }
+
+    // MARK: Calls
 
     /// A call that has one answer.
     ///
@@ -48,79 +83,168 @@ package final class EtcdClient: Sendable {
     ///   - path: The method.
     ///   - request: The request's message.
     ///   - kind: That of the answer.
+    ///   - use: What the call is for; nil if its failure is none.
     ///   - timeout: The call ends after this time.
     ///   - completion: Given the answer, or how the call has failed.
     func send(
         _ path: String,
         _ request: [UInt8],
         _ kind: EtcdAnswer.Kind,
+        for use: Use?,
         timeout: Duration,
         completion: @escaping @Sendable (Result<EtcdAnswer, EtcdFailure>) -> Void
     ) {
-        let answer = Guarded<[UInt8]?>(nil)
+        let end = now() + timeout
+        let finish: @Sendable (Result<EtcdAnswer, EtcdFailure>) -> Void = { [weak self] result in
+            if let use {
+                var failure: EtcdFailure?
+                if case .failure(let reason) = result { failure = reason }
+                self?.notes(failure, EtcdTroubles.Call(use: use, path: path))
+            }
+            completion(result)
+        }
         let opened = open()
+        guard let opened, !opened.isVerified else {
+            return send(path, request, kind, opened, until: end, finish)
+        }
+        let question = EtcdRequest.range(Self.readableKey, isKeysOnly: true, isLocal: true)
+        let generation = opened.generation
+        send(Self.range, question, .range, opened, until: end) { [weak self] result in
+            guard case .success = result, let self else { return finish(result) }
+            send(path, request, kind, verified(generation), until: end, finish)
+        }
+    }
+
+    private func send(
+        _ path: String,
+        _ request: [UInt8],
+        _ kind: EtcdAnswer.Kind,
+        _ opened: Opened?,
+        until end: ContinuousClock.Instant,
+        _ completion: @escaping @Sendable (Result<EtcdAnswer, EtcdFailure>) -> Void
+    ) {
+        let answer = Guarded<[UInt8]?>(nil)
         // Not the channel, whose thread drops this at last.
-        let (generation, successCount) = (opened?.generation, state.read { $0.successCount })
+        let (generation, successCount) = (opened?.generation ?? 0, state.read { $0.successCount })
         let number = opened?.channel.call(
             path,
             request,
-            timeout: timeout,
+            timeout: max(.milliseconds(1), end - now()),
             take: { message in answer.write { $0 = message } },
             end: { [weak self] status in
-                if status.isLate, let self, let generation,
-                    self.state.read({ $0.successCount == successCount })
-                {
-                    ends(generation, status.reason)
-                }
-                guard status.isSuccess, let bytes = answer.read({ $0 }) else {
-                    return completion(.failure(EtcdFailure(status)))
-                }
-                do throws(ProtobufReader.InvalidMessage) {
-                    let answer = try EtcdAnswer(bytes[...], kind)
-                    self?.succeeds()
-                    completion(.success(answer))
-                } catch {
-                    completion(.failure(.invalid))
-                }
+                let bytes = answer.read { $0 }
+                completion(
+                    Result { () throws(EtcdFailure) in
+                        guard let self else { throw .unconnected }
+                        return try self.taken(status, bytes, kind, generation, successCount)
+                    }
+                )
             }
         )
-        if number == nil {
-            completion(.failure(.unconnected))
+        // Not at once: who tries again must not do so inside of this call.
+        if number == nil { queue.async { completion(.failure(.unconnected)) } }
+    }
+
+    /// The answer of a call.
+    private func taken(
+        _ status: RPCChannel.Status,
+        _ bytes: [UInt8]?,
+        _ kind: EtcdAnswer.Kind,
+        _ generation: UInt64,
+        _ successCount: Int
+    ) throws(EtcdFailure) -> EtcdAnswer {
+        guard status.isSuccess, let bytes else {
+            let failure = EtcdFailure(status)
+            if !status.isLate || state.read({ $0.successCount == successCount }) {
+                leaves(generation, failure)
+            }
+            throw failure
         }
+        let answer: EtcdAnswer
+        do throws(ProtobufReader.InvalidMessage) {
+            answer = try EtcdAnswer(bytes[...], kind)
+        } catch {
+            leaves(generation, .invalid)
+            throw .invalid
+        }
+        if let failure = hears(of: answer.header.cluster, generation) { throw failure }
+        return answer
     }
 
     /// A call with any number of answers.
     struct Stream: Sendable {
         fileprivate weak let channel: RPCChannel?
         fileprivate let number: UInt64
+        fileprivate let generation: UInt64
+        fileprivate let call: EtcdTroubles.Call
+        fileprivate let isCancelled: Guarded<Bool>
 
         /// Lets the server send so many bytes more.
         func consume(_ byteCount: Int) { channel?.consume(number, byteCount) }
 
-        func cancel() { channel?.cancel(number) }
+        func cancel() {
+            isCancelled.write { $0 = true }
+            channel?.cancel(number)
+        }
     }
 
     /// A call that has any number of answers until it ends.
     ///
-    /// The server sends a window of them ahead of what was consumed.
+    /// The server sends a window of them ahead of what was consumed. ``hears(_:on:)`` is to be called
+    /// with what they say.
     ///
     /// - Returns: Nil, and nothing is called, if there is no connection.
     func stream(
         _ path: String,
         _ request: [UInt8],
+        for use: Use = .log,
+        timeout: Duration? = nil,
         take: @escaping @Sendable ([UInt8]) -> Void,
         end: @escaping @Sendable (EtcdFailure) -> Void
     ) -> Stream? {
-        guard let channel = open()?.channel else { return nil }
-        let number = channel.call(
+        guard let opened = open() else { return nil }
+        let (generation, call) = (opened.generation, EtcdTroubles.Call(use: use, path: path))
+        let isCancelled = Guarded(false)
+        let number = opened.channel.call(
             path,
             request,
             needsLeader: true,
             isHeld: true,
+            timeout: timeout,
             take: take,
-            end: { end(EtcdFailure($0)) }
+            end: { [weak self] status in
+                let failure = EtcdFailure(status)
+                if !isCancelled.read({ $0 }) {
+                    self?.leaves(generation, failure)
+                    self?.notes(failure, call)
+                }
+                end(failure)
+            }
         )
-        return number.map { Stream(channel: channel, number: $0) }
+        return number.map {
+            Stream(
+                channel: opened.channel,
+                number: $0,
+                generation: generation,
+                call: call,
+                isCancelled: isCancelled
+            )
+        }
+    }
+
+    /// The member of a stream has answered.
+    ///
+    /// - Parameter cluster: The cluster ID in the answer; nil if it is none of etcd.
+    /// - Returns: The failure that this is; nil if all is well.
+    func hears(_ cluster: UInt64?, on stream: Stream?) -> EtcdFailure? {
+        guard let stream else { return nil }
+        guard let cluster else {
+            leaves(stream.generation, .invalid)
+            return .invalid
+        }
+        let failure = hears(of: cluster, stream.generation)
+        notes(failure, stream.call)
+        return failure
     }
 
     /// Ends the connection, with all its calls; the next one is to another member.
@@ -137,147 +261,135 @@ package final class EtcdClient: Sendable {
         withExtendedLifetime(former) {}
     }
 
+    // MARK: Members
+
     /// How long to wait after a failure, before the next call.
-    var pause: Duration {
-        let count = state.read { $0.failureCount }
-        let most = min(Self.retryMillisecondsMax, Self.retryMillisecondsMin << min(count, 6))
-        return .milliseconds(Int.random(in: most / 2...most))
-    }
+    var pause: Duration { state.read { $0.members.pause } }
 
     /// Why no server answers, and which one was tried last; nil if one does.
-    package var trouble: String? { state.read { $0.trouble } }
+    package var trouble: String? { state.read { $0.members.trouble } }
 
-    /// What the members that answer are of.
-    package enum Membership: Sendable, Equatable {
-        /// One of the known cluster has answered last, or none has answered.
-        case known
-        /// One of another cluster of etcd has, and no answer of the known one has come since; what
-        /// is to be said, in a sentence.
-        case strangers(String)
-        /// The last answer of each address was one of another cluster; what is to be said.
-        case onlyStrangers(String)
-    }
+    package var membership: Membership { state.read { $0.members.membership } }
 
-    package var membership: Membership { .known }
+    /// Why calls were refused last, by what they were for; without those that were answered since.
+    ///
+    /// What keeps all calls from being made is in ``trouble``, and not here.
+    package var troubles: [Use: String] { state.read { $0.troubles.byUse } }
+
+    /// How many calls have failed, by kinds.
+    package var failureCounts: [EtcdFailureKind: UInt64] { state.read { $0.troubles.counts } }
 
     /// Takes answers of this cluster of etcd only; those of others are failures, and their members
     /// are passed over.
-    package func expect(cluster: UInt64) {}
+    package func expect(cluster: UInt64) {
+        state.write { state in
+            if state.members.expected != cluster { state.isVerified = false }
+            state.members.expect(cluster)
+        }
+    }
 
     /// Goes on with other addresses or certificates; the next call is to one of them.
-    package func use(_ servers: [EtcdServer], _ trust: EtcdTrust) {}
-
-    /// What a call is for; each is refused by itself.
-    package enum Use: String, Sendable, CaseIterable {
-        case log = "the log"
-        case record = "the record of this replica"
-        case settings = "the settings of the cluster"
-        case records = "the records of the replicas"
-        case compaction = "the compaction"
-    }
-
-    /// Why the last call of each use has failed; without those whose last call has not.
-    package var troubles: [Use: String] { [:] }
-
-    /// How many calls have failed, by kinds.
-    package var failureCounts: [EtcdFailureKind: UInt64] { [:] }
-
-    /// Asks each address by itself which cluster of etcd it is of, without a quorum.
     ///
-    /// - Parameters:
-    ///   - key: One that may be read.
-    ///   - completion: Given the answers in the order of the addresses: the cluster ID, or why
-    ///     there is none.
-    package func survey(
-        key: [UInt8],
-        completion: @escaping @Sendable ([Result<UInt64, ClusterDirectory.Failure>]) -> Void
-    ) {
-        completion(servers.map { _ in .failure(ClusterDirectory.Failure(reason: "not asked")) })
-    }
-
-    /// A server has answered.
-    func succeeds() {
-        state.write { state in
-            state.failureCount = 0
-            state.trouble = nil
-            state.successCount += 1
-        }
-    }
-
-    private func open() -> (channel: RPCChannel, generation: UInt64)? {
-        state.write { state in
-            if let channel = state.channel { return (channel, state.generation) }
-            guard !state.isClosed else { return nil }
-            state.generation += 1
-            let generation = state.generation
-            let server = servers[state.next]
-            state.next = (state.next + 1) % servers.count
-            state.channel = RPCChannel(server, trust) { [weak self] reason in
-                self?.ends(generation, reason)
-            }
-            return state.channel.map { ($0, generation) }
-        }
-    }
-
-    /// - Parameters:
-    ///   - generation: That of the channel.
-    ///   - reason: Empty if the channel was closed here, for a reason that was said before.
-    private func ends(_ generation: UInt64, _ reason: String) {
+    /// If they are the present ones, nothing is done.
+    package func use(_ servers: [EtcdServer], _ trust: EtcdTrust) {
         let former = state.write { state -> RPCChannel? in
-            guard state.generation == generation else { return nil }
-            state.failureCount += 1
-            if !reason.isEmpty {
-                let last = (state.next + servers.count - 1) % servers.count
-                state.trouble = "\(servers[last].text): \(reason)"
-            }
+            guard state.members.servers != servers || state.trust != trust else { return nil }
+            state.members.use(servers)
+            state.trust = trust
             return state.channel.take()
         }
-        // Its thread calls this, and frees what is left of it later.
-        queue.async { withExtendedLifetime(former) {} }
-    }
-}
-
-/// What kind of failure a call of etcd has ended with.
-package enum EtcdFailureKind: String, Sendable, CaseIterable {
-    /// No member is reached, or it has no leader, ends, or is a learner.
-    case unavailable
-    /// There was no answer in time.
-    case late
-    /// A member of another cluster of etcd has answered.
-    case stranger
-    /// The rights of etcd, or its certificates, do not allow it.
-    case denied
-    /// etcd is full.
-    case full
-    /// The request is too long for etcd.
-    case tooLarge = "too-large"
-    /// All else.
-    case other
-}
-
-/// How a call of etcd has failed.
-enum EtcdFailure: Error, Equatable, Sendable {
-    /// There is no connection to any member: the call was not made.
-    case unconnected
-    /// The answer is none of etcd.
-    case invalid
-    /// gRPC's status.
-    case status(RPCChannel.Status)
-
-    init(_ status: RPCChannel.Status) {
-        self = .status(status)
+        withExtendedLifetime(former) {}
     }
 
-    /// Whether etcd has forgotten the revision that was asked for.
-    var isCompacted: Bool { reason.contains("required revision has been compacted") }
+    /// The addresses and certificates.
+    var connections: (servers: [EtcdServer], trust: EtcdTrust) {
+        state.read { ($0.members.servers, $0.trust) }
+    }
 
-    /// For messages.
-    var reason: String {
-        switch self {
-        case .unconnected: "no connection"
-        case .invalid: "the answer is not one of etcd"
-        case .status(let status):
-            status.reason.isEmpty ? "gRPC status \(status.code)" : status.reason
+    // MARK: Channels
+
+    private struct Opened {
+        let channel: RPCChannel
+        let generation: UInt64
+        /// Whether a call can be made before the member has said what it is of.
+        let isVerified: Bool
+    }
+
+    private func open() -> Opened? {
+        state.write { state in
+            if let channel = state.channel {
+                return Opened(
+                    channel: channel,
+                    generation: state.generation,
+                    isVerified: state.isVerified || state.members.expected == nil
+                )
+            }
+            guard !state.isClosed, let server = state.members.advance(at: now()) else { return nil }
+            state.generation += 1
+            state.isVerified = false
+            let generation = state.generation
+            state.channel = RPCChannel(server, state.trust) { [weak self] reason in
+                self?.ends(generation, reason)
+            }
+            let isVerified = state.members.expected == nil
+            return state.channel.map {
+                Opened(channel: $0, generation: generation, isVerified: isVerified)
+            }
         }
+    }
+
+    /// The channel of a generation, unless it has ended.
+    private func verified(_ generation: UInt64) -> Opened? {
+        state.read { state in
+            guard state.generation == generation, state.isVerified, let channel = state.channel
+            else { return nil }
+            return Opened(channel: channel, generation: generation, isVerified: true)
+        }
+    }
+
+    private func notes(_ failure: EtcdFailure?, _ call: EtcdTroubles.Call) {
+        state.write { state in
+            if let failure {
+                state.troubles.add(failure, of: call)
+            } else {
+                state.troubles.remove(call)
+            }
+        }
+    }
+
+    /// A member has answered; a stranger's channel ends.
+    private func hears(of cluster: UInt64, _ generation: UInt64) -> EtcdFailure? {
+        let (sentence, former) = state.write { state -> (String?, RPCChannel?) in
+            let isCurrent = state.generation == generation && state.channel != nil
+            let sentence = state.members.answers(cluster, isCurrent: isCurrent, at: now())
+            guard isCurrent else { return (sentence, nil) }
+            guard sentence == nil else { return (sentence, state.channel.take()) }
+            state.isVerified = state.members.expected != nil
+            state.successCount += 1
+            return (nil, nil)
+        }
+        free(former)
+        return sentence.map { .stranger($0) }
+    }
+
+    /// Ends the channel of a call that another member could answer otherwise.
+    private func leaves(_ generation: UInt64, _ failure: EtcdFailure) {
+        if failure.isOfMember { ends(generation, failure.reason) }
+    }
+
+    /// The channel of a generation has ended, or is to end; nothing if that was done here.
+    private func ends(_ generation: UInt64, _ reason: String) {
+        let former = state.write { state -> RPCChannel? in
+            guard state.generation == generation, state.channel != nil else { return nil }
+            state.members.fails(reason, at: now())
+            return state.channel.take()
+        }
+        free(former)
+    }
+
+    /// The thread of a channel is here, and frees what is left of it later.
+    private func free(_ channel: RPCChannel?) {
+        guard let channel else { return }
+        queue.async { withExtendedLifetime(channel) {} }
     }
 }

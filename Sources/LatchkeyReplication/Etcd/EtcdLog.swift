@@ -12,8 +12,12 @@ internal import LatchkeySync
 /// ahead of what was received, so the backlog of one that is late or waits for its disk stays
 /// there. The answers of other calls come on the thread of their connection. A watch asks for a
 /// leader: else one at a member without quorum would stay silent.
+///
+/// Before each watch the key is compared with the place and with what is known of the log: another
+/// member, or the same one behind a restart, can be one of another log. Where etcd has forgotten the
+/// entry at the place, the first revision that it still has tells whether anything is missed.
 package final class EtcdLog: ReplicatedLog {
-    private struct Following: Sendable {
+    struct Following: Sendable {
         var place: LogPlace
         /// The revision of etcd from which the next watch delivers.
         var from: UInt64 = 0
@@ -26,23 +30,31 @@ package final class EtcdLog: ReplicatedLog {
         var isConnected = false
         /// Whether the end of the log was compared with the place.
         var isChecked = false
+        /// What `receive` was told last.
+        var identity: LogIdentity?
     }
 
-    private static let put = "/etcdserverpb.KV/Put"
-    private static let range = "/etcdserverpb.KV/Range"
-    private static let watch = "/etcdserverpb.Watch/Watch"
+    static let watch = "/etcdserverpb.Watch/Watch"
     /// etcd answers after 7 s that it has no quorum; others who wait are told before.
     private static let appendTimeout = Duration.seconds(8)
-    private static let endTimeout = Duration.milliseconds(1500)
+    static let endTimeout = Duration.milliseconds(1500)
 
-    private let client: EtcdClient
-    private let key: [UInt8]
+    let client: EtcdClient
+    let key: [UInt8]
     private let queue = DispatchQueue(label: "latchkey.etcd.log", qos: .userInitiated)
-    private let following = Guarded<Following?>(nil)
+    let following = Guarded<Following?>(nil)
+    /// The revision at which the key was made, once it is known.
+    let created: Guarded<UInt64?>
 
-    package init(_ client: EtcdClient, key: [UInt8]) {
+    /// - Parameters:
+    ///   - client: The connection.
+    ///   - key: The one whose values are the log.
+    ///   - log: What is known of the log; another one is told, and not followed.
+    package init(_ client: EtcdClient, key: [UInt8], log: LogIdentity? = nil) {
         self.client = client
         self.key = key
+        created = Guarded(log?.created)
+        if let log { client.expect(cluster: log.etcd) }
     }
 
     package func append(
@@ -50,9 +62,10 @@ package final class EtcdLog: ReplicatedLog {
         completion: @escaping @Sendable (LogAppend) -> Void
     ) {
         client.send(
-            Self.put,
+            EtcdClient.put,
             EtcdRequest.put(key, entry),
             .put,
+            for: .log,
             timeout: Self.appendTimeout
         ) { result in
             switch result {
@@ -64,9 +77,10 @@ package final class EtcdLog: ReplicatedLog {
 
     package func end(completion: @escaping @Sendable (LogPlace?) -> Void) {
         client.send(
-            Self.range,
+            EtcdClient.range,
             EtcdRequest.range(key, isKeysOnly: true),
             .range,
+            for: .log,
             timeout: Self.endTimeout
         ) { result in
             guard case .success(let answer) = result else { return completion(nil) }
@@ -101,12 +115,12 @@ package final class EtcdLog: ReplicatedLog {
         queue.sync {}
     }
 
-    private func enqueue(_ body: @escaping @Sendable (EtcdLog) -> Void) {
+    func enqueue(_ body: @escaping @Sendable (EtcdLog) -> Void) {
         queue.async { [self] in body(self) }
     }
 
     /// Compares the place with the end of the log, and opens a watch behind it.
-    private func connect() {
+    func connect() {
         guard let now = following.read({ $0 }) else { return }
         guard now.isChecked else { return check(now) }
         let generation = now.generation
@@ -130,90 +144,26 @@ package final class EtcdLog: ReplicatedLog {
         if !isCurrent { stream.cancel() }
     }
 
-    /// A log that ends before the place is another one, or was restored from an earlier backup.
-    private func check(_ now: Following) {
-        ask(EtcdRequest.range(key)) { log, result in
-            let answer: EtcdAnswer
-            switch result {
-            case .success(let success): answer = success
-            case .failure(let failure): return log.ends(failure, now.generation)
-            }
-            let end = LogPlace(answer.values.first?.modified ?? 0)
-            if end < now.place {
-                if log.isCurrent(now) { now.receive(.wentBack(end: end)) }
-            } else if end == now.place {
-                // All between is other keys', and etcd can have forgotten it.
-                log.checked(answer.values.first, from: answer.header.revision + 1, now)
-            } else if now.place == .start {
-                // From the first entry: what is before is other keys', and can be forgotten.
-                log.checked(nil, from: answer.values.first?.created ?? 1, now)
-            } else {
-                log.look(now)
-            }
-        }
-    }
-
-    /// Looks at the entry at the place, which is not the last one of the log.
-    private func look(_ now: Following) {
-        ask(EtcdRequest.range(key, at: now.place.number)) { log, result in
-            switch result {
-            case .success(let answer):
-                let last = answer.values.first ?? EtcdKeyValue()
-                log.checked(last, from: now.place.number + 1, now)
-            // The watch knows whether what is behind the place is forgotten, too.
-            case .failure(let failure) where failure.isCompacted:
-                log.checked(nil, from: now.place.number + 1, now)
-            case .failure(let failure): log.ends(failure, now.generation)
-            }
-        }
-    }
-
-    private func ask(
-        _ request: [UInt8],
-        _ take: @escaping @Sendable (EtcdLog, Result<EtcdAnswer, EtcdFailure>) -> Void
-    ) {
-        client.send(Self.range, request, .range, timeout: Self.endTimeout) { [weak self] result in
-            self?.enqueue { take($0, result) }
-        }
-    }
-
-    private func isCurrent(_ now: Following) -> Bool {
-        following.read { $0?.generation == now.generation }
-    }
-
-    /// The log is that of the place, as far as can be known here.
-    private func checked(_ last: EtcdKeyValue?, from revision: UInt64, _ now: Following) {
-        let isCurrent = following.write { following in
-            guard following?.generation == now.generation else { return false }
-            following?.isChecked = true
-            following?.from = revision
-            return true
-        }
-        guard isCurrent else { return }
-        if let last { now.receive(.last(LogPlace(last.modified), last.value)) }
-        connect()
-    }
-
     private func take(_ message: [UInt8], _ generation: UInt64) {
         guard let now = following.read({ $0 }), now.generation == generation else { return }
         defer { consume(message, generation) }
-        let answer: EtcdWatchAnswer
-        do throws(ProtobufReader.InvalidMessage) {
-            answer = try EtcdWatchAnswer(message[...])
-        } catch {
-            return ends(.invalid, generation)
+        let answer = try? EtcdWatchAnswer(message[...])
+        if let failure = client.hears(answer?.header.cluster, on: now.stream) {
+            return ends(failure, generation)
         }
-        client.succeeds()
-        var last = now.place
-        for value in answer.values where value.modified > last.number {
-            let place = LogPlace(value.modified)
-            last = place
-            following.write { $0?.place = place }
-            now.receive(.entry(place, value.value))
+        guard let answer else { return ends(.invalid, generation) }
+        for event in answer.events where event.value.modified > now.place.number {
+            guard take(event, answer.header.cluster, now) else { return }
         }
         if answer.isCancelled {
             if answer.compacted > 0 {
-                now.receive(.compacted)
+                // What was cancelled stays open until it is ended here.
+                let next = following.write { following -> Following? in
+                    following?.generation += 1
+                    return following
+                }
+                now.stream?.cancel()
+                if let next { look(behind: answer.compacted, next) }
             } else {
                 ends(.invalid, generation)
             }
@@ -221,6 +171,39 @@ package final class EtcdLog: ReplicatedLog {
             following.write { $0?.isConnected = true }
             now.receive(.connected)
         }
+    }
+
+    /// Delivers an entry; false if the log goes on no more.
+    private func take(_ event: EtcdWatchAnswer.Event, _ cluster: UInt64, _ now: Following) -> Bool {
+        let value = event.value
+        if event.isDeletion {
+            leaves("\(name) was deleted at revision \(value.modified). \(advice)", now)
+            return false
+        }
+        if let known = created.read({ $0 }), value.created != known {
+            leaves(madeAgain(value, known), now)
+            return false
+        }
+        identifies(cluster, value.created, now)
+        let place = LogPlace(value.modified)
+        let isCurrent = following.write { following in
+            guard following?.generation == now.generation else { return false }
+            following?.place = place
+            return true
+        }
+        if isCurrent { now.receive(.entry(place, value.value)) }
+        return isCurrent
+    }
+
+    /// Ends for good: this is another log.
+    func leaves(_ reason: String, _ now: Following) {
+        let former = following.write { following -> Following? in
+            guard following?.generation == now.generation else { return nil }
+            return following.take()
+        }
+        guard let former else { return }
+        former.stream?.cancel()
+        now.receive(.otherLog(reason))
     }
 
     /// Has the server send more, once a part of the window is free.
@@ -236,10 +219,11 @@ package final class EtcdLog: ReplicatedLog {
     }
 
     /// Opens the next watch after a pause.
-    private func ends(_ failure: EtcdFailure, _ generation: UInt64) {
+    func ends(_ failure: EtcdFailure, _ generation: UInt64) {
         let now = following.write { following -> Following? in
-            guard let now = following, now.generation == generation else { return nil }
+            guard var now = following, now.generation == generation else { return nil }
             following?.generation += 1
+            now.generation += 1
             following?.stream = nil
             following?.isConnected = false
             // Another member, or the same one behind a restart, can be one of another log.
@@ -248,26 +232,13 @@ package final class EtcdLog: ReplicatedLog {
         }
         guard let now else { return }
         now.stream?.cancel()
+        if case .onlyStrangers(let reason) = client.membership {
+            return leaves("\(reason) etcd was restored or replaced. \(advice)", now)
+        }
         now.receive(.disconnected(client.trouble ?? failure.reason))
         queue.asyncAfter(deadline: .now() + .nanoseconds(Int(client.pause / .nanoseconds(1)))) {
-            [weak self] in self?.connect()
-        }
-    }
-}
-
-extension LogAppend {
-    /// What a failed put means for its entry.
-    init(_ failure: EtcdFailure) {
-        switch failure {
-        case .status(let status)
-        where status.reason.contains("request is too large")
-            || status.reason.contains("larger than max"):
-            // The first one is etcd's own bound, the second one that of gRPC, which is greater.
-            self = .tooLarge(failure.reason)
-        case .status(let status) where status.reason.contains("database space exceeded"):
-            self = .full(failure.reason)
-        case .unconnected, .invalid, .status:
-            self = .unknown(failure.reason)
+            [weak self] in
+            if self?.isCurrent(now) == true { self?.connect() }
         }
     }
 }

@@ -24,8 +24,9 @@ struct EtcdKeyValue: Equatable {
     }
 }
 
-/// What stands in front of each answer: the latest revision of etcd.
+/// What stands in front of each answer: the cluster that gives it, and its latest revision.
 struct EtcdHeader: Equatable {
+    var cluster: UInt64 = 0
     var revision: UInt64 = 0
 
     init() {}
@@ -33,6 +34,7 @@ struct EtcdHeader: Equatable {
     init(_ bytes: ArraySlice<UInt8>) throws(ProtobufReader.InvalidMessage) {
         try ProtobufReader.read(bytes) { (field) throws(ProtobufReader.InvalidMessage) in
             switch field.number {
+            case 1: cluster = field.value
             case 3: revision = try field.revision
             case _: break
             }
@@ -59,18 +61,26 @@ enum EtcdRequest {
     }
 
     /// A range of one key, or of all that begin with it; at a revision, if it is not 0.
+    ///
+    /// A local one is answered without a quorum, with what the member has.
     static func range(
         _ key: [UInt8],
         at revision: UInt64 = 0,
         isPrefix: Bool = false,
-        isKeysOnly: Bool = false
+        isKeysOnly: Bool = false,
+        isLocal: Bool = false
     ) -> [UInt8] {
         .message { message in
             message.add(1, key)
             message.add(2, isPrefix ? end(ofPrefix: key) : [])
             message.add(4, revision)
+            message.add(7, isLocal)
             message.add(8, isKeysOnly)
         }
+    }
+
+    static func delete(_ key: [UInt8]) -> [UInt8] {
+        .message { $0.add(1, key) }
     }
 
     /// Puts a key unless it is there, and says what is there.
@@ -203,34 +213,43 @@ struct EtcdAnswer {
 
 /// A part of what a watch has to say.
 struct EtcdWatchAnswer {
+    /// A change of the key.
+    struct Event: Equatable {
+        /// Whether the key was deleted, at the revision at which it was changed.
+        var isDeletion = false
+        var value = EtcdKeyValue()
+    }
+
+    var header = EtcdHeader()
     var isCancelled = false
     /// The first revision that is still there, if the one asked for is not.
     var compacted: UInt64 = 0
-    /// The values that were put, in the order of their revisions.
-    var values: [EtcdKeyValue] = []
+    /// In the order of their revisions.
+    var events: [Event] = []
 
     init(_ bytes: ArraySlice<UInt8>) throws(ProtobufReader.InvalidMessage) {
         try ProtobufReader.read(bytes) { (field) throws(ProtobufReader.InvalidMessage) in
             switch field.number {
+            case 1: header = try EtcdHeader(field.bytes)
             case 4: isCancelled = field.value != 0
             case 5: compacted = try field.revision
-            case 11: try add(event: field.bytes)
+            case 11: events.append(try Self.event(field.bytes))
             case _: break
             }
         }
     }
 
-    private mutating func add(event bytes: ArraySlice<UInt8>) throws(ProtobufReader.InvalidMessage)
-    {
-        var isPut = true
-        var value = EtcdKeyValue()
+    private static func event(
+        _ bytes: ArraySlice<UInt8>
+    ) throws(ProtobufReader.InvalidMessage) -> Event {
+        var event = Event()
         try ProtobufReader.read(bytes) { (field) throws(ProtobufReader.InvalidMessage) in
             switch field.number {
-            case 1: isPut = field.value == 0
-            case 2: value = try EtcdKeyValue(field.bytes)
+            case 1: event.isDeletion = field.value != 0
+            case 2: event.value = try EtcdKeyValue(field.bytes)
             case _: break
             }
         }
-        if isPut { values.append(value) }
+        return event
     }
 }

@@ -1,0 +1,51 @@
+internal import Dispatch
+
+// What a replica asks etcd before it takes part.
+
+extension EtcdClient {
+    private static let questionTimeout = Duration.seconds(2)
+    /// Longer than the longest request that etcd takes by default, as gRPC counts.
+    private static let longKeyByteCount = 2_100_000
+
+    /// Asks each address by itself which cluster of etcd it is of, without a quorum.
+    ///
+    /// - Parameters:
+    ///   - key: One that may be read.
+    ///   - completion: Given the answers in the order of the addresses: the cluster ID, or why
+    ///     there is none.
+    package func survey(
+        key: [UInt8],
+        completion: @escaping @Sendable ([Result<UInt64, ClusterDirectory.Failure>]) -> Void
+    ) {
+        let (servers, trust) = connections
+        let survey = EtcdSurvey(count: servers.count) { [queue] channels, answers in
+            // The thread of the last channel is here, and must not free it.
+            queue.async {
+                withExtendedLifetime(channels) {}
+                completion(answers)
+            }
+        }
+        for (index, server) in servers.enumerated() {
+            survey.ask(index, server, trust, key, timeout: Self.questionTimeout)
+        }
+    }
+
+    /// Asks etcd how long a request can be (`--max-request-bytes`).
+    ///
+    /// - Parameter completion: Given nil if there is no answer, or if it takes more than it does by
+    ///   default, which is 1.5 MiB.
+    package func requestByteCountMax(completion: @escaping @Sendable (Int?) -> Void) {
+        // gRPC refuses it by its length before etcd looks at it.
+        let key = [UInt8](repeating: 0, count: Self.longKeyByteCount)
+        send(
+            Self.range,
+            EtcdRequest.range(key, isKeysOnly: true, isLocal: true),
+            .range,
+            for: nil,
+            timeout: Self.questionTimeout
+        ) { result in
+            guard case .failure(let failure) = result else { return completion(nil) }
+            completion(failure.requestByteCountMax)
+        }
+    }
+}

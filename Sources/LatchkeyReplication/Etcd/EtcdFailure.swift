@@ -1,0 +1,143 @@
+/// What kind of failure a call of etcd has ended with.
+package enum EtcdFailureKind: String, Sendable, CaseIterable {
+    /// No member is reached, or it has no leader, ends, or is a learner.
+    case unavailable
+    /// There was no answer in time.
+    case late
+    /// A member of another cluster of etcd has answered.
+    case stranger
+    /// The rights of etcd, or its certificates, do not allow it.
+    case denied
+    /// etcd is full.
+    case full
+    /// The request is too long for etcd.
+    case tooLarge = "too-large"
+    /// All else.
+    case other
+}
+
+/// How a call of etcd has failed.
+enum EtcdFailure: Error, Equatable, Sendable {
+    /// There is no connection to any member: the call was not made.
+    case unconnected
+    /// The answer is none of etcd.
+    case invalid
+    /// A member of another cluster of etcd has answered; which one, in a sentence.
+    case stranger(String)
+    /// gRPC's status.
+    case status(RPCChannel.Status)
+
+    init(_ status: RPCChannel.Status) {
+        self = .status(status)
+    }
+
+    /// Whether etcd has forgotten the revision that was asked for.
+    var isCompacted: Bool { reason.contains("required revision has been compacted") }
+
+    /// For messages.
+    var reason: String {
+        switch self {
+        case .unconnected: "no connection"
+        case .invalid: "the answer is not one of etcd"
+        case .stranger(let sentence): sentence
+        case .status(let status):
+            status.reason.isEmpty ? "gRPC status \(status.code)" : status.reason
+        }
+    }
+
+    var kind: EtcdFailureKind {
+        switch self {
+        case .unconnected: .unavailable
+        case .invalid: .other
+        case .stranger: .stranger
+        case .status(let status): status.kind
+        }
+    }
+
+    /// Whether another member could answer otherwise.
+    var isOfMember: Bool {
+        switch self {
+        case .unconnected: false
+        case .invalid, .stranger: true
+        case .status(let status): status.isOfMember
+        }
+    }
+
+    /// The longest request that etcd takes (`--max-request-bytes`), if the failure says it: gRPC
+    /// takes 512 KiB more (`grpcOverheadBytes`).
+    var requestByteCountMax: Int? {
+        // "grpc: received message larger than max (2100014 vs. 2097152)"
+        guard reason.contains("received message larger than max"),
+            let end = reason.split(separator: "vs. ").last?.prefix(while: \.isNumber),
+            let count = Int(end)
+        else { return nil }
+        return max(0, count - 512 << 10)
+    }
+}
+
+extension RPCChannel.Status {
+    /// The statuses of gRPC that are told apart
+    /// (https://github.com/grpc/grpc/blob/master/doc/statuscodes.md).
+    private enum Code: Int {
+        case cancelled = 1
+        case unknown = 2
+        case late = 4
+        case denied = 7
+        case exhausted = 8
+        case failedPrecondition = 9
+        case aborted = 10
+        case unimplemented = 12
+        case `internal` = 13
+        case unavailable = 14
+        case dataLoss = 15
+        case unauthenticated = 16
+    }
+
+    /// etcd's own bound is the first one, and that of gRPC, which is greater, the second one.
+    fileprivate var isTooLarge: Bool {
+        reason.contains("request is too large") || reason.contains("larger than max")
+    }
+
+    fileprivate var isFull: Bool { reason.contains("database space exceeded") }
+
+    /// Of etcd 3.4 it is "unavailable", and later ones say that a condition does not hold.
+    private var isRoleOfMember: Bool {
+        reason.contains("not supported for learner") || reason.contains("not leader")
+    }
+
+    fileprivate var kind: EtcdFailureKind {
+        if isTooLarge { return .tooLarge }
+        if isFull { return .full }
+        if isRoleOfMember { return .unavailable }
+        switch Code(rawValue: code) {
+        case .late: return .late
+        case .denied, .unauthenticated: return .denied
+        // The connection was not made.
+        case .unavailable: return reason.hasPrefix("TLS: ") ? .denied : .unavailable
+        case _: return .other
+        }
+    }
+
+    /// Not those that say what is wrong with the request, or with etcd as a whole.
+    fileprivate var isOfMember: Bool {
+        switch Code(rawValue: code) {
+        case .cancelled, .unknown, .late, .aborted, .unimplemented, .internal, .unavailable,
+            .dataLoss, .unauthenticated:
+            return !isTooLarge && !isFull
+        case .exhausted: return !isTooLarge && !isFull && !reason.contains("message is too long")
+        case .failedPrecondition: return isRoleOfMember
+        case .denied, nil: return false
+        }
+    }
+}
+
+extension LogAppend {
+    /// What a failed put means for its entry.
+    init(_ failure: EtcdFailure) {
+        switch failure {
+        case .status(let status) where status.isTooLarge: self = .tooLarge(failure.reason)
+        case .status(let status) where status.isFull: self = .full(failure.reason)
+        case .unconnected, .invalid, .stranger, .status: self = .unknown(failure.reason)
+        }
+    }
+}

@@ -1,0 +1,121 @@
+/// Which member of etcd the next connection goes to, and which ones are of another cluster.
+///
+/// **Design.** A value without clocks or connections: ``EtcdClient`` keeps it under its lock. The
+/// members take their turns. Once all have failed in a row, there is a pause before each connection,
+/// so that a cluster that is gone, or that refuses all, costs little.
+struct EtcdMembers: Sendable {
+    private static let pauseMillisecondsMin = 20
+    private static let pauseMillisecondsMax = 500
+
+    private(set) var servers: [EtcdServer]
+    /// The cluster ID of etcd, once it is known.
+    private(set) var expected: UInt64?
+    /// The cluster IDs of the addresses that have last answered with another one.
+    private var strangers: [Int: UInt64] = [:]
+    /// Whether no member of the known cluster has answered since a stranger has.
+    private var isStrange = false
+    /// The address of the last connection, and that of the next one.
+    private var (current, next): (Int, Int)
+    /// How many connections have failed since a member has answered.
+    private var failureCount = 0
+    private var pausedUntil: ContinuousClock.Instant?
+    /// Why the last connection has failed, since a member has answered.
+    private(set) var trouble: String?
+
+    init(_ servers: [EtcdServer], first: Int) {
+        precondition(!servers.isEmpty, "A cluster has a member.")
+        self.servers = servers
+        next = first % servers.count
+        current = next
+    }
+
+    /// The member for a connection; nil in a pause.
+    mutating func advance(at now: ContinuousClock.Instant) -> EtcdServer? {
+        if let pausedUntil, now < pausedUntil { return nil }
+        current = next
+        next = (next + 1) % servers.count
+        return servers[current]
+    }
+
+    /// How long to wait after a failure.
+    var pause: Duration {
+        let most = min(
+            Self.pauseMillisecondsMax,
+            Self.pauseMillisecondsMin << min(failureCount, 6)
+        )
+        return .milliseconds(Int.random(in: most / 2...most))
+    }
+
+    /// The last connection has failed, or its member cannot answer.
+    ///
+    /// The address may have a member of the known cluster that is down: it is no stranger any more.
+    mutating func fails(_ reason: String, at now: ContinuousClock.Instant) {
+        strangers[current] = nil
+        count("\(servers[current].text): \(reason)", at: now)
+    }
+
+    private mutating func count(_ reason: String, at now: ContinuousClock.Instant) {
+        failureCount += 1
+        trouble = reason
+        if failureCount >= servers.count { pausedUntil = now + pause }
+    }
+
+    /// A member has answered.
+    ///
+    /// - Parameters:
+    ///   - cluster: The cluster ID in its answer.
+    ///   - isCurrent: Whether it is that of the last connection.
+    ///   - now: The time.
+    /// - Returns: What is to be said if it is a stranger.
+    mutating func answers(
+        _ cluster: UInt64,
+        isCurrent: Bool,
+        at now: ContinuousClock.Instant
+    ) -> String? {
+        if let expected, cluster != expected {
+            let sentence = sentence(current, cluster, expected)
+            if isCurrent {
+                strangers[current] = cluster
+                isStrange = true
+                count(sentence, at: now)
+            }
+            return sentence
+        }
+        if isCurrent {
+            strangers[current] = nil
+            isStrange = false
+            failureCount = 0
+            pausedUntil = nil
+            trouble = nil
+        }
+        return nil
+    }
+
+    mutating func expect(_ cluster: UInt64) {
+        guard expected != cluster else { return }
+        expected = cluster
+        strangers = [:]
+        isStrange = false
+    }
+
+    /// Goes on with other addresses.
+    mutating func use(_ servers: [EtcdServer]) {
+        let expected = expected
+        self = Self(servers, first: 0)
+        self.expected = expected
+    }
+
+    var membership: EtcdClient.Membership {
+        guard isStrange, !strangers.isEmpty, let expected else { return .known }
+        let sentences = strangers.sorted { $0.key < $1.key }
+            .map { sentence($0.key, $0.value, expected) }
+            .joined(separator: " ")
+        return strangers.count == servers.count ? .onlyStrangers(sentences) : .strangers(sentences)
+    }
+
+    /// IDs are written as etcdctl prints them.
+    private func sentence(_ address: Int, _ cluster: UInt64, _ expected: UInt64) -> String {
+        "\(servers[address].text) is of the etcd cluster \(String(cluster, radix: 16)), and the log "
+            + "is in \(String(expected, radix: 16))."
+    }
+}
