@@ -170,7 +170,9 @@ public final class EtcdProcesses: @unchecked Sendable {
     }
 
     /// Puts a new member without data in the place of one, which is killed.
-    public func replace(_ index: Int) throws {
+    ///
+    /// A learner has no vote, and is not waited for.
+    public func replace(_ index: Int, asLearner: Bool = false) throws {
         let other = (index + 1) % members.count
         let all = try answer(other, "/v3/cluster/member/list").members ?? []
         guard let old = all.first(where: { $0.name == "m\(index)" })
@@ -183,11 +185,12 @@ public final class EtcdProcesses: @unchecked Sendable {
         let url = "http://127.0.0.1:\(members[index].peerPort)"
         // Members that were connected for less than five seconds count as unhealthy, and refuse it.
         try eventually("etcd takes a member") {
-            (try? ask(other, "/v3/cluster/member/add", "{\"peerURLs\":[\"\(url)\"]}")) != nil
+            let body = "{\"peerURLs\":[\"\(url)\"],\"isLearner\":\(asLearner)}"
+            return (try? ask(other, "/v3/cluster/member/add", body)) != nil
         }
         members[index].joins = true
         try start(index)
-        try awaitHealth(index)
+        if !asLearner { try awaitHealth(index) }
     }
 
     /// Which member leads.
