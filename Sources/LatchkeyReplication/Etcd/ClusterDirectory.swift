@@ -23,10 +23,13 @@ package struct ClusterDirectory: Sendable {
         /// The latest format of entries that it reads, which is that of the latest rules that it
         /// knows; nil for the first ones.
         package var format: UInt8?
-        /// The process that says it: a random number. Nil in 0.1.
+        /// The process that says it: a random number.
+        ///
+        /// Nil in 0.1.
         package var process: UInt64?
-        /// Whether the log is kept for it; nil for yes. A replica that cannot use the log any more
-        /// says no.
+        /// Whether the log is kept for it; nil for yes.
+        ///
+        /// A replica that cannot use the log any more says no.
         package var needsLog: Bool?
 
         package init(
@@ -347,9 +350,9 @@ package struct ClusterDirectory: Sendable {
 
     /// The place up to which no replica needs etcd's history: the lowest of those that were heard
     /// of in the last hour; and of each cluster at least the highest one, whenever that was heard
-    /// of. Replicas that cannot use the log any more need nothing.
+    /// of.
     ///
-    /// What a cluster has acknowledged last can be in the log alone. So one whose replicas are all
+    /// Replicas that cannot use the log any more need nothing. What a cluster has acknowledged last can be in the log alone. So one whose replicas are all
     /// gone for long finds its log when they come back. A replica whose place is the end of its log
     /// needs nothing: so one without changes does not hold what others write.
     static func bound(of records: [String: Record], _ ends: Ends, at now: Int64) -> LogPlace? {

@@ -234,7 +234,9 @@ package final class EtcdClient: Sendable {
 
     /// The member of a stream has answered.
     ///
-    /// - Parameter cluster: The cluster ID in the answer; nil if it is none of etcd.
+    /// - Parameters:
+    ///   - cluster: The cluster ID in the answer; nil if it is none of etcd.
+    ///   - stream: The stream.
     /// - Returns: The failure that this is; nil if all is well.
     func hears(_ cluster: UInt64?, on stream: Stream?) -> EtcdFailure? {
         guard let stream else { return nil }

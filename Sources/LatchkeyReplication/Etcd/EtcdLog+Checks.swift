@@ -6,6 +6,8 @@ extension EtcdLog {
     /// A log that ends before the place is another one, or was restored from an earlier backup.
     func check(_ now: Following) {
         ask(EtcdRequest.range(key), now) { log, answer in
+            // It asks for no revision.
+            guard let answer else { return log.ends(.invalid, now.generation) }
             let value = answer.values.first
             if let reason = log.objection(to: value, now) { return log.leaves(reason, now) }
             let end = LogPlace(value?.modified ?? 0)
@@ -50,13 +52,10 @@ extension EtcdLog {
     /// Looks at the entry at the place, which is not the last one of the log.
     func look(_ now: Following, _ end: EtcdAnswer) {
         let request = EtcdRequest.range(key, at: now.place.number)
-        ask(request, now, isCompacted: { $0.findCompaction(now) }) { log, answer in
-            log.checked(
-                answer.values.first ?? EtcdKeyValue(),
-                from: now.place.number + 1,
-                now,
-                end
-            )
+        ask(request, now) { log, answer in
+            guard let answer else { return log.findCompaction(now) }
+            let last = answer.values.first ?? EtcdKeyValue()
+            log.checked(last, from: now.place.number + 1, now, end)
         }
     }
 
@@ -71,13 +70,13 @@ extension EtcdLog {
             take: { [weak self] message in
                 let answer = try? EtcdWatchAnswer(message[...])
                 self?.enqueue { log in
-                    if let failure = log.client.hears(answer?.header.cluster, on: stream.read { $0 })
-                    {
+                    let opened = stream.read { $0 }
+                    if let failure = log.client.hears(answer?.header.cluster, on: opened) {
                         return log.ends(failure, now.generation)
                     }
                     guard let compacted = answer?.compacted, compacted > 0 else { return }
                     found.write { $0 = true }
-                    stream.read { $0 }?.cancel()
+                    opened?.cancel()
                     log.look(behind: compacted, now)
                 }
             },
@@ -95,6 +94,8 @@ extension EtcdLog {
     /// place, nothing behind the place is forgotten.
     func look(behind compacted: UInt64, _ now: Following) {
         ask(EtcdRequest.range(key, at: compacted), now) { log, answer in
+            // It has just forgotten more.
+            guard let answer else { return log.ends(.unconnected, now.generation) }
             let value = answer.values.first
             if LogPlace(value?.modified ?? 0) > now.place {
                 // Also if it is the next one: what is at the place cannot be compared any more.
@@ -110,11 +111,11 @@ extension EtcdLog {
         }
     }
 
+    /// Asks for the key; without an answer, if etcd has forgotten the revision that is asked for.
     func ask(
         _ request: [UInt8],
         _ now: Following,
-        isCompacted: (@Sendable (EtcdLog) -> Void)? = nil,
-        _ take: @escaping @Sendable (EtcdLog, EtcdAnswer) -> Void
+        _ take: @escaping @Sendable (EtcdLog, EtcdAnswer?) -> Void
     ) {
         client.send(
             EtcdClient.range,
@@ -126,9 +127,8 @@ extension EtcdLog {
             self?.enqueue { log in
                 switch result {
                 case .success(let answer): take(log, answer)
-                case .failure(let failure):
-                    if failure.isCompacted, let isCompacted { return isCompacted(log) }
-                    log.ends(failure, now.generation)
+                case .failure(let failure) where failure.isCompacted: take(log, nil)
+                case .failure(let failure): log.ends(failure, now.generation)
                 }
             }
         }
