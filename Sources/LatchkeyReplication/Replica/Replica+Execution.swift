@@ -12,14 +12,14 @@ extension Replica {
         case .compacted: enter(.tooLate)
         case .wentBack(let end):
             enter(
-                .diverged(
+                .otherLog(
                     "The log ends at \(end.number), before place \(position.place.number) of this "
                         + "replica: it is another log (is --cluster-name right?), or one from an "
                         + "earlier backup."
                 )
             )
         case .identified(let log): state.write { $0.position.log = log }
-        case .otherLog(let reason): enter(.diverged(reason))
+        case .otherLog(let reason): enter(.otherLog(reason))
         case .disconnected(let reason): enter(.connecting(reason))
         case .connected:
             if phase != .serving { enter(.catchingUp) }
@@ -44,7 +44,7 @@ extension Replica {
         }
         guard place != position.place || !isKnown else { return }
         enter(
-            .diverged(
+            .otherLog(
                 "The log has another entry at place \(position.place.number) than this replica: it "
                     + "is another log, or one from an earlier backup that has grown again."
             )
@@ -55,7 +55,7 @@ extension Replica {
     func enter(_ phase: Phase) {
         let isChanged = state.write { state in
             switch state.phase {
-            case phase, .diverged, .differs, .tooLate: return false
+            case _ where state.phase.isFinal, phase: return false
             case .draining where !phase.isFinal: return false
             case .serving:
                 // Without a connection it goes on: changes wait, and are refused when they have

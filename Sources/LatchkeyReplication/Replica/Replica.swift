@@ -102,6 +102,9 @@ package final class Replica: Sendable {
         case tooLate
         /// It has stopped: it cannot execute what the log has next. What it has is right.
         case diverged(String)
+        /// It has stopped: the log is another one than that of its state, which is right, and can
+        /// be the only one.
+        case otherLog(String)
         /// It has stopped for good: what it has is not what the others have.
         case differs(String)
         case draining
@@ -109,8 +112,17 @@ package final class Replica: Sendable {
         /// Whether it executes nothing any more.
         package var isFinal: Bool {
             switch self {
-            case .tooLate, .diverged, .differs: true
+            case .tooLate, .diverged, .otherLog, .differs: true
             case .connecting, .catchingUp, .serving, .draining: false
+            }
+        }
+
+        /// Whether the log is to be kept for it: it, or a later version, can go on behind its
+        /// place.
+        package var needsLog: Bool {
+            switch self {
+            case .tooLate, .otherLog, .differs: false
+            case .connecting, .catchingUp, .serving, .diverged, .draining: true
             }
         }
     }

@@ -57,7 +57,7 @@ final class ClusterState: Sendable {
     /// Why the replica cannot go on; nil if it can.
     var endReason: String? {
         switch phase.read({ $0 }) {
-        case .diverged, .differs, .tooLate: description.detail
+        case .diverged, .otherLog, .differs, .tooLate: description.detail
         case _: nil
         }
     }
@@ -81,7 +81,8 @@ final class ClusterState: Sendable {
                 "The log has forgotten what this replica needs. Delete its data, and start it "
                     + "again: it takes the state of another one."
             )
-        case .diverged(let reason), .differs(let reason): return (false, "diverged", reason)
+        case .diverged(let reason), .otherLog(let reason), .differs(let reason):
+            return (false, "diverged", reason)
         case .draining: return (false, "draining", "It takes no changes any more.")
         }
     }
