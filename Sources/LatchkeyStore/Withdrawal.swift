@@ -7,6 +7,8 @@ package enum Withdrawal: Hashable, Sendable {
     case unavailable
     /// The same, and no later ones will be: the data folder is gone.
     case gone
+    /// They were not ordered, and no later ones will be: this replica has stopped.
+    case stopped
     /// They could not be written down for certain: they can be there after a restart.
     case unknown
 }

@@ -128,7 +128,7 @@ struct EtcdLogTests {
         let log = Self.log(etcd)
         let followed = Followed()
         log.follow(after: .start) { followed.add($0) }
-        let entry = [UInt8](repeating: 7, count: LogBounds.changeByteCountMax)
+        let entry = [UInt8](repeating: 7, count: LogBounds().changeByteCountMax)
         #expect(Self.append(log, entry) == .appended)
         #expect(followed.wait { $0.entries.count == 1 })
         #expect(followed.entries == [entry])

@@ -129,14 +129,32 @@ struct LogEntryTests {
         }
     }
 
-    @Test func `an entry is bounded by changes and bytes`() {
-        var writer = LogEntryWriter()
-        #expect(writer.fits(LogBounds.changeByteCountMax))
-        for _ in 0..<LogEntryWriter.changeCountMax { writer.add([0]) }
-        #expect(!writer.fits(1))
-        var long = LogEntryWriter()
-        long.add(Array(repeating: 0, count: LogEntryWriter.byteCountMax - 1))
-        #expect(long.fits(1) && !long.fits(2))
+    @Test func `entries and changes are cut to what the log takes`() {
+        let (standard, short) = (LogBounds(), LogBounds(requestByteCountMax: 10_000))
+        #expect(standard.entryByteCountMax == 1 << 20)
+        #expect(standard.changeByteCountMax == 1_500_000)
+        #expect(LogBounds(requestByteCountMax: 10 << 20) == standard)
+        #expect(short.entryByteCountMax == 10_000 - 1024)
+        #expect(short.changeByteCountMax == 10_000 - 1024)
+    }
+
+    @Test func `an entry of later rules can begin a life, and one of the first ones cannot`()
+        throws
+    {
+        for rules in [RuleLevel.first, .second] {
+            var head = Self.head(rules)
+            head.life = 1 << 40
+            var bytes = LogEntryWriter().bytes(head)
+            // What an entry of the first rules has there would be its changes.
+            if rules == .first { bytes.removeSubrange(bytes.count - 7..<bytes.count - 1) }
+            let found = try LogEntry(decoding: bytes).head
+            #expect(found.life == (rules == .first ? nil : 1 << 40))
+        }
+        var head = Self.head(.second)
+        head.life = InputCheck.revisionMax + 1
+        #expect(throws: LogEntry.Failure.damaged) {
+            try LogEntry(decoding: LogEntryWriter().bytes(head))
+        }
     }
 
     @Test func `an entry of later rules can raise them, and one of the first ones cannot`() throws {

@@ -31,6 +31,14 @@ final class MemoryLog: Sendable {
         var isFull = false
         /// Whether an entry comes in although the answer is that the log is full.
         var isFilling = false
+        /// Longer entries are refused as too large.
+        var byteCountMax = Int.max
+        /// Whether entries come later, whose answers are lost.
+        var isLate = false
+        /// Whether what is late comes before the next entry, and not behind it.
+        var isLateFirst = false
+        /// How often each member was told to use another server.
+        var moveCounts: [Int: Int] = [:]
         /// Whether nothing is delivered.
         var isHeld = false
         var isCut: Set<Int> = []
@@ -57,6 +65,18 @@ final class MemoryLog: Sendable {
 
     /// The entries that come make the log full: they are in it, but are answered as refused.
     func setFilling() { state.write { $0.isFilling = true } }
+
+    /// How often a member was told to use another server.
+    func moveCount(_ member: Int) -> Int { state.read { $0.moveCounts[member] ?? 0 } }
+
+    /// Refuses longer entries as too large.
+    func setByteCountMax(_ byteCount: Int) { state.write { $0.byteCountMax = byteCount } }
+
+    /// Has the entries that follow come later, or at once again; what is late then comes before the
+    /// next one, or waits for ``settle()``.
+    func setLate(_ isLate: Bool, first isFirst: Bool = false) {
+        state.write { ($0.isLate, $0.isLateFirst) = (isLate, isFirst) }
+    }
 
     /// Delivers nothing, or all again.
     func hold(_ isHeld: Bool) {
@@ -119,7 +139,7 @@ final class MemoryLog: Sendable {
             }
         }
 
-        func moveOn() {}
+        func moveOn() { log.state.write { $0.moveCounts[number, default: 0] += 1 } }
     }
 
     func member(_ number: Int) -> Member { Member(log: self, number: number) }
@@ -132,6 +152,7 @@ final class MemoryLog: Sendable {
         let answer = state.write { state -> LogAppend? in
             state.appendCount += 1
             if state.isFull { return .full("full") }
+            if entry.count > state.byteCountMax { return .tooLarge("too large") }
             if state.isFilling {
                 state.entries.append(entry)
                 return .full("full")
@@ -140,9 +161,12 @@ final class MemoryLog: Sendable {
             if Int.random(in: 0..<100, using: &state.random) < faultPercent {
                 fate = Fate.allCases.randomElement(using: &state.random) ?? .appended
             }
+            if state.isLate { fate = .late }
             if state.isCut.contains(member) { fate = .lost }
             // What was late comes at some time, also behind others.
-            if !state.late.isEmpty, Bool.random(using: &state.random) {
+            if !state.late.isEmpty,
+                state.isLateFirst || faultPercent > 0 && Bool.random(using: &state.random)
+            {
                 state.entries.append(state.late.removeFirst())
             }
             switch fate {

@@ -58,7 +58,9 @@ struct StoreState<ChosenStrategy: Strategy>: ReplicatedState {
         positions.write { $0.append(position) }
     }
 
-    func jump(to revision: Revision) {}
+    func jump(to revision: Revision) {
+        _ = awaited { completion in store.jump(to: revision) { completion(()) } }
+    }
 
     var revision: Revision { store.usage.revision }
 

@@ -173,7 +173,7 @@ struct StoppedReplicaTests {
         }
         #expect(reason.contains("is not that of the other replicas"))
         let refused = cluster.change(0, ReplicaTests.put("0"))
-        #expect(throws: Refusal.withdrawn(.unavailable)) { try refused.get() }
+        #expect(throws: Refusal.withdrawn(.stopped)) { try refused.get() }
         for other in 1...2 {
             let made = cluster.change(other, ReplicaTests.put("a\(other)"))
             #expect(throws: Never.self) { try made.get() }

@@ -98,7 +98,7 @@ struct UpgradeTests {
         cluster.settle(but: [0])
         #expect(cluster.replicas[1...].allSatisfy { $0.phase == .serving })
         let late = cluster.change(0, ReplicaTests.put("9"))
-        #expect(throws: Refusal.withdrawn(.unavailable)) { try late.get() }
+        #expect(throws: Refusal.withdrawn(.stopped)) { try late.get() }
         let digests = try ReplicaTests.digests(states)
         #expect(digests[1] == digests[2] && digests[0] != digests[1])
     }

@@ -8,8 +8,9 @@ package import LatchkeyStore
 /// | writer: its incarnation | 8 |
 /// | sequence number of the writer | varint |
 /// | clock of the writer, milliseconds since 1970 | varint |
-/// | flags | 1: bit 0 asks all replicas to take a mark behind this entry; bit 1 raises the rules |
+/// | flags | 1: bit 0 asks for a mark behind this entry, 1 raises the rules, 2 begins a life |
 /// | earlier mark: place, revision, hash | varint, varint, 8; place 0 for none |
+/// | revision behind which the life begins | varint; nothing without bit 2 |
 /// | changes | number as varint; each: author, key, fingerprint, then change |
 /// | author | length as varint, bytes; empty for none |
 /// | key | length as varint, bytes; empty if the request has none |
@@ -26,6 +27,11 @@ package import LatchkeyStore
 ///
 /// Behind that entry, no replica executes one of an earlier format. Who has written it sends its
 /// changes again, if it knows the rules.
+///
+/// A *life* begins where etcd can have been restored from a backup: what the log had behind the
+/// backup is lost, but clients know its revisions. All replicas go on behind a revision that is
+/// above all of them (``Revision/laterLife(of:at:)``), so no revision is given twice. The first
+/// rules know no lives.
 package struct LogEntry: Sendable {
     /// A change, who has made it, and what its request is known by.
     package struct Proposal: Sendable {
@@ -61,6 +67,8 @@ package struct LogEntry: Sendable {
         package let time: Timestamp
         package let asksForMark: Bool
         package let earlier: Mark?
+        /// The revision behind which all replicas go on, if it is above theirs.
+        package var life: Revision?
     }
 
     package let head: Head
@@ -109,15 +117,18 @@ package struct LogEntry: Sendable {
         let place = LogPlace(try reader.number())
         let revision = try reader.number()
         let mark = Mark(place: place, revision: revision, hash: try reader.eightBytes())
+        // A replica of 0.1 looks at no other bit than the first.
+        let flagsKnown = rules > .first ? flags : flags & 1
+        let life = flagsKnown & 4 == 0 ? nil : try reader.revision()
         head = Head(
             rules: rules,
-            // A replica of 0.1 looks at no other bit than the first.
-            raisesRules: rules > .first && flags & 2 != 0,
+            raisesRules: flagsKnown & 2 != 0,
             writer: writer,
             sequence: sequence,
             time: time,
             asksForMark: flags & 1 != 0,
-            earlier: place == .start ? nil : mark
+            earlier: place == .start ? nil : mark,
+            life: life
         )
         guard isExecuted else {
             proposals = []
@@ -138,27 +149,18 @@ package struct LogEntry: Sendable {
     }
 }
 
-/// Makes entries: collects changes until one is full, or is sent.
+/// Makes entries of changes.
 struct LogEntryWriter: Sendable {
     /// How many changes an entry has at most.
     static let changeCountMax = 4096
-    /// An entry that has this many bytes takes no more changes.
-    static let byteCountMax = LogBounds.entryByteCountMax
     /// What stands before the changes, at most.
-    static let headByteCountMax = 1 + 8 + 10 + 10 + 1 + 10 + 10 + 8 + 3
+    static let headByteCountMax = 1 + 8 + 10 + 10 + 1 + 10 + 10 + 8 + 10 + 3
 
     private var changes = BinaryWriter()
-    private(set) var count = 0
+    private var count = 0
 
-    var byteCount: Int { changes.bytes.count }
-
-    var isEmpty: Bool { count == 0 }
-
-    /// Whether a change of so many bytes fits.
-    ///
-    /// One fits an empty entry even if it is beyond the bound, which the log's own is above.
-    func fits(_ byteCount: Int) -> Bool {
-        isEmpty || count < Self.changeCountMax && self.byteCount + byteCount <= Self.byteCountMax
+    init(_ changes: [[UInt8]] = []) {
+        for change in changes { add(change) }
     }
 
     /// The form of a change in an entry.
@@ -183,16 +185,20 @@ struct LogEntryWriter: Sendable {
     /// The entry.
     func bytes(_ head: LogEntry.Head) -> [UInt8] {
         var entry = BinaryWriter()
-        entry.bytes.reserveCapacity(Self.headByteCountMax + byteCount)
+        entry.bytes.reserveCapacity(Self.headByteCountMax + changes.bytes.count)
         entry.bytes.append(head.rules.rawValue)
         entry.add(eightBytes: head.writer)
         entry.add(head.sequence)
         // What it writes, it reads, whatever its clock shows.
         entry.add(UInt64(min(max(0, head.time.milliseconds), LogEntry.millisecondsMax)))
-        entry.bytes.append((head.asksForMark ? 1 : 0) | (head.raisesRules ? 2 : 0))
+        let flags: [UInt8] = [
+            head.asksForMark ? 1 : 0, head.raisesRules ? 2 : 0, head.life == nil ? 0 : 4,
+        ]
+        entry.bytes.append(flags.reduce(0, |))
         entry.add(head.earlier?.place.number ?? 0)
         entry.add(head.earlier?.revision ?? 0)
         entry.add(eightBytes: head.earlier?.hash ?? 0)
+        if let life = head.life { entry.add(life) }
         entry.add(UInt64(count))
         entry.bytes += changes.bytes
         return entry.bytes
@@ -229,6 +235,11 @@ extension BinaryReader {
         let identity = RequestIdentity(key: key, fingerprint: unsafe Array(try bytes()))
         guard identity.isPossible else { throw InvalidChange() }
         return identity
+    }
+
+    fileprivate mutating func revision() throws(InvalidChange) -> Revision {
+        guard let revision = InputCheck.revision(try number()) else { throw InvalidChange() }
+        return revision
     }
 
     fileprivate mutating func milliseconds() throws(InvalidChange) -> Int64 {

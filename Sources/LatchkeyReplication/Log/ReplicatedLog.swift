@@ -6,7 +6,7 @@ package protocol ReplicatedLog: Sendable {
     /// Adds an entry at the end.
     ///
     /// - Parameters:
-    ///   - entry: At most ``LogBounds/entryByteCountMax`` bytes.
+    ///   - entry: At most ``LogBounds/changeByteCountMax`` bytes.
     ///   - completion: Called once, on a thread that it must not block. The entry can come to those
     ///     who follow before or afterwards.
     func append(_ entry: [UInt8], completion: @escaping @Sendable (LogAppend) -> Void)
@@ -86,10 +86,21 @@ package enum LogEvent: Sendable {
     case connected
 }
 
-/// The bounds of a log.
-package enum LogBounds {
-    /// etcd takes requests of 1.5 MiB (`--max-request-bytes`), the key included.
-    package static let entryByteCountMax = 1 << 20
+/// What a log takes.
+package struct LogBounds: Sendable, Equatable {
+    /// An entry that has this many bytes of changes takes no more.
+    package let entryByteCountMax: Int
     /// A change that is longer than an entry of several gets one for itself, up to this length.
-    package static let changeByteCountMax = 1_500_000
+    package let changeByteCountMax: Int
+
+    /// etcd takes requests of 1.5 MiB, the key included, if it was not told another number
+    /// (`--max-request-bytes`).
+    ///
+    /// - Parameter requestByteCountMax: The longest request that the log takes; nil for 1.5 MiB.
+    package init(requestByteCountMax: Int? = nil) {
+        // The rest is for the key, the head of the entry, and what etcd puts around them.
+        let room = requestByteCountMax.map { max(1, $0 - 1024) } ?? .max
+        entryByteCountMax = min(1 << 20, room)
+        changeByteCountMax = min(1_500_000, room)
+    }
 }

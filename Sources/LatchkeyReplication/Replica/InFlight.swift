@@ -1,37 +1,79 @@
+internal import LatchkeyStore
+
 extension Replica {
     /// The entry that was sent and is not yet known to be in the log.
     struct InFlight: Sendable {
-        private let changes: LogEntryWriter
+        let changes: [Waiting]
         private(set) var head: LogEntry.Head
         private(set) var bytes: [UInt8]
         var sequence: UInt64 { head.sequence }
         /// When it was sent first, and last.
         let since: UInt64
-        var sent: UInt64
-        var attemptCount = 1
-        /// How many of the times between two repetitions pass before the next one.
-        var patience: UInt64 { 1 << UInt64(min((attemptCount - 1) / 5, 2)) }
-        /// Those who wait; empty once they were told that the outcome is unknown.
-        var completions: [Completion]
+        private(set) var sent: UInt64
+        private(set) var attemptCount = 1
+        /// Whether it can have been lost: a server was changed, or has failed, since it was sent
+        /// first.
+        var hasMoved = false
+        /// Whether those who wait were told that the outcome is unknown.
+        private var isTold = false
+        private let life: Life?
 
-        init(
-            _ changes: LogEntryWriter,
-            _ head: LogEntry.Head,
-            at now: UInt64,
-            _ completions: [Completion]
-        ) {
-            self.changes = changes
-            self.head = head
-            bytes = changes.bytes(head)
+        /// Makes an entry that is sent now.
+        init(_ changes: [Waiting], life: Life?, _ head: LogEntry.Head, at now: UInt64) {
+            (self.changes, self.life, self.head) = (changes, life, head)
+            bytes = LogEntryWriter(changes.map(\.encoded)).bytes(head)
             (since, sent) = (now, now)
-            self.completions = completions
+        }
+
+        /// The bytes of its changes.
+        var changeByteCount: Int { changes.reduce(0) { $0 + $1.encoded.count } }
+
+        /// How many times the time of ``Patience`` pass before the next repetition.
+        private var pauseCount: UInt64 { 1 << UInt64(min((attemptCount - 1) / 5, 2)) }
+
+        func isDue(at now: UInt64, _ patience: Patience) -> Bool {
+            now.elapsed(since: sent) > pauseCount * patience.nanoseconds
+        }
+
+        /// It is sent once more.
+        mutating func repeats(at now: UInt64) {
+            sent = now
+            attemptCount += 1
         }
 
         /// The same changes as an entry of its own, which is sent now.
         mutating func begins(anew head: LogEntry.Head, at now: UInt64) {
             self.head = head
-            bytes = changes.bytes(head)
-            (sent, attemptCount) = (now, 1)
+            bytes = LogEntryWriter(changes.map(\.encoded)).bytes(head)
+            (sent, attemptCount, hasMoved) = (now, 1, false)
+        }
+
+        /// Those who wait, once: afterwards there are none.
+        mutating func takeThoseWhoWait() -> ThoseWhoWait {
+            defer { isTold = true }
+            return isTold
+                ? ThoseWhoWait() : ThoseWhoWait(completions: changes.map(\.completion), life: life)
+        }
+
+        /// Its changes, unless those who wait were told that the outcome is unknown.
+        var untoldChanges: [Waiting] { isTold ? [] : changes }
+    }
+
+    /// Those who are told what becomes of an entry.
+    struct ThoseWhoWait: Sendable {
+        var completions: [Completion] = []
+        var life: Life?
+
+        /// The entry was executed.
+        func get(_ decisions: [Decision]) {
+            for (completion, decision) in zip(completions, decisions) { completion(decision) }
+            life?.completion(true)
+        }
+
+        /// It was not, or that is not known.
+        func get(_ refusal: Refusal) {
+            for completion in completions { completion(.failure(refusal)) }
+            life?.completion(false)
         }
     }
 }

@@ -6,12 +6,14 @@ extension Replica.State {
     /// Whether the caller is to have an entry sent.
     var beginsSending: Bool {
         mutating get {
-            guard inFlight == nil, !isSending, !waiting.isEmpty || raise != nil else {
-                return false
-            }
+            guard inFlight == nil, !isSending, hasCause else { return false }
             isSending = true
             return true
         }
+    }
+
+    private var hasCause: Bool {
+        !waiting.isEmpty || raise != nil || life != nil || refused != nil
     }
 
     /// Takes what fits an entry, and puts it in flight.
@@ -21,24 +23,19 @@ extension Replica.State {
         _ time: Timestamp
     ) -> Replica.InFlight? {
         guard inFlight == nil, phase == .serving || phase == .draining,
-            !waiting.isEmpty || marks.isAsked || raise != nil,
+            hasCause || marks.isAsked,
             now.elapsed(since: heard) <= settings.silenceNanoseconds
         else { return nil }
-        var writer = LogEntryWriter()
-        var count = 0
-        while count < waiting.count, writer.fits(waiting[count].encoded.count) {
-            writer.add(waiting[count].encoded)
-            count += 1
-        }
-        let completions = waiting[..<count].map(\.completion)
-        waiting.removeFirst(count)
-        waitingByteCount -= writer.byteCount
+        let life = life.take()
+        // An entry that only says something is not refused as too large.
+        let changes = life == nil && refused == nil ? takeFitting() : []
         sequence += 1
         let asksForMark = now.elapsed(since: lastMark) > settings.markNanoseconds
         if asksForMark { lastMark = now }
         let raised = raise.take()
         let entry = Replica.InFlight(
-            writer,
+            changes,
+            life: life,
             LogEntry.Head(
                 rules: raised ?? position.rules,
                 raisesRules: raised != nil,
@@ -46,13 +43,68 @@ extension Replica.State {
                 sequence: sequence,
                 time: time,
                 asksForMark: asksForMark,
-                earlier: marks.next()
+                earlier: marks.next(),
+                life: life?.revision
             ),
-            at: now,
-            completions
+            at: now
         )
         inFlight = entry
         return entry
+    }
+
+    /// Takes the changes that one entry has.
+    private mutating func takeFitting() -> [Replica.Waiting] {
+        var (count, byteCount) = (0, 0)
+        while count < waiting.count, count < LogEntryWriter.changeCountMax {
+            let next = byteCount + waiting[count].encoded.count
+            // One fits even if it is beyond the bound, which the log's own is above.
+            guard count == 0 || next <= entryByteCountMax else { break }
+            (count, byteCount) = (count + 1, next)
+        }
+        defer { waiting.removeFirst(count) }
+        waitingByteCount -= byteCount
+        return Array(waiting[..<count])
+    }
+
+    /// Takes the entry that was sent once, and refused; nil if it was sent again meanwhile.
+    mutating func takeRefused(_ entry: Replica.InFlight) -> Replica.InFlight? {
+        guard let current = inFlight, current.sequence == entry.sequence,
+            current.attemptCount == 1
+        else { return nil }
+        inFlight = nil
+        return current
+    }
+
+    /// Puts the changes of an entry that was too large before those that wait.
+    ///
+    /// - Returns: How many bytes of changes later entries have at most.
+    mutating func putBack(_ entry: Replica.InFlight) -> Int {
+        let changes = entry.untoldChanges
+        waiting.insert(contentsOf: changes, at: 0)
+        waitingByteCount += changes.reduce(0) { $0 + $1.encoded.count }
+        entryByteCountMax = min(entryByteCountMax, entry.changeByteCount / 2)
+        return entryByteCountMax
+    }
+
+    /// Takes an own entry that has come, and the one that was set aside, if it never will.
+    mutating func takeOwn(
+        _ sequence: UInt64,
+        at now: UInt64
+    ) -> (own: Replica.InFlight?, refused: Replica.InFlight?) {
+        var former: Replica.InFlight?
+        if let refused, refused.sequence <= sequence {
+            self.refused = nil
+            guard refused.sequence < sequence else { return (refused, nil) }
+            former = refused
+        }
+        guard let own = inFlight, own.sequence == sequence else { return (nil, former) }
+        inFlight = nil
+        if own.attemptCount == 1 {
+            patience.came(after: now.elapsed(since: own.sent))
+        } else if !own.hasMoved {
+            patience.cameAgain()
+        }
+        return (own, former)
     }
 
     /// Takes the rules of an entry that raises them.

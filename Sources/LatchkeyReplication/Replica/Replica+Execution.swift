@@ -114,6 +114,7 @@ extension Replica {
         var reached = position
         if isExecuted {
             if head.rules > position.rules { raise(to: head.rules, at: now, &reached) }
+            if let life = head.life, life > store.revision { store.jump(to: life) }
             callbacks.advanced(position.time)
             let decisions = entry.proposals.map { store.execute($0, at: position.time) }
             reached.revision = store.revision
@@ -132,9 +133,11 @@ extension Replica {
     ///
     /// Those who wait for it get answers that are made for what they have sent.
     private func hasSent(_ head: LogEntry.Head, _ bytes: [UInt8]) -> Bool {
-        let (own, sequence) = state.read { ($0.inFlight, $0.sequence) }
-        guard let own, own.sequence == head.sequence else { return head.sequence <= sequence }
-        return own.bytes == bytes
+        let (sent, sequence) = state.read { ([$0.refused, $0.inFlight], $0.sequence) }
+        guard let own = sent.first(where: { $0?.sequence == head.sequence }) else {
+            return head.sequence <= sequence
+        }
+        return own?.bytes == bytes
     }
 
     /// All changes from here on are decided by later rules.
@@ -171,23 +174,20 @@ extension Replica {
     private func answer(_ entry: LogEntry, _ decisions: [Decision]) {
         guard entry.head.writer == settings.incarnation else { return }
         let now = clocks.nanoseconds()
-        let (own, sends) = state.write { state -> (InFlight?, Bool) in
-            guard let own = state.inFlight, own.sequence == entry.head.sequence else {
-                return (nil, false)
-            }
-            state.inFlight = nil
+        var (own, refused) = state.write { state -> (InFlight?, InFlight?) in
+            let (own, refused) = state.takeOwn(entry.head.sequence, at: now)
+            guard let own else { return (nil, refused) }
             state.counts.entries += 1
             state.counts.changes += UInt64(entry.proposals.count)
             state.counts.nanoseconds += now.elapsed(since: own.since)
-            return (own, state.beginsSending)
+            return (own, refused)
         }
-        guard let own else { return }
+        if let refused { settle(refused) }
         // It was put into the log behind its first sending, and all before it is executed.
-        callbacks.isLevel(own.since)
-        if sends { queue.async { [self] in send() } }
-        answers.async {
-            for (completion, decision) in zip(own.completions, decisions) { completion(decision) }
-        }
+        if let own { callbacks.isLevel(own.since) }
+        if state.write({ $0.beginsSending }) { queue.async { [self] in send() } }
+        guard let waiting = own?.takeThoseWhoWait() else { return }
+        answers.async { waiting.get(decisions) }
     }
 
     // MARK: Marks

@@ -17,8 +17,8 @@ package import LatchkeySync
 ///
 /// One entry is in flight. The others' changes wait meanwhile, and make the next one: so entries
 /// grow with the load. Sent again, an entry has the same sequence number, and whoever has executed
-/// it skips it. An entry that was sent is never given up, because it can be in the log: those who
-/// wait for it are told that its outcome is unknown.
+/// it skips it. An entry that was sent is never given up while it can be in the log: those who wait
+/// for it are told that its outcome is unknown.
 package final class Replica: Sendable {
     package typealias Completion = @Sendable (Decision) -> Void
 
@@ -31,7 +31,8 @@ package final class Replica: Sendable {
         package var waitingByteCountMax = 64 << 20
         /// A change that was not sent for this time is refused.
         package var refusalNanoseconds: UInt64 = 1_800_000_000
-        /// An entry that did not come for this time is sent again, to another server.
+        /// An entry that did not come is sent again after this time at least; after a longer one
+        /// where entries have taken longer lately (``Patience``).
         ///
         /// etcd has a new leader 1 to 2 s after the last one has gone, and has lost what it got
         /// before; and one of three servers can be the one that is cut off. So the first
@@ -49,6 +50,10 @@ package final class Replica: Sendable {
         package var markNanoseconds: UInt64 = 10_000_000_000
         /// The latest rules that it knows.
         package var known = RuleLevel.current
+        /// The longest request that the log takes; nil if that is not known.
+        package var requestByteCountMax: Int?
+
+        var bounds: LogBounds { LogBounds(requestByteCountMax: requestByteCountMax) }
 
         package init(incarnation: UInt64) {
             self.incarnation = incarnation
@@ -78,15 +83,20 @@ package final class Replica: Sendable {
         package let changed: @Sendable (Phase) -> Void
         /// The clock of the log has advanced: what expires before has expired.
         package let advanced: @Sendable (Timestamp) -> Void
+        /// The log has refused an entry as too large: later ones have at most so many bytes of
+        /// changes.
+        package let shortened: @Sendable (_ byteCount: Int) -> Void
 
         package init(
             isLevel: @escaping @Sendable (UInt64) -> Void,
             changed: @escaping @Sendable (Phase) -> Void,
-            advanced: @escaping @Sendable (Timestamp) -> Void
+            advanced: @escaping @Sendable (Timestamp) -> Void,
+            shortened: @escaping @Sendable (Int) -> Void = { _ in }
         ) {
             self.isLevel = isLevel
             self.changed = changed
             self.advanced = advanced
+            self.shortened = shortened
         }
     }
 
@@ -143,13 +153,27 @@ package final class Replica: Sendable {
         let completion: Completion
     }
 
+    /// Another life of the log, which an entry is to begin.
+    struct Life: Sendable {
+        let revision: Revision
+        let since: UInt64
+        /// Told whether it has begun.
+        let completion: @Sendable (Bool) -> Void
+    }
+
     struct State: Sendable {
         var phase = Phase.connecting("")
         var position: LogPosition
         var sequence: UInt64 = 0
         var waiting: [Waiting] = []
         var waitingByteCount = 0
+        /// An entry takes no more changes beyond so many bytes.
+        var entryByteCountMax: Int
         var inFlight: InFlight?
+        /// The entry that was refused when it was sent again, and can have come into the log, or
+        /// still can: until a later one has come.
+        var refused: InFlight?
+        var patience: Patience
         /// Whether ``send()`` is due on the queue.
         var isSending = false
         var marks = Marks()
@@ -160,6 +184,8 @@ package final class Replica: Sendable {
         var counts = Counts()
         /// The rules that the next entry is to raise the log to.
         var raise: RuleLevel?
+        /// The life that the next entry is to begin.
+        var life: Life?
     }
 
     let settings: Settings
@@ -185,7 +211,14 @@ package final class Replica: Sendable {
         self.store = store
         self.clocks = clocks
         self.callbacks = callbacks
-        state = Guarded(State(position: position, lastMark: clocks.nanoseconds()))
+        state = Guarded(
+            State(
+                position: position,
+                entryByteCountMax: settings.bounds.entryByteCountMax,
+                patience: Patience(atLeast: settings.repetitionNanoseconds),
+                lastMark: clocks.nanoseconds()
+            )
+        )
         store.decide(by: position.rules)
     }
 
@@ -223,8 +256,20 @@ package final class Replica: Sendable {
         behind revision: Revision,
         completion: @escaping @Sendable (Bool) -> Void
     ) {
-        completion(false)
+        let life = Life(revision: revision, since: clocks.nanoseconds(), completion: completion)
+        let (isTaken, sends) = state.write { state -> (Bool, Bool) in
+            // Replicas of the first rules would pass it over.
+            guard state.position.rules > .first, state.life == nil, !state.phase.isFinal
+            else { return (false, false) }
+            state.life = life
+            return (true, state.beginsSending)
+        }
+        guard isTaken else { return completion(false) }
+        if sends { queue.async { [self] in send() } }
     }
+
+    /// What the log takes.
+    package var bounds: LogBounds { settings.bounds }
 
     /// Takes no more changes; those that were sent get their answers.
     ///
@@ -242,6 +287,9 @@ package final class Replica: Sendable {
 
     // MARK: Proposing
 
+    /// Why a change is refused that was not sent.
+    var refusal: Withdrawal { phase.isFinal ? .stopped : .unavailable }
+
     /// Has a change decided and made at all replicas.
     ///
     /// - Parameters:
@@ -258,7 +306,7 @@ package final class Replica: Sendable {
         completion: @escaping Completion
     ) throws(BacklogFull) {
         let encoded = LogEntryWriter.encoded(change, author: author, identity: identity)
-        guard encoded.count + LogEntryWriter.headByteCountMax <= LogBounds.changeByteCountMax
+        guard encoded.count + LogEntryWriter.headByteCountMax <= bounds.changeByteCountMax
         else { return completion(.failure(.changeTooLong)) }
         let now = clocks.nanoseconds()
         let (isAccepted, isFull, sends) = state.write { state -> (Bool, Bool, Bool) in
@@ -271,123 +319,7 @@ package final class Replica: Sendable {
             return (true, false, state.beginsSending)
         }
         if isFull { throw BacklogFull() }
-        guard isAccepted else { return completion(.failure(.withdrawn(.unavailable))) }
+        guard isAccepted else { return completion(.failure(.withdrawn(refusal))) }
         if sends { queue.async { [self] in send() } }
-    }
-
-    /// Sends the next entry, if there is something to send and none is in flight.
-    func send() {
-        let now = clocks.nanoseconds()
-        let time = clocks.calendar()
-        let entry = state.write { state -> InFlight? in
-            state.isSending = false
-            return state.nextEntry(settings, at: now, time)
-        }
-        if let entry { append(entry) }
-    }
-
-    func append(_ entry: InFlight) {
-        log.append(entry.bytes) { [self] outcome in
-            queue.async { [self] in appended(entry, outcome) }
-        }
-    }
-
-    private func appended(_ entry: InFlight, _ outcome: LogAppend) {
-        // What was sent more than once can be in the log in spite of a refusal.
-        let isOut = entry.attemptCount == 1
-        switch outcome {
-        case .appended, .unknown:
-            // It comes, or is sent again when it is due.
-            break
-        case .full where isOut:
-            // etcd says so, too, of an entry that it has put into the log, if the log became full
-            // meanwhile (`quotaApplierV3.Put`). Such a one is before the end, and comes.
-            whenLevel { [self] isLevel in
-                guard isLevel else { return }
-                queue.async { [self] in giveUp(entry, .withdrawn(.full)) }
-            }
-        case .tooLarge where isOut:
-            giveUp(entry, .changeTooLong)
-        case .full, .tooLarge:
-            break
-        }
-    }
-
-    /// The log has refused the entry, and all up to its end was executed: it is not in the log,
-    /// and never will be.
-    private func giveUp(_ entry: InFlight, _ refusal: Refusal) {
-        let (completions, sends) = state.write { state -> ([Completion], Bool) in
-            guard let current = state.inFlight, current.sequence == entry.sequence,
-                current.attemptCount == 1
-            else { return ([], false) }
-            state.inFlight = nil
-            return (current.completions, state.beginsSending)
-        }
-        for completion in completions { completion(.failure(refusal)) }
-        if sends { queue.async { [self] in send() } }
-    }
-
-    /// Does what is due: called many times a second.
-    package func tick() {
-        queue.async { [self] in
-            repeatEntry()
-            refuseLate()
-            // What was held while the log was silent.
-            if state.write({ $0.beginsSending }) { send() }
-            askIfDue()
-            checkMarks()
-        }
-    }
-
-    /// Sends the entry again that did not come in time, and tells those who wait for too long.
-    ///
-    /// Not once the replica has stopped: it would not learn that the entry came.
-    private func repeatEntry() {
-        let now = clocks.nanoseconds()
-        let isRunning = isRunning
-        let (entry, late) = state.write { state -> (InFlight?, [Completion]) in
-            guard var entry = state.inFlight else { return (nil, []) }
-            var late: [Completion] = []
-            if now.elapsed(since: entry.since) > settings.unknownNanoseconds {
-                late = entry.completions
-                entry.completions = []
-            }
-            let isDue =
-                isRunning
-                && now.elapsed(since: entry.sent) > entry.patience * settings.repetitionNanoseconds
-            if isDue {
-                entry.sent = now
-                entry.attemptCount += 1
-                state.counts.repetitions += 1
-            }
-            state.inFlight = entry
-            return (isDue ? entry : nil, late)
-        }
-        for completion in late { completion(.failure(.withdrawn(.unknown))) }
-        if let entry {
-            log.moveOn()
-            append(entry)
-        }
-    }
-
-    /// Refuses changes that were not sent in time: they never will be.
-    private func refuseLate() {
-        let now = clocks.nanoseconds()
-        let late = state.write { state -> ArraySlice<Waiting> in
-            let count =
-                state.waiting.firstIndex {
-                    now.elapsed(since: $0.since) <= settings.refusalNanoseconds
-                } ?? state.waiting.count
-            guard count > 0 else { return [] }
-            let late = state.waiting[..<count]
-            state.waiting.removeFirst(count)
-            state.waitingByteCount -= late.reduce(0) { $0 + $1.encoded.count }
-            return late
-        }
-        refuse(late)
-    }
-
-    private func refuse(_ waiting: some Sequence<Waiting>) {
-        for change in waiting { change.completion(.failure(.withdrawn(.unavailable))) }
     }
 }

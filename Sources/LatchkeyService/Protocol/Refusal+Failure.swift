@@ -29,7 +29,8 @@ extension Refusal {
             return RequestFailure(
                 .bodyTooLarge,
                 "Nothing was changed. A change of a replica of a cluster has at most 1.5 MB, names "
-                    + "and values together. Send shorter values, or fewer at once."
+                    + "and values together, or less if etcd's --max-request-bytes is lower. Send "
+                    + "shorter values, or fewer at once."
             )
         case .claimNameTooLong:
             return RequestFailure(
@@ -75,6 +76,13 @@ extension Refusal {
                 .journalFailed,
                 "Nothing was changed. The data folder of the server was removed or replaced. "
                     + "Changes are refused until the server ends. Reads still work."
+            )
+        case .withdrawn(.stopped):
+            return RequestFailure(
+                .journalFailed,
+                "Nothing was changed. This replica has stopped, and takes no changes any more. "
+                    + "Send the request to another replica. /readyz?verbose says what is wrong "
+                    + "here."
             )
         case .withdrawn(.unknown):
             return RequestFailure(
