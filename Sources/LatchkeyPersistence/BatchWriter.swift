@@ -121,6 +121,8 @@ final class BatchWriter {
         var isProbe = false
         /// A position to store, behind that of the last commit.
         var position: [UInt8]?
+        /// The revision that the commits, or the position, follow, if some were skipped.
+        var skip: Revision?
     }
 
     /// Makes one transaction and syncs it; returns how many rows it brought forward.
@@ -130,6 +132,11 @@ final class BatchWriter {
         do {
             try begin.run()
             try checkVersion()
+            if let skip = extra.skip {
+                meta[.skipRow] = lastRow
+                meta[.skipRevision] = Int64(bitPattern: skip)
+                try meta.write(MetaKey.skips, writeMeta)
+            }
             for queued in batch {
                 try insert(queued)
             }
@@ -158,6 +165,7 @@ final class BatchWriter {
             (meta, lastRow, firstRow, round) = former
             throw .of(error, path, duringCommit: true)
         }
+        lastRevision = extra.skip ?? lastRevision
         if let last = batch.last {
             lastRevision = last.commit.revision
             lastTime = last.commit.time

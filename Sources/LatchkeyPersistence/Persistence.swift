@@ -238,6 +238,15 @@ package final class Persistence: Sendable {
         started.load()?.seal(through: revision, position)
     }
 
+    /// Has the next commit follow a later revision, which is stored with the position of the group
+    /// that begins now.
+    ///
+    /// Blocks until all commits before are given to the disk: that is rare. Called as
+    /// ``seal(through:_:)``, behind which no group is open.
+    package func skip(through revision: Revision) {
+        started.load()?.skip(through: revision)
+    }
+
     /// Has ``seal(through:_:)`` wait no more, also while the disk takes nothing: who appends ends.
     package func takesAll() {
         started.load()?.takesAll()

@@ -39,6 +39,12 @@ final class WriterLoop: Sendable {
         var round: CompactionRound?
         /// A position behind commits that are written, which no commit has.
         var position: [UInt8]?
+        /// The revision that the next commit follows, if some were skipped before it.
+        var skip: Revision?
+        /// Whether ``WriterLoop/skip(through:)`` waits until all before is taken.
+        var isSkipping = false
+        /// Whether commits are not taken any more, since the one before them is not written.
+        var isClosed = false
     }
 
     /// How far the writer is, for everybody else.
@@ -195,6 +201,8 @@ final class WriterLoop: Sendable {
             guard !inbox.hasEnded else {
                 return nil
             }
+            // The process ends, and its log has them.
+            guard !inbox.isClosed else { return queued.commit.revision }
             inbox.queue.add(queued)
             guard durability != .always else {
                 return nil
@@ -220,12 +228,32 @@ final class WriterLoop: Sendable {
     /// Ends a group, and waits while too much is to be written.
     func seal(through revision: Revision, _ position: [UInt8]) {
         inbox.write { inbox in
-            guard !inbox.hasEnded else { return }
+            guard !inbox.hasEnded, !inbox.isClosed else { return }
             inbox.position = inbox.queue.seal(through: revision, position) ? nil : position
         }
         inbox.write(
             when: { hasRoom($0) || $0.hasEnded || $0.isStopping || !$0.isBounded },
             { _ in }
+        )
+    }
+
+    /// Lets the next commit follow a later revision, once all before it have left the queue.
+    ///
+    /// What the queue has is numbered without a gap. A position that was not written yet is not
+    /// needed: that of the group which begins comes with the revision.
+    func skip(through revision: Revision) {
+        inbox.write { $0.isSkipping = true }
+        inbox.write(
+            when: { $0.queue.count == 0 || $0.hasEnded || !$0.isBounded },
+            { inbox in
+                inbox.isSkipping = false
+                guard inbox.queue.count == 0 else {
+                    inbox.isClosed = true
+                    return
+                }
+                inbox.queue.drop(after: revision)
+                (inbox.position, inbox.skip, inbox.released) = (nil, revision, revision)
+            }
         )
     }
 

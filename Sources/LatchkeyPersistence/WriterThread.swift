@@ -44,8 +44,9 @@ final class WriterThread: @unchecked Sendable {
     var loggedFailure = ""
     private var loggedNoteFailure = ""
     var batch: [QueuedCommit] = []
-    /// A position behind the commits of the batch.
+    /// A position behind the commits of the batch, and a revision that all of these follow.
     private var position: [UInt8]?
+    private var skip: Revision?
     /// Rows that have come while there was something to compact, less those that were compacted
     /// for them.
     private var uncompactedCount = 0
@@ -114,7 +115,8 @@ final class WriterThread: @unchecked Sendable {
         let noticesLoss = mode != .ended && loop.durability == .always
         let isReady = { @Sendable [loop] (inbox: WriterLoop.Inbox) in
             inbox.isStopping || noticesLoss && loop.isLost
-                || (interval ? inbox.queue.hasBatch : isWaiting && inbox.queue.isReady)
+                || isWaiting && inbox.queue.isReady
+                    && (!interval || inbox.queue.hasBatch || inbox.isSkipping)
                 || compacts || inbox.round != nil
                 || mayWithdraw && inbox.queue.count > 0
         }
@@ -129,6 +131,9 @@ final class WriterThread: @unchecked Sendable {
                 // It stands behind all commits.
                 if !inbox.queue.isReady, let position = inbox.position.take() {
                     self.position = position
+                }
+                if !batch.isEmpty || self.position != nil, let skip = inbox.skip.take() {
+                    self.skip = skip
                 }
             }
             return (inbox.isStopping, inbox.round.take(), batch)
@@ -218,7 +223,7 @@ final class WriterThread: @unchecked Sendable {
             max(extra.rowCount * 3 / 2, BatchWriter.sliceCountMax)
         )
         extra.compacts = compacts && isDue
-        extra.position = position
+        (extra.position, extra.skip) = (position, skip)
         guard !batch.isEmpty || isProbe || extra.compacts || position != nil else {
             noteFrames()
             return syncLater()
@@ -322,7 +327,7 @@ final class WriterThread: @unchecked Sendable {
             loop.releases.write { $0.revision = writer.lastRevision }
         }
         batch.removeAll(keepingCapacity: true)
-        position = nil
+        (position, skip) = (nil, nil)
         syncLater()
     }
 

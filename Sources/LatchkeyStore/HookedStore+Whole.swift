@@ -1,5 +1,5 @@
-// What is done to the whole store behind a hook: it is loaded, replayed, and its last commits are
-// withdrawn.
+// What is done to the whole store behind a hook: it is loaded, replayed, it jumps, and its last
+// commits are withdrawn.
 //
 // **Design.** Everything here holds all tables. The flag of a withdrawal's end is used by one
 // thread, which writes.
@@ -54,6 +54,15 @@ extension HookedStore {
                 completion(replayed)
             }
         )
+    }
+
+    /// Lets the next commit follow a later revision, which counts as released.
+    ///
+    /// Called by the thread that alone changes the store, when all commits are released.
+    package func jump(to revision: Revision, completion: @escaping @Sendable () -> Void) {
+        // Before anybody is shown the revision: no answer is to wait for it.
+        hook.begin(after: revision)
+        base.jump(to: revision, completion: completion)
     }
 
     /// Takes back all commits behind a revision, none of which is released.

@@ -99,7 +99,12 @@ final class ExecutedStore: ReplicatedState {
         age.reaches(position.revision)
     }
 
-    func jump(to revision: Revision) {}
+    func jump(to revision: Revision) {
+        box.jump(revision) { [isDecided] in isDecided.signal() }
+        isDecided.wait()
+        journal.restart(after: revision)
+        persistence.skip(through: revision)
+    }
 
     var revision: Revision { box.usage().revision }
 

@@ -77,6 +77,7 @@ struct ErasedStore: Sendable {
     let load: @Sendable ([Property], @escaping @Sendable () -> Void) -> Void
     let replay: @Sendable ([StoredCommit], @escaping @Sendable ([Commit]) -> Void) -> Void
     let withdraw: @Sendable (Revision, Withdrawal, @escaping @Sendable () -> Void) -> Void
+    let jump: @Sendable (Revision, @escaping @Sendable () -> Void) -> Void
     /// Sets the rules that changes are decided by.
     let decide: @Sendable (_ rules: RuleLevel) -> Void
 
@@ -96,6 +97,7 @@ struct ErasedStore: Sendable {
         load = { store.load($0, completion: $1) }
         replay = { store.replay($0, completion: $1) }
         withdraw = { store.withdraw(after: $0, $1, completion: $2) }
+        jump = { store.jump(to: $0, completion: $1) }
         decide = { store.rules = $0 }
     }
 }

@@ -1,0 +1,97 @@
+import LatchkeyPersistence
+import LatchkeyStore
+import LatchkeyStrategies
+import LatchkeyTestSupport
+import Testing
+
+@testable import LatchkeyReplication
+@testable import LatchkeyService
+
+/// What a replica executes its log on, with its files.
+@Suite(.timeLimit(.minutes(15)), .offPool)
+struct ExecutedStoreTests {
+    private static let start: Revision = 1000
+    private static let later: Revision = 1 << 40
+
+    /// A store with files, as a replica has it.
+    private struct Rig {
+        let data: DurableData
+        let box: ErasedStore
+        let journal: Journal
+        let executed: ExecutedStore
+
+        init<ChosenStrategy: MakeableStrategy>(
+            _ path: String,
+            _ strategy: ChosenStrategy.Type
+        ) throws {
+            var settings = PersistenceSettings()
+            settings.path = path
+            let log = Log(format: .text, level: .error)
+            data = try DurableData(settings, startingAt: start, log: log)
+            let persistence = data.persistence
+            journal = Journal(HistoryLimits(), after: persistence.historyRevision)
+            box = ErasedStore(
+                HookedStore(
+                    limits: StoreLimits(),
+                    stripeCount: 4,
+                    strategy: { ChosenStrategy(backlogMax: 1000) },
+                    after: persistence.storedRevision,
+                    hook: data.hook
+                )
+            )
+            try data.recover(box, journal: journal, readiness: Readiness(isRecovering: true))
+            try data.start(box, journal: journal, keysLiveFor: .seconds(600), isGrouped: true)
+            executed = ExecutedStore(box, journal, ExpiryQueue(), persistence, StateAge(), nil)
+        }
+
+        /// Executes an entry with one change.
+        func execute(at place: UInt64) throws -> Revision {
+            let proposal = LogEntry.Proposal(
+                author: [],
+                identity: nil,
+                change: .increment(.named("a"), by: 1)
+            )
+            let commit = try executed.execute(proposal, at: Timestamp(milliseconds: 1)).get()
+            reaches(place)
+            return commit.revision
+        }
+
+        func reaches(_ place: UInt64) {
+            executed.reaches(
+                LogPosition(place: LogPlace(place), revision: executed.revision, rules: .second)
+            )
+        }
+    }
+
+    private static func checks(_ strategy: (some MakeableStrategy).Type) throws {
+        let folder = try TemporaryFolder()
+        // What comes behind the jump is an entry, or none.
+        for (life, count) in [(1, 0), (2, 2)] as [(UInt64, UInt64)] {
+            let later = life * later
+            let rig = try Rig(folder.path, strategy)
+            let position = try rig.data.persistence.readPosition()
+                .flatMap { LogPosition(decoding: $0) }
+            #expect(position?.revision ?? start == rig.data.persistence.lastRevision)
+            #expect(rig.executed.revision == rig.data.persistence.lastRevision)
+            _ = try rig.execute(at: 10 * life)
+            rig.executed.jump(to: later)
+            #expect(rig.executed.revision == later && rig.journal.last == later)
+            rig.reaches(10 * life + 1)
+            for number in 0..<count {
+                #expect(try rig.execute(at: 10 * life + 2 + number) == later + 1 + number)
+            }
+            #expect(rig.data.persistence.finish())
+        }
+        let last = try Rig(folder.path, strategy)
+        #expect(last.executed.revision == 2 * later + 2)
+        #expect(last.data.persistence.lastRevision == 2 * later + 2)
+        #expect(last.data.persistence.finish())
+    }
+
+    @Test func `behind a life that has begun, a restart finds the revision of its position`() throws
+    {
+        try Self.checks(LockStrategy.self)
+        try Self.checks(SnapshotStrategy.self)
+        try Self.checks(SerialQueueAsyncStrategy.self)
+    }
+}
