@@ -135,6 +135,24 @@ struct ImportInboxTests {
         }
     }
 
+    /// Else a replica refuses what a client has sent line by line (issue 49).
+    @Test func `a batch has no more bytes than the log of a cluster takes`() {
+        var limits = ImportLimits(batchLineCount: 1000, lineByteCountMax: 1 << 20, depthMax: 8)
+        limits.byteCountMax = 1000
+        let batch = ImportBatch()
+        #expect(batch.fits(2000, limits), "a line by itself")
+        let buffer = ImportBuffer(capacity: 300)
+        unsafe [UInt8](repeating: 0x31, count: 300).withUnsafeBytes {
+            unsafe buffer.append($0)
+        }
+        var lineCount = 0
+        while batch.fits(300, limits) {
+            lineCount += 1
+            _ = unsafe batch.endLine(buffer.bytes, in: buffer, lineCount)
+        }
+        #expect(lineCount == 3)
+    }
+
     @Test func `all imports together hold no more than the bound`() {
         let places = Self.places(2)
         let inboxes = (0..<3).map { _ in inbox(places) }

@@ -306,6 +306,7 @@ struct StoreRouteMaker: StrategyVisitor {
             depthMax: depthMax,
             lineByteCountMax: configuration.http.bodyBytesMax,
             unitsMax: configuration.storeLimits.changeUnitsMax,
+            batchByteCountMax: (cluster?.bounds ?? LogBounds()).entryByteCountMax,
             places: configuration.importPlaces
         ).add(to: &table)
         return Made(

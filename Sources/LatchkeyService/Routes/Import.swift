@@ -176,7 +176,7 @@ final class Import: BodyReader, @unchecked Sendable {
                     line: lineNumber + 1
                 )
             }
-            guard batch.fits(count) else { return true }
+            guard batch.fits(count, limits) else { return true }
             let part = unsafe UnsafeRawBufferPointer(rebasing: rest[..<count])
             readByteCount += count
             if unsafe end != nil {

@@ -11,6 +11,8 @@ struct ImportLimits: Sendable {
     let depthMax: Int
     /// How many units of work a batch has: as many as one change can have.
     var unitsMax = StoreLimits.standard.changeUnitsMax
+    /// Several lines have no more bytes together: the log of a cluster bounds changes.
+    var byteCountMax = 1 << 20
 }
 
 /// The lines of one commit, where they were received.
@@ -26,8 +28,6 @@ final class ImportBatch: @unchecked Sendable {
     ///
     /// They can be much longer than the lines: what is between them is kept, too.
     static let heldByteCountMax = 1 << 20
-    /// Several lines have no more bytes together: the log of a cluster bounds changes.
-    static let byteCountMax = 1 << 20
 
     private(set) var lineCount = 0
     /// The number of the first line in the body, counted from 1.
@@ -52,8 +52,8 @@ final class ImportBatch: @unchecked Sendable {
     /// Whether a line, or more of the open one, fits.
     ///
     /// Any line fits an empty batch.
-    func fits(_ count: Int) -> Bool {
-        lineCount == 0 || byteCount + openByteCount + count <= Self.byteCountMax
+    func fits(_ count: Int, _ limits: ImportLimits) -> Bool {
+        lineCount == 0 || byteCount + openByteCount + count <= limits.byteCountMax
     }
 
     /// The next batch, which begins with what is open in this one.

@@ -10,6 +10,7 @@ struct ImportRoutes: Sendable {
     let depthMax: Int
     let lineByteCountMax: Int
     let unitsMax: Int
+    let batchByteCountMax: Int
     /// Of long buffers.
     let places: SharedPlaces
 
@@ -50,7 +51,8 @@ struct ImportRoutes: Sendable {
                 batchLineCount: try Self.batchLineCount(query["batch"]),
                 lineByteCountMax: lineByteCountMax,
                 depthMax: depthMax,
-                unitsMax: unitsMax
+                unitsMax: unitsMax,
+                byteCountMax: batchByteCountMax
             ),
             places: places
         )
