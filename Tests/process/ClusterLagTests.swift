@@ -50,7 +50,7 @@ struct ClusterLagTests {
             replicas.programs[2].signal(SIGCONT)
             let late = replicas.sites[2]
             try Self.awaitState("too-late", late)
-            #expect(try late.ask("GET", "/readyz?verbose").text.contains("Delete its data"))
+            #expect(try late.ask("GET", "/readyz?verbose").text.contains("Move its data away"))
             // It takes no changes, and says how old what it has is.
             #expect(try late.ask("PUT", "/v1/properties/p1", "0").status == 503)
             #expect(try late.ask("GET", "/v1/count?consistency=linearizable").status == 503)
@@ -59,7 +59,7 @@ struct ClusterLagTests {
             // It says so at a start, too.
             replicas.end(2, SIGTERM)
             let again = try replicas.refused(2, [])
-            #expect(again.status != 0 && again.errors.contains("Delete its data"), "\(again)")
+            #expect(again.status != 0 && again.errors.contains("Move its data away"), "\(again)")
             try replicas.removeData(2)
             try replicas.start(2)
             try replicas.awaitSame()

@@ -11,15 +11,13 @@ extension Replica {
         case .last(let place, let bytes): verify(bytes, at: place)
         case .compacted: enter(.tooLate)
         case .wentBack(let end):
-            enter(
-                .otherLog(
-                    "The log ends at \(end.number), before place \(position.place.number) of this "
-                        + "replica: it is another log (is --cluster-name right?), or one from an "
-                        + "earlier backup."
-                )
+            enterOtherLog(
+                "The log ends at \(end.number), before place \(position.place.number) of this "
+                    + "replica: it is another log (is --cluster-name right?), or one from an "
+                    + "earlier backup."
             )
         case .identified(let log): state.write { $0.position.log = log }
-        case .otherLog(let reason): enter(.otherLog(reason))
+        case .otherLog(let reason): enterOtherLog(reason)
         case .disconnected(let reason): enter(.connecting(reason))
         case .connected:
             if phase != .serving { enter(.catchingUp) }
@@ -43,10 +41,18 @@ extension Replica {
             return stop(at: place, error)
         }
         guard place != position.place || !isKnown else { return }
+        enterOtherLog(
+            "The log has another entry at place \(position.place.number) than this replica: it is "
+                + "another log, or one from an earlier backup that has grown again."
+        )
+    }
+
+    /// No message has data deleted that can be all that is left.
+    private func enterOtherLog(_ reason: String) {
         enter(
             .otherLog(
-                "The log has another entry at place \(position.place.number) than this replica: it "
-                    + "is another log, or one from an earlier backup that has grown again."
+                reason + " Keep the data of this replica: they can be the only copy of "
+                    + "acknowledged writes. docs/cluster.md says how to go on."
             )
         )
     }
@@ -222,7 +228,8 @@ extension Replica {
             enter(
                 .differs(
                     "The state behind place \(place.number) of the log is not that of the other "
-                        + "replicas. Delete this replica's data, and start it again."
+                        + "replicas. Move its data away, and start it with an empty folder: it "
+                        + "takes the state of another one."
                 )
             )
         }

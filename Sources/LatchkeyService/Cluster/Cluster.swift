@@ -250,7 +250,14 @@ final class Cluster: Sendable {
                     guard case .differs(let reason) = phase else { return }
                     DivergenceNote(folder: folder).write(reason, log)
                 },
-                advanced: { StoreClock.advance(to: $0) }
+                advanced: { StoreClock.advance(to: $0) },
+                shortened: { [log] byteCount in
+                    log.write(
+                        .warning,
+                        "etcd refuses an entry as too large",
+                        ["laterBytesMax": "\(byteCount)"]
+                    )
+                }
             )
         )
         started.write { $0 = (replica, entries, data.persistence, position.place) }
@@ -292,7 +299,9 @@ final class Cluster: Sendable {
             throw StartFailure(
                 reason: "--data has revision \(persistence.lastRevision), and was at "
                     + "\(position.revision) when it left the cluster: a service without --cluster "
-                    + "has changed it. Delete it: the replica takes the state of another one."
+                    + "has changed it. Move it away, since the cluster does not have these "
+                    + "changes, and start with an empty folder: the replica takes the state of "
+                    + "another one."
             )
         }
         return position
@@ -355,6 +364,9 @@ final class Cluster: Sendable {
 
     /// What this replica decides by now; nil before it has started.
     var rules: RuleLevel? { started.read { $0 }?.replica.position.rules }
+
+    /// What the log takes; nil before the replica has started.
+    var bounds: LogBounds? { started.read { $0 }?.replica.bounds }
 
     func register(in registry: MetricRegistry) {
         if let replica = started.read({ $0 })?.replica { state.register(replica, in: registry) }

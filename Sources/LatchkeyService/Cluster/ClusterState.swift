@@ -78,8 +78,9 @@ final class ClusterState: Sendable {
         case .tooLate:
             return (
                 false, "too-late",
-                "The log has forgotten what this replica needs. Delete its data, and start it "
-                    + "again: it takes the state of another one."
+                "The log has forgotten what this replica needs. Move its data away: if etcd was "
+                    + "restored from a backup, they can be the only copy of acknowledged writes. "
+                    + "Then start it with an empty folder: it takes the state of another one."
             )
         case .diverged(let reason), .otherLog(let reason), .differs(let reason):
             return (false, "diverged", reason)

@@ -4,7 +4,7 @@ internal import LatchkeyMachine
 /// A file beside the data that says that they are not those of the other replicas.
 ///
 /// Else a restart would serve them, and give them to new replicas. It goes with the data, which are
-/// to be deleted.
+/// to be moved away.
 struct DivergenceNote {
     private let path: String
 
@@ -18,7 +18,9 @@ struct DivergenceNote {
         let text = (try? String(contentsOfFile: path, encoding: .utf8)) ?? ""
         let reason = text.trimmingCharacters(in: .whitespacesAndNewlines)
         return reason.isEmpty
-            ? "--data has a state that is not that of the other replicas. Delete it." : reason
+            ? "--data has a state that is not that of the other replicas. Move it away, and start "
+                + "with an empty folder: the replica takes the state of another one."
+            : reason
     }
 
     /// Makes the note.
