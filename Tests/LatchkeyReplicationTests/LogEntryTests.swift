@@ -175,6 +175,16 @@ struct LogEntryTests {
         #expect(LogPosition(decoding: [3] + position.encoded.dropFirst()) == nil)
     }
 
+    @Test func `a position of later rules knows its log, and one of the first ones does not`() {
+        for created in [nil, 9] as [UInt64?] {
+            var position = LogPosition(place: LogPlace(7), revision: 1, rules: .second)
+            position.log = LogIdentity(etcd: .max, created: created)
+            #expect(LogPosition(decoding: position.encoded) == position)
+            position.rules = .first
+            #expect(LogPosition(decoding: position.encoded)?.log == nil)
+        }
+    }
+
     @Test func `a position knows what each writer has sent, and comes back as it was`() throws {
         var position = LogPosition(
             place: LogPlace(70),

@@ -39,6 +39,23 @@ struct StoppedReplicaTests {
         #expect(state.positions.read { $0.isEmpty })
     }
 
+    @Test func `a replica of another log keeps its data, and does not need the log`() {
+        #expect(ClockedReplica().replica.phase.needsLog)
+        let events: [(LogEvent, needsLog: Bool)] = [
+            (.wentBack(end: LogPlace(1)), false), (.otherLog("It was restored."), false),
+            (.last(.start, Self.entry("1")), false), (.compacted, false),
+            (.entry(LogPlace(1), [9]), true),
+        ]
+        for (event, needsLog) in events {
+            let rig = ClockedReplica()
+            rig.replica.receive(event)
+            let phase = rig.replica.phase
+            #expect(phase.isFinal && phase.needsLog == needsLog, "\(phase)")
+            guard case .otherLog(let reason) = phase else { continue }
+            #expect(reason.contains("can be the only copy of acknowledged writes"))
+        }
+    }
+
     /// What can be decoded, and ended the process once it was executed.
     private static let (half, empty) = (OwnedBytes(Array("{\"a\":[1".utf8)), OwnedBytes([]))
 
