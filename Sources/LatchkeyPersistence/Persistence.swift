@@ -129,6 +129,13 @@ package final class Persistence: Sendable {
         Folder.byteCount(path + "/" + Folder.databaseName) != nil
     }
 
+    /// Whether a folder has a database that was made to its end: it has a start revision.
+    package static func hasWholeData(_ path: String) -> Bool {
+        let database = path + "/" + Folder.databaseName
+        return (Folder.byteCount(database) ?? 0) > 0
+            && (Folder.byteCount(database + "-journal") ?? 0) == 0
+    }
+
     /// Reads the properties of the table `stored`, in the order of their names.
     package func readStored(
         _ body: ([Property]) throws(PersistenceFailure) -> Void
@@ -165,11 +172,7 @@ package final class Persistence: Sendable {
 
     /// Reads the position that was stored last; nil if there is none.
     package func readPosition() throws(PersistenceFailure) -> [UInt8]? {
-        var position: [UInt8]?
-        try RowReader(opened).readNotes { (revision, _, note) throws(PersistenceFailure) in
-            if revision == BatchWriter.positionRevision { position = note }
-        }
-        return position
+        try RowReader(opened).position()
     }
 
     /// Starts the threads that write.

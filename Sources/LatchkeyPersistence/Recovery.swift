@@ -152,19 +152,34 @@ extension Persistence {
     /// and its position in the log.
     ///
     /// The backup is moved into the folder, and gets an identity of its own.
+    ///
+    /// - Parameters:
+    ///   - file: The backup.
+    ///   - path: The folder.
+    ///   - identity: That of the new data.
+    ///   - objection: Given the position that the backup has; why it is not to be used, in a
+    ///     sentence, or nil.
     package static func seed(
         _ file: String,
         into path: String,
-        identity: Identity = Identity()
+        identity: Identity = Identity(),
+        objection: ([UInt8]?) -> String? = { _ in nil }
     ) throws(PersistenceFailure) {
         try Copy.expectWhole(file, "Take the state of another replica.")
         do {
             let connection = try Connection(file)
             var meta = try Meta(connection)
+            if let sentence = objection(try RowReader(connection, meta, file).position()) {
+                throw PersistenceFailure(.inputOutput, sentence)
+            }
             meta[.identity] = identity.number
             try meta.write([.identity], try Statement(connection, Meta.writing))
-        } catch {
+        } catch let failure as PersistenceFailure {
+            throw failure
+        } catch let error as DatabaseError {
             throw PersistenceFailure(error, file)
+        } catch {
+            preconditionFailure("\(error) is of no known type.")
         }
         let folder = try Folder(path, mayCreate: true)
         try folder.replaceDatabase(by: file)

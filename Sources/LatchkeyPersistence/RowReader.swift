@@ -290,6 +290,15 @@ struct RowReader {
 
     // MARK: The table notes
 
+    /// The position in the log of a cluster; nil if there is none.
+    func position() throws(PersistenceFailure) -> [UInt8]? {
+        var position: [UInt8]?
+        try readNotes { (revision, _, note) throws(PersistenceFailure) in
+            if revision == BatchWriter.positionRevision { position = note }
+        }
+        return position
+    }
+
     func readNotes(
         _ body: (Revision, Timestamp, [UInt8]) throws(PersistenceFailure) -> Void
     ) throws(PersistenceFailure) {

@@ -52,7 +52,8 @@ enum ServeCommand {
         is cut off. With --shutdown-delay, requests are served for so long first. The next
         signal ends the delay, or the process at once.
 
-        SIGHUP has tokens and certificates read again, and the audit log opened anew.
+        SIGHUP has tokens, certificates and a file of etcd's addresses read again, and
+        the audit log opened anew.
         SIGUSR1 writes the state of the service to the log. 'latchkey check-config' says
         what would keep the service from starting.
 

@@ -19,7 +19,9 @@ struct DamagedFolderTests {
         configuration.http.port = 0
         configuration.persistence.path = folder.path
         if isReplica {
-            configuration.cluster.servers = [try #require(EtcdServer("http://127.0.0.1:2379"))]
+            configuration.cluster.members = .listed([
+                try #require(EtcdServer("http://127.0.0.1:2379"))
+            ])
         }
         let faults = StartCheck(configuration, isRunning: false).faults
         let fault = try #require(faults.first(where: { $0.contains("is damaged") }), "\(faults)")

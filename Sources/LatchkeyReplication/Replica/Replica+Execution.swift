@@ -58,7 +58,7 @@ extension Replica {
     }
 
     /// Changes the phase, unless the replica has stopped.
-    func enter(_ phase: Phase) {
+    package func enter(_ phase: Phase) {
         let isChanged = state.write { state in
             switch state.phase {
             case _ where state.phase.isFinal, phase: return false

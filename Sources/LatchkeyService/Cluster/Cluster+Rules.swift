@@ -1,5 +1,6 @@
 internal import LatchkeyReplication
 internal import LatchkeyStore
+internal import LatchkeyStrategies
 
 // The rules of the log are raised when all replicas of the last hour know later ones.
 //
@@ -23,8 +24,30 @@ extension Cluster {
                 let agreement = ClusterAgreement(decoding: common)
             else { return }
             guard !agreement.needs(rules) else { return raise(replica, to: rules) }
-            directory.change(common, to: agreement.raised(to: rules).encoded) { [self] result in
+            var raised = agreement.raised(to: rules)
+            if let log = replica.position.log { raised = raised.completed(by: log) }
+            directory.change(common, to: raised.encoded) { [self] result in
                 if case .success(true) = result { raise(replica, to: rules) }
+            }
+        }
+    }
+
+    /// Adds to the agreement what it lacks of the log and this replica knows: first of all the
+    /// revision of its first entry.
+    func completeAgreement(_ replica: Replica) {
+        guard replica.phase == .serving, let log = replica.position.log,
+            let known = agreement.read({ $0 }),
+            known.completed(by: log) != known || !known.needs(replica.position.rules)
+        else { return }
+        directory.settings { [self] result in
+            guard case .success(let common?) = result,
+                let agreement = ClusterAgreement(decoding: common)
+            else { return }
+            self.agreement.write { $0 = agreement }
+            let completed = agreement.completed(by: log)
+            guard completed != agreement else { return }
+            directory.change(common, to: completed.encoded) { [self] result in
+                if case .success(true) = result { self.agreement.write { $0 = completed } }
             }
         }
     }

@@ -1,5 +1,6 @@
 internal import Foundation
 internal import LatchkeyHTTP
+internal import LatchkeyReplication
 internal import LatchkeySettings
 internal import LatchkeyStore
 
@@ -26,8 +27,18 @@ struct ClusterAgreement: Codable, Equatable {
     let start: Revision
     /// The rules that the log begins with; nil for the first ones, as in a cluster of 0.1.
     private let rules: Int?
+    /// The cluster ID of etcd, as `etcdctl` writes it; nil if it is not known, as in a cluster of
+    /// 0.1, which ignores this member and the next two.
+    private var etcd: String?
+    /// The number of the life of the log: one more for each backup of etcd that it went on from.
+    private(set) var life: UInt64?
+    /// The revision of etcd at which the log's key was made; nil before the first entry.
+    private(set) var created: UInt64?
 
-    init(_ configuration: ServiceConfiguration) {
+    /// - Parameters:
+    ///   - configuration: The choices.
+    ///   - etcd: The cluster ID of the etcd that has the agreement, if that is known.
+    init(_ configuration: ServiceConfiguration, etcd: UInt64? = nil) {
         let level = configuration.cluster.rules
         format = Int(level.rawValue)
         rules = level == .first ? nil : format
@@ -40,14 +51,41 @@ struct ClusterAgreement: Codable, Equatable {
         }
         self.settings = settings
         start = configuration.chosenStart
+        guard let etcd, level >= .second else { return }
+        (self.etcd, life) = (etcd.hexadecimal, 1)
     }
 
     /// Nil if the bytes are not those of an agreement.
     init?(decoding bytes: [UInt8]) {
         guard let agreement = try? JSONDecoder().decode(Self.self, from: Data(bytes)),
-            InputCheck.revision(agreement.start) != nil
+            InputCheck.revision(agreement.start) != nil,
+            agreement.etcd == nil || agreement.log != nil
         else { return nil }
         self = agreement
+    }
+
+    /// Which log it is of; nil if that is not known.
+    var log: LogIdentity? {
+        etcd.flatMap { UInt64($0, radix: 16) }.map { LogIdentity(etcd: $0, created: created) }
+    }
+
+    /// The same with what it lacks of the log; 0.1 must be able to write the same before the rules
+    /// are raised.
+    func completed(by log: LogIdentity) -> Self {
+        guard needs(.second), self.log == nil || self.log?.etcd == log.etcd else { return self }
+        var agreement = self
+        agreement.etcd = log.etcd.hexadecimal
+        agreement.life = life ?? 1
+        agreement.created = created ?? log.created
+        return agreement
+    }
+
+    /// The same for an etcd that goes on from a backup: the log's key is as old as before.
+    func adopted(by etcd: UInt64) -> Self {
+        var agreement = self
+        agreement.etcd = etcd.hexadecimal
+        agreement.life = (life ?? 1) + 1
+        return agreement
     }
 
     /// The rules that the log begins with.
@@ -100,4 +138,9 @@ struct ClusterAgreement: Codable, Equatable {
     private static func spelling(_ name: String) -> String {
         limitNames.contains(name) ? name : "--\(name)"
     }
+}
+
+extension UInt64 {
+    /// The number of a cluster or member of etcd as `etcdctl` writes it.
+    var hexadecimal: String { String(self, radix: 16) }
 }

@@ -1,6 +1,7 @@
 internal import LatchkeyHTTP
 internal import LatchkeyReplication
 internal import LatchkeyStore
+internal import LatchkeyStrategies
 
 /// The route that says what the service knows of the other replicas, or of its leader.
 struct ClusterRoutes: Sendable {
@@ -35,6 +36,8 @@ extension Cluster {
             json.member("name", state.name)
             json.member("ageSeconds", raw: level.ageText)
             if let rules { json.member("rules", UInt64(rules.rawValue)) }
+            if let etcd { json.member("etcd", etcd.hexadecimal) }
+            if let life = agreement.read({ $0?.life }) { json.member("life", life) }
             json.array("replicas") { json in
                 for (identity, record) in records.sorted(by: { $0.key < $1.key }) {
                     json.object { json in

@@ -1,6 +1,7 @@
 internal import Foundation
 internal import LatchkeyClient
 internal import LatchkeyPersistence
+internal import LatchkeyReplication
 
 /// Takes the state of another replica, for one that has none.
 struct ClusterSeed {
@@ -11,11 +12,14 @@ struct ClusterSeed {
 
     /// Downloads a backup and makes it the data of a folder.
     ///
+    /// A replica can still have the state of another etcd, from before that was restored.
+    ///
     /// - Returns: Why that was not done; nil if it was.
     func take(
         from url: String,
         into folder: String,
-        as identity: Persistence.Identity
+        as identity: Persistence.Identity,
+        of log: LogIdentity
     ) -> String? {
         let file = folder + "/seed.db"
         try? FileManager.default.createDirectory(
@@ -28,7 +32,11 @@ struct ClusterSeed {
         defer { try? FileManager.default.removeItem(atPath: file) }
         if let reason = download(url, to: file) { return reason }
         do throws(PersistenceFailure) {
-            try Persistence.seed(file, into: folder, identity: identity)
+            try Persistence.seed(file, into: folder, identity: identity) { position in
+                let other = position.flatMap { LogPosition(decoding: $0) }?.log
+                return other.map { log.canBe($0) } ?? true
+                    ? nil : "\(url) has the state of another log."
+            }
         } catch {
             return error.message
         }
@@ -71,5 +79,13 @@ struct ClusterSeed {
         } catch {
             return error.message
         }
+    }
+}
+
+extension LogIdentity {
+    /// Whether this and another one can be of the same log, as far as both are known.
+    fileprivate func canBe(_ other: Self) -> Bool {
+        etcd == other.etcd
+            && (created == nil || other.created == nil || created == other.created)
     }
 }

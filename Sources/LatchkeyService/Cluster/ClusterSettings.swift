@@ -1,12 +1,11 @@
 internal import LatchkeyClient
-package import LatchkeyReplication
+internal import LatchkeyReplication
 package import LatchkeySettings
 package import LatchkeyStore
 
 /// The choices of a service that is a replica of a cluster.
 package struct ClusterSettings: Sendable, Equatable {
-    /// The members of etcd; empty for none.
-    package var servers: [EtcdServer] = []
+    package var members = ClusterMembers.none
     package var name = "latchkey"
     package var authorities = ""
     package var certificate = ""
@@ -23,10 +22,13 @@ package struct ClusterSettings: Sendable, Equatable {
     package init() {}
 
     /// Whether the service is a replica of a cluster.
-    package var isOn: Bool { !servers.isEmpty }
+    package var isOn: Bool { members != .none }
 
-    /// Whether each address is one of TLS.
-    package var isEncrypted: Bool { servers.allSatisfy(\.isEncrypted) }
+    /// Whether each address is one of TLS, as far as is known without reading a file of them.
+    package var isEncrypted: Bool {
+        guard case .listed(let servers) = members else { return true }
+        return servers.allSatisfy(\.isEncrypted)
+    }
 
     /// How another replica is reached.
     func client(of url: String) -> ClientSettings {
@@ -47,16 +49,17 @@ extension ClusterSettings: Configurable {
             "cluster",
             .spelling(
                 placeholder: "URL,...",
-                help: "none, or the addresses of etcd, such as "
-                    + "http://a:2379,http://b:2379,http://c:2379",
-                isRight: { $0 == "none" || servers($0) != nil }
+                help: "none, the addresses of etcd, such as "
+                    + "http://a:2379,http://b:2379,http://c:2379, or a path with a slash",
+                isRight: { ClusterMembers($0) != nil }
             ),
-            \.servers,
+            \.members,
             "The members of an etcd cluster that orders the changes of all replicas, or none. A "
                 + "replica takes changes, and has the state and the revisions of the others. It "
-                + "needs --data.",
-            text: { $0.isEmpty ? "none" : $0.map(\.text).joined(separator: ",") },
-            value: { $0 == "none" ? [] : servers($0) }
+                + "needs --data. A file, such as ./members, has the addresses in lines, and is "
+                + "read again at SIGHUP.",
+            text: \.text,
+            value: { ClusterMembers($0) }
         ),
         Setting(
             "cluster-name",
@@ -74,14 +77,19 @@ extension ClusterSettings: Configurable {
             "cluster-ca",
             \.authorities,
             "A file with certificates, in PEM, that those of etcd are verified with, or none for "
-                + "those of the system."
+                + "those of the system. It is read again at SIGHUP."
         ),
         .path(
             "cluster-certificate",
             \.certificate,
-            "A file with the certificate, in PEM, that etcd is shown, or none."
+            "A file with the certificate, in PEM, that etcd is shown, or none. It is read again at "
+                + "SIGHUP."
         ),
-        .path("cluster-key", \.key, "A file with the key of that certificate, in PEM, or none."),
+        .path(
+            "cluster-key",
+            \.key,
+            "A file with the key of that certificate, in PEM, or none. It is read again at SIGHUP."
+        ),
         Setting(
             "cluster-url",
             .spelling(
@@ -108,12 +116,6 @@ extension ClusterSettings: Configurable {
                 + "none for those of the system."
         ),
     ]
-
-    private static func servers(_ text: String) -> [EtcdServer]? {
-        let parts = text.split(separator: ",", omittingEmptySubsequences: false)
-        let servers = parts.compactMap { EtcdServer(String($0)) }
-        return servers.count == parts.count ? servers : nil
-    }
 
     private static func isName(_ text: String) -> Bool {
         (1...64).contains(text.utf8.count)

@@ -1,4 +1,3 @@
-internal import LatchkeyMetrics
 internal import LatchkeyReplication
 internal import LatchkeyStore
 internal import LatchkeyStrategies
@@ -15,13 +14,12 @@ final class ClusterState: Sendable {
     /// What is to be said while the replica takes the state of another one; nil if it does not.
     private let seeding = Guarded<String?>(nil)
     private let others = Guarded<[String: ClusterDirectory.Record]>([:])
-    /// Why etcd does not answer; nil if it does.
-    private let trouble: @Sendable () -> String?
+    let etcd: @Sendable () -> EtcdReport
     private let differs = Atomic<Bool>(false)
 
-    init(name: String, trouble: @escaping @Sendable () -> String?) {
+    init(name: String, etcd: @escaping @Sendable () -> EtcdReport) {
         self.name = name
-        self.trouble = trouble
+        self.etcd = etcd
     }
 
     func enters(_ phase: Replica.Phase) {
@@ -63,18 +61,14 @@ final class ClusterState: Sendable {
     }
 
     /// The word for the state, and what else is to be said.
-    private var description: (isPassed: Bool, word: String, detail: String) {
+    var description: (isPassed: Bool, word: String, detail: String) {
         if let detail = seeding.read({ $0 }) { return (false, "seeding", detail) }
         switch phase.read({ $0 }) {
         case .connecting(let reason):
-            return (false, "connecting", reason.isEmpty ? "etcd has not answered yet." : reason)
+            let detail = reason.isEmpty ? "etcd has not answered yet." : reason
+            return (false, "connecting", [etcd().strangers, detail].said)
         case .catchingUp: return (false, "catching-up", "It executes what it has missed.")
-        case .serving where age.isStale:
-            let reason = trouble().map { " etcd does not answer: \($0)." } ?? ""
-            let age = age.level.ageText
-            return (true, "stale", "It was level with the others \(age) s ago.\(reason)")
-        case .serving:
-            return (true, "serving", "It was level with the others \(age.level.ageText) s ago.")
+        case .serving: return serving
         case .tooLate:
             return (
                 false, "too-late",
@@ -88,6 +82,17 @@ final class ClusterState: Sendable {
         }
     }
 
+    /// While the replica serves, or did until etcd was gone.
+    private var serving: (isPassed: Bool, word: String, detail: String) {
+        let (etcd, isStale) = (etcd(), age.isStale)
+        let since = "It was level with the others \(age.level.ageText) s ago."
+        guard isStale else { return (true, "serving", since + etcd.sentences) }
+        // What the known etcd has meanwhile is not known, and these members never say it.
+        if let strangers = etcd.strangers { return (false, "connecting", strangers + " " + since) }
+        let reason = etcd.trouble.map { " etcd does not answer: \(EtcdReport.sentence($0))" } ?? ""
+        return (true, "stale", since + reason + etcd.sentences)
+    }
+
     var check: Readiness.Check {
         let (isPassed, word, detail) = description
         return Readiness.Check(
@@ -98,83 +103,13 @@ final class ClusterState: Sendable {
     }
 }
 
-extension ClusterState {
-    private static let states = [
-        "connecting", "seeding", "catching-up", "serving", "stale", "too-late", "diverged",
-        "draining",
-    ]
-    private static let stateFamily = MetricFamily(
-        "latchkey_cluster_state",
-        .gauge,
-        help: "1 for the state that this replica is in, 0 for the others."
-    )
-    private static let ageFamily = MetricFamily(
-        "latchkey_cluster_age_seconds",
-        .gauge,
-        help: "Seconds since the state was known to have all that was acknowledged anywhere.",
-        unit: "seconds"
-    )
-    private static let placeFamily = MetricFamily(
-        "latchkey_cluster_log_place",
-        .gauge,
-        help: "The place in the log up to which this replica has executed it."
-    )
-
-    private static let entriesFamily = MetricFamily(
-        "latchkey_cluster_entries_total",
-        .counter,
-        help: "Entries with changes of this replica's clients that it has executed."
-    )
-    private static let changesFamily = MetricFamily(
-        "latchkey_cluster_changes_total",
-        .counter,
-        help: "Changes in these entries."
-    )
-    private static let secondsFamily = MetricFamily(
-        "latchkey_cluster_entry_seconds_total",
-        .counter,
-        help: "Seconds from the sending of each of these entries until it was executed here.",
-        unit: "seconds"
-    )
-    private static let repetitionsFamily = MetricFamily(
-        "latchkey_cluster_entry_repetitions_total",
-        .counter,
-        help: "How often an entry was sent again, because it did not come in time."
-    )
-
-    private static let rulesFamily = MetricFamily(
-        "latchkey_cluster_rules",
-        .gauge,
-        help: "The level of the rules that this replica decides changes by."
-    )
-
-    func register(_ replica: Replica, in registry: MetricRegistry) {
-        let families = [
-            Self.stateFamily, Self.ageFamily, Self.placeFamily, Self.entriesFamily,
-            Self.changesFamily, Self.secondsFamily, Self.repetitionsFamily, Self.rulesFamily,
-        ]
-        registry.collect(families) { writer in
-            let word = self.description.word
-            writer.begin(Self.stateFamily)
-            for state in Self.states {
-                writer.sample(Labels([("state", state)]), UInt64(state == word ? 1 : 0))
-            }
-            writer.begin(Self.ageFamily)
-            writer.sample(.none, Double(self.age.level.ageNanoseconds) / 1e9)
-            writer.begin(Self.placeFamily)
-            writer.sample(.none, replica.position.place.number)
-            writer.begin(Self.rulesFamily)
-            writer.sample(.none, UInt64(replica.position.rules.rawValue))
-            let counts = replica.counts
-            for (family, count) in [
-                (Self.entriesFamily, counts.entries), (Self.changesFamily, counts.changes),
-                (Self.repetitionsFamily, counts.repetitions),
-            ] {
-                writer.begin(family)
-                writer.sample(.none, count)
-            }
-            writer.begin(Self.secondsFamily)
-            writer.sample(.none, Double(counts.nanoseconds) / 1e9)
-        }
+extension [String?] {
+    /// The sentences that are there, each once.
+    fileprivate var said: String {
+        reduce(into: [String]()) { all, sentence in
+            guard let sentence, !all.contains(where: { $0.contains(sentence) }) else { return }
+            all.removeAll { sentence.contains($0) }
+            all.append(sentence)
+        }.joined(separator: " ")
     }
 }

@@ -205,6 +205,11 @@ package final class RunningService: Sendable {
         }
     }
 
+    /// Reads the addresses and certificates of etcd again.
+    package func reloadCluster() {
+        cluster?.reload()
+    }
+
     /// Opens the audit log anew.
     package func reopenAudit() {
         audit?.reopen()

@@ -21,8 +21,8 @@ package enum Service {
 
     /// Serves until SIGTERM or SIGINT, then drains.
     ///
-    /// SIGHUP has the files of tokens and certificates read again, and the audit log opened anew.
-    /// SIGUSR1 has the state written to the log.
+    /// SIGHUP has the files of tokens and certificates read again, and those that say how etcd is
+    /// reached, and the audit log opened anew. SIGUSR1 has the state written to the log.
     ///
     /// Call it on the main thread before there are other threads, so that they inherit its signal
     /// mask. Prints one line on standard output when the service is ready.
@@ -136,6 +136,7 @@ package enum Service {
             queue.async {
                 guard signal == SIGHUP else { return instance.writeState(to: log) }
                 instance.reload(onlyIfChanged: false, log)
+                instance.reloadCluster()
                 instance.reopenAudit()
             }
         }

@@ -39,7 +39,21 @@ extension ServiceConfiguration {
 
     /// Opens the data, or begins with none.
     func openData(_ log: Log, _ cluster: Cluster?) throws(StartFailure) -> DurableData {
-        let start = try cluster?.prepare(self) ?? chosenStart
+        guard let cluster else { return try openData(log, startingAt: chosenStart) }
+        guard Persistence.hasWholeData(persistence.path) else {
+            let start = try cluster.prepare(self, nil)
+            return try openData(log, startingAt: start)
+        }
+        // They have a start, and say which etcd is theirs.
+        let data = try openData(log, startingAt: chosenStart)
+        _ = try cluster.prepare(self, data.persistence)
+        return data
+    }
+
+    private func openData(
+        _ log: Log,
+        startingAt start: Revision
+    ) throws(StartFailure) -> DurableData {
         do {
             return try DurableData(persistence, startingAt: start, log: log)
         } catch {

@@ -35,6 +35,11 @@ package struct StartCheck: Sendable {
         } saying: {
             $0.reason(isReplica: configuration.cluster.isOn)
         }
+        add { () throws(StartFailure) in
+            if configuration.cluster.isOn { _ = try EtcdAccess(configuration.cluster) }
+        } saying: {
+            $0.reason
+        }
         add { () throws(RecordingFailure) in
             if !recording.isEmpty { try TraceRecorder.checkNew(recording) }
         } saying: {

@@ -1,0 +1,96 @@
+internal import Dispatch
+internal import LatchkeyPersistence
+internal import LatchkeyReplication
+internal import LatchkeyStore
+internal import LatchkeyStrategies
+
+// What this replica and the others say of themselves.
+
+extension Cluster {
+    /// Hears what all have said, and says what this replica is doing.
+    ///
+    /// In this order: another process that says something of the same data would not be seen behind
+    /// what this one says.
+    func exchangeRecords(_ started: Started) {
+        saying.enter()
+        directory.records { [self] result in
+            if case .success(let records) = result { hears(of: records, started) }
+            guard !copies.read({ $0.isCopy }), self.started.read({ $0 }) != nil else {
+                return saying.leave()
+            }
+            directory.say(record(started), of: started.persistence.identity) { [saying] _ in
+                saying.leave()
+            }
+        }
+    }
+
+    private func hears(of records: [String: ClusterDirectory.Record], _ started: Started) {
+        let identity = started.persistence.identity
+        let isCopy = copies.write { $0.hears(records[identity], process) }
+        if isCopy {
+            started.replica.enter(
+                .otherLog(
+                    "Another process runs with the id of this folder (\(identity)): the folder is "
+                        + "a copy. Move it away, and start with an empty one."
+                )
+            )
+        }
+        var records = records
+        records[identity] = record(started)
+        state.hears(of: records)
+        raiseRules(of: started.replica, records)
+        completeAgreement(started.replica)
+    }
+
+    private func record(_ started: Started) -> ClusterDirectory.Record {
+        let stored = started.persistence.status.position.flatMap { LogPosition(decoding: $0) }
+        // What is executed and not stored is needed again after a restart.
+        var record = ClusterDirectory.Record(
+            url: settings.url,
+            place: (stored?.place ?? started.start).number,
+            revision: started.replica.position.revision,
+            state: state.word,
+            time: StoreClock.system.now().milliseconds,
+            format: settings.rules.rawValue
+        )
+        record.process = process
+        record.needsLog = started.replica.phase.needsLog ? nil : false
+        return record
+    }
+
+    /// What this replica says of itself now; nil before it has started.
+    var ownRecord: (identity: String, record: ClusterDirectory.Record)? {
+        started.read { $0 }.map { ($0.persistence.identity, record($0)) }
+    }
+}
+
+/// Finds out whether another process runs with the same data, of which one folder is a copy.
+///
+/// The one that began later is to stop. A record of a process that is gone stays as it is, but for
+/// what etcd still had to do; so it takes two that are newer than one before.
+struct CopyWatch: Sendable {
+    private var other: (process: UInt64, time: Int64, newerCount: Int)?
+    private(set) var isCopy = false
+
+    /// A number for a process that begins now: later ones have greater ones.
+    static func number(at now: Timestamp) -> UInt64 {
+        UInt64(max(0, now.milliseconds)) << 20 | UInt64.random(in: 0..<1 << 20)
+    }
+
+    /// Takes what was said last of the data of this process.
+    ///
+    /// - Returns: Whether this process is to stop; once.
+    mutating func hears(_ record: ClusterDirectory.Record?, _ own: UInt64) -> Bool {
+        guard !isCopy, let record, let process = record.process, process < own else {
+            return false
+        }
+        guard let known = other, known.process == process else {
+            other = (process, record.time, 0)
+            return false
+        }
+        guard record.time > known.time else { return false }
+        other = (process, record.time, known.newerCount + 1)
+        isCopy = known.newerCount == 1
+        return isCopy
+    }
+}

@@ -1,0 +1,269 @@
+internal import Dispatch
+internal import Foundation
+internal import LatchkeyMachine
+internal import LatchkeyPersistence
+internal import LatchkeyReplication
+internal import LatchkeyStore
+internal import LatchkeyStrategies
+
+// What a replica does before it serves: it finds its etcd, its settings and its state.
+
+extension Cluster {
+    /// Finds the etcd of the cluster, compares the settings with those of the cluster, and gives an
+    /// empty folder the state of another replica.
+    ///
+    /// What is on the disk is opened before: it says which etcd is the right one.
+    ///
+    /// - Parameters:
+    ///   - configuration: The choices.
+    ///   - data: The data that are there; nil if the folder is empty.
+    /// - Returns: The revision before the first one of the cluster.
+    /// - Throws: If the settings differ, or the data are not of this cluster; and once a signal has
+    ///   come that ends the service.
+    func prepare(
+        _ configuration: ServiceConfiguration,
+        _ data: Persistence?
+    ) throws(StartFailure) -> Revision {
+        var position: LogPosition?
+        if let data { position = try storedPosition(data) }
+        let etcd = if let known = position?.log?.etcd { known } else { try survey() }
+        client.expect(cluster: etcd)
+        let isEmpty = data.map { position == nil && $0.lastRevision == $0.startRevision } ?? true
+        let own = ClusterAgreement(configuration, etcd: etcd)
+        let agreement = try agree(on: own, etcd, data, isEmpty: isEmpty)
+        self.agreement.write { $0 = agreement }
+        if let reason = DivergenceNote(folder: folder).reason { throw refused(data, reason) }
+        if !Persistence.hasData(folder) {
+            let note = LifeNote(folder: folder)
+            note.remove()
+            let log = agreement.log ?? LogIdentity(etcd: etcd)
+            if try !seed(log) { try note.write() }
+        }
+        return agreement.start
+    }
+
+    /// Asks the members which cluster of etcd they are of, until most of them are of one.
+    ///
+    /// A member that lost its disk and was started as a new cluster must not be taken for the one
+    /// that has the log, and it has no settings that would say so.
+    private func survey() throws(StartFailure) -> UInt64 {
+        let addresses = access.read { $0.servers.map(\.text) }
+        return try awaitAnswer { answer in
+            client.survey(key: directory.logKey) { answers in
+                let survey = EtcdSurvey(
+                    addresses,
+                    answers.map { $0.mapError { Unanswered($0.reason) } }
+                )
+                answer(survey.result)
+            }
+        }
+    }
+
+    /// Takes the settings that the cluster has, or gives it these.
+    private func agree(
+        on own: ClusterAgreement,
+        _ etcd: UInt64,
+        _ data: Persistence?,
+        isEmpty: Bool
+    ) throws(StartFailure) -> ClusterAgreement {
+        while true {
+            let common = try ask { self.directory.agree(on: own.encoded, completion: $0) }
+            guard let agreement = ClusterAgreement(decoding: common) else {
+                throw StartFailure(reason: "The settings of the cluster cannot be read.")
+            }
+            if let objection = agreement.objection(to: own) {
+                throw StartFailure(reason: objection)
+            }
+            guard let former = agreement.log?.etcd, former != etcd else { return agreement }
+            guard isEmpty else { throw refused(data, Self.restored(etcd, former)) }
+            let adopted = agreement.adopted(by: etcd)
+            let isChanged = try ask {
+                self.directory.change(common, to: adopted.encoded, completion: $0)
+            }
+            guard isChanged else { continue }
+            log.write(
+                .warning,
+                "etcd goes on from a backup",
+                [
+                    "etcd": etcd.hexadecimal, "former": former.hexadecimal,
+                    "life": "\(adopted.life ?? 0)",
+                ]
+            )
+            return adopted
+        }
+    }
+
+    private static func restored(_ etcd: UInt64, _ former: UInt64) -> String {
+        "This etcd has the cluster ID \(etcd.hexadecimal), and its cluster was begun with "
+            + "\(former.hexadecimal): it goes on from a backup. --data can be the only copy of "
+            + "writes that were acknowledged since. docs/cluster.md says how to go on."
+    }
+
+    /// Removes what this replica has said, for a folder with which it cannot go on: the log need
+    /// not be kept for it.
+    ///
+    /// - Returns: What the start ends with.
+    func refused(_ data: Persistence?, _ reason: String) -> StartFailure {
+        guard let data else { return StartFailure(reason: reason) }
+        // Nothing is said behind the removal.
+        started.write { $0 = nil }
+        queue.sync {}
+        saying.wait()
+        let isDone = DispatchSemaphore(value: 0)
+        directory.remove(data.identity) { _ in isDone.signal() }
+        isDone.wait()
+        return StartFailure(reason: reason)
+    }
+
+    /// Takes the state of any other replica that has some, and waits for one if it must.
+    ///
+    /// The log can have forgotten its start, however little has happened. If it has not, it is
+    /// executed from there without a state. No database is made before that is known, so that the
+    /// next start looks for a state again.
+    ///
+    /// - Parameter log: The one that the state must be of.
+    /// - Returns: False if the log is executed from its start.
+    private func seed(_ log: LogIdentity) throws(StartFailure) -> Bool {
+        let identity = Persistence.Identity()
+        let seed = ClusterSeed(settings: settings, isCancelled: { EndingSignals.isPending })
+        defer { state.seeds(nil) }
+        // Each thing once, however often it is tried.
+        var told: Set<String> = []
+        while true {
+            state.seeds("It takes the state of another replica.")
+            let records = try ask { self.directory.records(completion: $0) }
+            let unfit: Set = ["diverged", "too-late"]
+            let peers = records.values.filter {
+                $0.place > 0 && !$0.url.isEmpty && !unfit.contains($0.state)
+            }
+            var reason = "No other replica has said where it is (--cluster-url)."
+            for peer in peers.sorted(by: { $0.place > $1.place }) {
+                try endIfAsked()
+                if told.insert(peer.url).inserted {
+                    self.log.write(.info, "seeding", ["from": peer.url])
+                }
+                holdLog(at: peer.place, for: identity)
+                guard let failure = seed.take(from: peer.url, into: folder, as: identity, of: log)
+                else { return true }
+                reason = failure
+                if told.insert(reason).inserted {
+                    self.log.write(.warning, "not seeded", ["from": peer.url, "reason": reason])
+                }
+            }
+            if try ask({ self.directory.hasStart(completion: $0) }) { return false }
+            state.seeds(
+                "The log has forgotten its start, and no replica gives its state. \(reason) If the "
+                    + "disks of all replicas are lost, start a new cluster with another "
+                    + "--cluster-name, restore a backup, and import it."
+            )
+            if told.insert("").inserted { self.log.write(.warning, "cluster", state.logFields) }
+            try pause(seconds: 1)
+        }
+    }
+
+    /// Has the others keep the log for this replica, from the place of the state that it takes.
+    private func holdLog(at place: UInt64, for identity: Persistence.Identity) {
+        let isDone = DispatchSemaphore(value: 0)
+        let record = ClusterDirectory.Record(
+            url: "",
+            place: place,
+            revision: 0,
+            state: "seeding",
+            time: StoreClock.system.now().milliseconds,
+            format: settings.rules.rawValue
+        )
+        // Without it, the replica learns later that it is too late.
+        directory.say(record, of: identity.text) { _ in isDone.signal() }
+        isDone.wait()
+    }
+
+    /// Asks the directory until etcd answers.
+    private func ask<Answer: Sendable>(
+        _ question: (
+            @escaping @Sendable (Result<Answer, ClusterDirectory.Failure>) -> Void
+        ) -> Void
+    ) throws(StartFailure) -> Answer {
+        try awaitAnswer { answer in question { answer($0.mapError { Unanswered($0.reason) }) } }
+    }
+
+    /// Asks until there is an answer, and says meanwhile why there is none.
+    private func awaitAnswer<Answer: Sendable>(
+        _ question: (@escaping @Sendable (Result<Answer, Unanswered>) -> Void) -> Void
+    ) throws(StartFailure) -> Answer {
+        // Each reason once: that of each address comes again and again.
+        var told: Set<String> = []
+        while true {
+            let outcome = Guarded<Result<Answer, Unanswered>?>(nil)
+            let isDone = DispatchSemaphore(value: 0)
+            question { answer in
+                outcome.write { $0 = answer }
+                isDone.signal()
+            }
+            isDone.wait()
+            switch outcome.read({ $0 }) {
+            case .success(let answer): return answer
+            case .failure(let failure):
+                let reason = failure.reason
+                if case .onlyStrangers(let sentence) = client.membership {
+                    throw StartFailure(reason: sentence)
+                }
+                state.enters(.connecting(reason))
+                if told.insert(reason).inserted {
+                    log.write(.warning, "etcd does not answer", ["reason": reason])
+                }
+            case nil: preconditionFailure("A question is answered.")
+            }
+            try pause(seconds: 0.2)
+        }
+    }
+
+    func endIfAsked() throws(StartFailure) {
+        guard !EndingSignals.isPending else {
+            throw StartFailure(
+                reason: "A signal ended the replica before it was level with the others.",
+                isAsked: true
+            )
+        }
+    }
+
+    func pause(seconds: Double) throws(StartFailure) {
+        try endIfAsked()
+        Thread.sleep(forTimeInterval: seconds)
+    }
+
+    /// Begins a new life of the log, for data that were made from its first entry: if it was
+    /// restored from a backup, what it has lost has given revisions that clients know.
+    func beginLife(_ started: Started) throws(StartFailure) {
+        let (note, replica) = (LifeNote(folder: folder), started.replica)
+        guard note.isThere else { return }
+        let agreement = agreement.read { $0 }
+        let isNew = replica.position.place == .start && agreement?.life ?? 1 == 1
+        // Before the rules are raised, no replica of 0.1 would execute it.
+        while !isNew, replica.position.rules >= .second {
+            let now = StoreClock.system.now()
+            let revision = Revision.laterLife(of: replica.position.revision, at: now)
+            guard let revision else { throw StartFailure(reason: "The revisions are used up.") }
+            let isBegun = Guarded<Bool?>(nil)
+            replica.beginLife(behind: revision) { answer in isBegun.write { $0 = answer } }
+            while isBegun.read({ $0 }) == nil {
+                try endIfStopped(started)
+                try pause(seconds: 0.01)
+            }
+            if isBegun.read({ $0 }) == true {
+                log.write(.info, "new life", ["behind": "\(revision)"])
+                break
+            }
+            try pause(seconds: 0.2)
+        }
+        note.remove()
+    }
+}
+
+/// Why there is no answer of etcd.
+struct Unanswered: Error, Equatable {
+    let reason: String
+
+    init(_ reason: String) {
+        self.reason = reason
+    }
+}
