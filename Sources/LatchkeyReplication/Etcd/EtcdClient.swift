@@ -273,6 +273,10 @@ package final class EtcdClient: Sendable {
 
     package var membership: Membership { state.read { $0.members.membership } }
 
+    /// The addresses that have last answered as members of another cluster, in sentences, also
+    /// while one of the known cluster answers.
+    package var strangers: [String] { state.read { $0.members.strangerSentences } }
+
     /// Why calls were refused last, by what they were for; without those that were answered since.
     ///
     /// What keeps all calls from being made is in ``trouble``, and not here.

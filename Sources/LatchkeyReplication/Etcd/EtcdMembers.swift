@@ -105,11 +105,15 @@ struct EtcdMembers: Sendable {
         self.expected = expected
     }
 
+    /// What is to be said of each address that has last answered with another cluster ID.
+    var strangerSentences: [String] {
+        guard let expected else { return [] }
+        return strangers.sorted { $0.key < $1.key }.map { sentence($0.key, $0.value, expected) }
+    }
+
     var membership: EtcdClient.Membership {
-        guard isStrange, !strangers.isEmpty, let expected else { return .known }
-        let sentences = strangers.sorted { $0.key < $1.key }
-            .map { sentence($0.key, $0.value, expected) }
-            .joined(separator: " ")
+        guard isStrange, !strangers.isEmpty else { return .known }
+        let sentences = strangerSentences.joined(separator: " ")
         return strangers.count == servers.count ? .onlyStrangers(sentences) : .strangers(sentences)
     }
 
