@@ -247,6 +247,8 @@ private let spellings: [String: [(text: String, isRight: Bool)]] = [
         ("none", true), ("http://a.b:1", true), ("https://[::1]:65535,http://b:2379", true),
         ("http://a:0", false), ("http://a:65536", false), ("a:2379", false), ("http://", false),
         ("http://a:1,,http://b:1", false), ("http://a/b", false), ("", false),
+        ("./members", true), ("/etc/members", true), ("members", false),
+        ("/" + String(repeating: "a", count: 3999), false),
     ],
     "cluster-name": [
         ("a", true), ("A-1_b", true), (String(repeating: "a", count: 64), true),

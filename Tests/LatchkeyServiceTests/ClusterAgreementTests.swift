@@ -1,3 +1,4 @@
+import LatchkeyReplication
 import LatchkeySettings
 import LatchkeyStore
 import Testing
@@ -24,11 +25,11 @@ import Testing
         return try #require(ClusterAgreement(decoding: Array(text.utf8)))
     }
 
-    private func own(limits: String? = nil) throws -> ClusterAgreement {
+    private func own(limits: String? = nil, etcd: UInt64? = nil) throws -> ClusterAgreement {
         var configuration = ServiceConfiguration()
         configuration.startRevision = 7
         if let limits { try configuration.set(limits, of: ServiceConfiguration.limits) }
-        return ClusterAgreement(configuration)
+        return ClusterAgreement(configuration, etcd: etcd)
     }
 
     @Test func `a cluster of 0.1 with the constants is joined`() throws {
@@ -61,6 +62,50 @@ import Testing
         let new = try #require(ClusterAgreement(decoding: own.encoded))
         #expect(new == own && new.needs(.second) && new.firstRules == .second)
         #expect(new.objection(to: own) == nil && new.objection(to: old) != nil)
+    }
+
+    @Test func `a new cluster says its etcd and its life, but not to replicas of the first rules`()
+        throws
+    {
+        let new = try own(etcd: 0xCDF8_1819_4E3A_8C32)
+        let text = String(decoding: new.encoded, as: UTF8.self)
+        #expect(text.contains(#""etcd":"cdf818194e3a8c32""#) && text.contains(#""life":1"#))
+        #expect(!text.contains("created"))
+        #expect(new.log == LogIdentity(etcd: 0xCDF8_1819_4E3A_8C32))
+        let old = try own(limits: "rule-level=1", etcd: 7)
+        #expect(try old.encoded == written().encoded)
+        #expect(old.log == nil && old.life == nil)
+    }
+
+    @Test func `an agreement without a log gets it when the rules are raised, and its first entry`()
+        throws
+    {
+        let old = try written()
+        #expect(old.completed(by: LogIdentity(etcd: 7, created: 3)) == old)
+        let raised = old.raised(to: .second).completed(by: LogIdentity(etcd: 7))
+        #expect(raised.log == LogIdentity(etcd: 7) && raised.life == 1)
+        let whole = raised.completed(by: LogIdentity(etcd: 7, created: 3))
+        #expect(whole.log == LogIdentity(etcd: 7, created: 3))
+        // What it has stays.
+        #expect(whole.completed(by: LogIdentity(etcd: 7, created: 4)) == whole)
+        #expect(raised.completed(by: LogIdentity(etcd: 8, created: 4)) == raised)
+        #expect(whole.objection(to: try own(etcd: 8)) == nil)
+        #expect(ClusterAgreement(decoding: whole.encoded) == whole)
+    }
+
+    @Test func `an etcd that goes on from a backup has the next life, and the same first entry`()
+        throws
+    {
+        let former = try own().completed(by: LogIdentity(etcd: 7, created: 3))
+        let adopted = former.adopted(by: 8)
+        #expect(adopted.log == LogIdentity(etcd: 8, created: 3) && adopted.life == 2)
+        #expect(adopted.adopted(by: 9).life == 3)
+        #expect(adopted.start == former.start && adopted.settings == former.settings)
+    }
+
+    @Test func `an agreement with an etcd that is no number is none`() throws {
+        let text = #"{"etcd":"x","format":2,"settings":{},"start":7}"#
+        #expect(ClusterAgreement(decoding: Array(text.utf8)) == nil)
     }
 
     @Test(arguments: [

@@ -23,6 +23,7 @@ SCRAPE_COUNT_MIN = 4
 ENCRYPTED = {"latchkey_tls_certificate_expiry_seconds"}
 # Only a replica of a cluster has the first ones, only a follower the others.
 REPLICATED = {"latchkey_cluster_state", "latchkey_cluster_age_seconds",
+              "latchkey_cluster_etcd_failures_total",
               "latchkey_follow_connected", "latchkey_follow_age_seconds"}
 # What Grafana puts in the place of its variables.
 VARIABLES = {"$__rate_interval": "30s", "$instance": ".*", "$job": ".*"}

@@ -203,7 +203,8 @@ extension Cluster {
             switch outcome.read({ $0 }) {
             case .success(let answer): return answer
             case .failure(let failure):
-                let reason = failure.reason
+                // It says the address, too.
+                let reason = client.trouble ?? failure.reason
                 if case .onlyStrangers(let sentence) = client.membership {
                     throw StartFailure(reason: sentence)
                 }

@@ -58,7 +58,7 @@ final class Cluster: Sendable {
     private struct Watch: Sendable {
         var isStale = false
         var troubles = EtcdTroubleLog()
-        var strangers: Set<String> = []
+        var strangers: [String] = []
     }
 
     /// Reads the files of the certificates.
@@ -135,7 +135,7 @@ final class Cluster: Sendable {
                 || keys?.restore(position.unstoredKeys, isStored: false) == true
         else { throw StartFailure(reason: Self.unreadablePosition) }
         keys?.expire(at: position.time)
-        let entries = EtcdLog(client, key: directory.logKey)
+        let entries = EtcdLog(client, key: directory.logKey, log: identity(at: position))
         var replicaSettings = Replica.Settings(incarnation: UInt64.random(in: 1 ... .max))
         replicaSettings.known = settings.rules
         let replica = Replica(
@@ -179,6 +179,14 @@ final class Cluster: Sendable {
         }
         try beginLife(started)
         return replica
+    }
+
+    /// What is known of the log: by the position, and what that does not say by the agreement.
+    private func identity(at position: LogPosition) -> LogIdentity? {
+        let agreed = agreement.read { $0?.log }
+        guard var log = position.log else { return agreed }
+        if log.etcd == agreed?.etcd { log.created = log.created ?? agreed?.created }
+        return log
     }
 
     /// The process ends where the replica has stopped.
@@ -250,15 +258,15 @@ final class Cluster: Sendable {
     private func tell(_ replica: Replica) {
         let isStale = replica.phase == .serving && state.age.isStale
         let report = state.etcd()
-        let (isChanged, lines, stranger) = watch.write { watch in
-            defer { watch.isStale = isStale }
-            let stranger = report.strangers.flatMap { sentence in
-                watch.strangers.insert(sentence).inserted ? sentence : nil
-            }
-            return (watch.isStale != isStale, watch.troubles.lines(report.troubles), stranger)
+        let (isChanged, lines, strangers) = watch.write { watch in
+            defer { (watch.isStale, watch.strangers) = (isStale, report.strangers) }
+            let strangers = report.strangers.filter { !watch.strangers.contains($0) }
+            return (watch.isStale != isStale, watch.troubles.lines(report.troubles), strangers)
         }
         if isChanged { log.write(isStale ? .warning : .info, "cluster", state.logFields) }
-        if let stranger { log.write(.warning, "another etcd", ["reason": stranger]) }
+        for reason in strangers {
+            log.write(.warning, "a member of etcd is passed over", ["reason": reason])
+        }
         for line in lines {
             let use = ("use", line.use.rawValue)
             if let reason = line.reason {

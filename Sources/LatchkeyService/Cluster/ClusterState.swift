@@ -66,7 +66,7 @@ final class ClusterState: Sendable {
         switch phase.read({ $0 }) {
         case .connecting(let reason):
             let detail = reason.isEmpty ? "etcd has not answered yet." : reason
-            return (false, "connecting", [etcd().strangers, detail].said)
+            return (false, "connecting", [etcd().onlyHeard, detail].said)
         case .catchingUp: return (false, "catching-up", "It executes what it has missed.")
         case .serving: return serving
         case .tooLate:
@@ -88,7 +88,7 @@ final class ClusterState: Sendable {
         let since = "It was level with the others \(age.level.ageText) s ago."
         guard isStale else { return (true, "serving", since + etcd.sentences) }
         // What the known etcd has meanwhile is not known, and these members never say it.
-        if let strangers = etcd.strangers { return (false, "connecting", strangers + " " + since) }
+        if let strangers = etcd.onlyHeard { return (false, "connecting", strangers + " " + since) }
         let reason = etcd.trouble.map { " etcd does not answer: \(EtcdReport.sentence($0))" } ?? ""
         return (true, "stale", since + reason + etcd.sentences)
     }

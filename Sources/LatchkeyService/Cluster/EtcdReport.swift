@@ -5,6 +5,8 @@ struct EtcdReport: Sendable {
     /// Why no server answers; nil if one does.
     var trouble: String?
     var membership = EtcdClient.Membership.known
+    /// The addresses that are of another etcd, also while one of the known one answers.
+    var strangers: [String] = []
     var troubles: [EtcdClient.Use: String] = [:]
     var failureCounts: [EtcdFailureKind: UInt64] = [:]
 
@@ -13,12 +15,13 @@ struct EtcdReport: Sendable {
     init(_ client: EtcdClient) {
         trouble = client.trouble
         membership = client.membership
+        strangers = client.strangers
         troubles = client.troubles
         failureCounts = client.failureCounts
     }
 
-    /// What is to be said of members of another cluster of etcd; nil if the known one answers.
-    var strangers: String? {
+    /// What is to be said where members of another etcd answer; nil if the known one does.
+    var onlyHeard: String? {
         switch membership {
         case .known: nil
         case .strangers(let sentence), .onlyStrangers(let sentence): sentence
