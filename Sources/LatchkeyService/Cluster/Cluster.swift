@@ -138,6 +138,7 @@ final class Cluster: Sendable {
         let entries = EtcdLog(client, key: directory.logKey, log: identity(at: position))
         var replicaSettings = Replica.Settings(incarnation: UInt64.random(in: 1 ... .max))
         replicaSettings.known = settings.rules
+        replicaSettings.requestByteCountMax = requestByteCountMax()
         let replica = Replica(
             replicaSettings,
             log: entries,
@@ -179,6 +180,17 @@ final class Cluster: Sendable {
         }
         try beginLife(started)
         return replica
+    }
+
+    /// The longest request that etcd takes; nil if it does not say it.
+    private func requestByteCountMax() -> Int? {
+        let (found, isDone) = (Guarded<Int?>(nil), DispatchSemaphore(value: 0))
+        client.requestByteCountMax { byteCount in
+            found.write { $0 = byteCount }
+            isDone.signal()
+        }
+        isDone.wait()
+        return found.read { $0 }
     }
 
     /// What is known of the log: by the position, and what that does not say by the agreement.
