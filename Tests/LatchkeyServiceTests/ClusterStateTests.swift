@@ -17,8 +17,13 @@ import Testing
         return state
     }
 
-    private func check(_ phase: Replica.Phase, isStale: Bool = false) -> Readiness.Check {
-        state(phase, isStale: isStale).check
+    /// Whether a replica in this phase is ready, and what it says.
+    private func check(
+        _ phase: Replica.Phase,
+        isStale: Bool = false
+    ) -> (isPassed: Bool, detail: String) {
+        let check = state(phase, isStale: isStale).check
+        return (check.isPassed, check.detail ?? "")
     }
 
     @Test func `a replica that serves says what etcd refuses, each reason once`() {
@@ -169,33 +174,31 @@ import Testing
         return record
     }
 
-    @Test func `the later one stops when the other one goes on to say something`() {
+    /// After which of these records a process is told to stop.
+    private func stops(_ records: [ClusterDirectory.Record?], of own: UInt64 = 9) -> [Int] {
         var watch = CopyWatch()
-        #expect(!watch.hears(nil, 9))
-        #expect(!watch.hears(Self.record(5, 100), 9))
-        #expect(!watch.hears(Self.record(9, 101), 9))
-        // What a process that is gone has said last can come behind.
-        #expect(!watch.hears(Self.record(5, 105), 9))
-        #expect(!watch.hears(Self.record(5, 105), 9))
-        #expect(watch.hears(Self.record(5, 110), 9) && watch.isCopy)
-        // It is said once.
-        #expect(!watch.hears(Self.record(5, 115), 9) && watch.isCopy)
+        return records.indices.filter { watch.hears(records[$0], own) }
+    }
+
+    @Test func `the later one stops when the other one goes on to say something`() {
+        let said: [ClusterDirectory.Record?] = [
+            nil, Self.record(5, 100), Self.record(9, 101),
+            // What a process that is gone has said last can come behind.
+            Self.record(5, 105), Self.record(5, 105),
+            Self.record(5, 110), Self.record(5, 115),
+        ]
+        // Once.
+        #expect(stops(said) == [5])
     }
 
     @Test func `the one that began first goes on`() {
-        var watch = CopyWatch()
-        for time in 0..<9 as Range<Int64> { #expect(!watch.hears(Self.record(10, time), 9)) }
+        #expect(stops((0..<9).map { Self.record(10, $0) }).isEmpty)
         // Of 0.1.
-        for time in 0..<9 as Range<Int64> { #expect(!watch.hears(Self.record(nil, time), 9)) }
-        #expect(!watch.isCopy)
+        #expect(stops((0..<9).map { Self.record(nil, $0) }).isEmpty)
     }
 
     @Test func `processes that each ended before the next one are no copies`() {
-        var watch = CopyWatch()
-        for process in 1..<9 as Range<UInt64> {
-            #expect(!watch.hears(Self.record(process, Int64(process)), 9))
-        }
-        #expect(!watch.isCopy)
+        #expect(stops((1..<9).map { Self.record(UInt64($0), $0) }).isEmpty)
     }
 
     @Test func `a process that begins later has a greater number`() {

@@ -37,6 +37,8 @@ public final class EtcdProcesses: @unchecked Sendable {
         let peerPort: UInt16
         /// Whether it joins members that are there.
         var joins = false
+        /// Whether it is a cluster of its own, at the addresses of the member that it was.
+        var isAlone = false
         var process: Process?
     }
 
@@ -193,6 +195,15 @@ public final class EtcdProcesses: @unchecked Sendable {
         if !asLearner { try awaitHealth(index) }
     }
 
+    /// Starts a member without its data as a new cluster of one, as an operator does by mistake.
+    public func startAlone(_ index: Int) throws {
+        signal(index, SIGKILL)
+        try FileManager.default.removeItem(atPath: "\(folder.path)/m\(index)")
+        members[index].isAlone = true
+        try start(index)
+        try awaitHealth(index)
+    }
+
     /// Which member leads.
     public func leader() throws -> Int {
         let states = try members.indices.map { try answer($0, "/v3/maintenance/status") }
@@ -220,6 +231,7 @@ public final class EtcdProcesses: @unchecked Sendable {
         let etcd = ".build-tools/bin/etcd"
         let client = "\(scheme)://127.0.0.1:\(member.clientPort)"
         let cluster = members.enumerated()
+            .filter { !member.isAlone || $0.offset == index }
             .map { "m\($0.offset)=http://127.0.0.1:\($0.element.peerPort)" }
             .joined(separator: ",")
         let arguments =

@@ -15,6 +15,7 @@ private struct ClusterCertificates {
             "authority": authority,
             "other": other,
             "server": TestCertificate("etcd", signedBy: authority),
+            "other-server": TestCertificate("etcd", signedBy: other),
             "client": TestCertificate("replica", isForClients: true, signedBy: authority),
             "stranger": TestCertificate("replica", isForClients: true, signedBy: other),
             "expired": TestCertificate(
@@ -35,6 +36,19 @@ private struct ClusterCertificates {
             key: "\(folder.path)/server.key",
             authority: "\(folder.path)/authority.pem"
         )
+    }
+
+    /// Puts certificates of the other authority in the places of those that are used.
+    func replaceAll() throws {
+        let files = [
+            "authority.pem": "other.pem", "server.pem": "other-server.pem",
+            "server.key": "other-server.key", "client.pem": "stranger.pem",
+            "client.key": "stranger.key",
+        ]
+        for (file, other) in files {
+            let text = try String(contentsOfFile: "\(folder.path)/\(other)", encoding: .utf8)
+            try text.write(toFile: "\(folder.path)/\(file)", atomically: true, encoding: .utf8)
+        }
     }
 
     /// The flags of a replica that shows a certificate, or none.
@@ -76,6 +90,32 @@ struct ClusterEncryptionTests {
                 try etcd.awaitHealth(member)
             }
             #expect(try replicas.awaitSame().contains(#""name":"long2""#))
+            #expect(replicas.endAll())
+        }
+    }
+
+    @Test func `SIGHUP has the certificates read again`() async throws {
+        try await offPool {
+            let certificates = try ClusterCertificates()
+            let etcd = try EtcdProcesses(encryption: certificates.encryption)
+            let replicas = try ReplicaSet(
+                etcd,
+                strategies: ["lock"],
+                flags: certificates.flags()
+            )
+            let site = replicas.sites[0]
+            #expect(try site.ask("PUT", "/v1/properties/a", "1").status == 201)
+            etcd.signal(0, SIGTERM)
+            try certificates.replaceAll()
+            try etcd.start(0)
+            try etcd.awaitHealth(0)
+            try eventually("the former ones do not fit any more") {
+                try site.ask("GET", "/readyz?verbose").text.contains("TLS: The certificate is NOT")
+            }
+            replicas.programs[0].signal(SIGHUP)
+            try eventually("writes go on") {
+                try site.ask("PUT", "/v1/properties/a", "2").status == 204
+            }
             #expect(replicas.endAll())
         }
     }

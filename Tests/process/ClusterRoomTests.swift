@@ -72,13 +72,25 @@ struct ClusterRoomTests {
                 #expect(read.headers["latchkey-age"] != nil)
                 let level = try site.ask("GET", "/v1/properties/n0?consistency=linearizable")
                 #expect(level.status == 200)
-                #expect(try site.ask("GET", "/readyz").status == 200)
+                // It is ready, and says what is wrong.
+                let ready = try site.ask("GET", "/readyz?verbose")
+                #expect(ready.status == 200)
+                #expect(ready.text.contains("etcd has failed for the log"), "\(ready.text)")
+                #expect(ready.text.contains("database space exceeded"), "\(ready.text)")
+                let metrics = try site.ask("GET", "/metrics").text
+                let full = "latchkey_cluster_etcd_failures_total{kind=\"full\"} "
+                #expect(metrics.contains(full) && !metrics.contains(full + "0\n"))
             }
             try Self.makeRoom(etcd, members: 3)
             for (number, site) in replicas.sites.enumerated() {
                 try eventually("writes go on") {
                     let answer = try site.ask("PUT", "/v1/properties/later\(number)", "1")
                     return answer.status < 300
+                }
+            }
+            for site in replicas.sites {
+                try eventually("nothing is wrong any more") {
+                    try !site.ask("GET", "/readyz?verbose").text.contains("has failed for the log")
                 }
             }
             let state = try replicas.awaitSame()

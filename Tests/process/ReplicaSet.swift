@@ -10,21 +10,26 @@ final class ReplicaSet: @unchecked Sendable {
     private(set) var sites: [Site] = []
     private let folder: TemporaryFolder
     private let flags: [String]
+    /// A file with the addresses of etcd; nil if they are in the flag.
+    private let addressFile: String?
 
     /// - Parameters:
     ///   - etcd: Its members; new ones if there are none.
+    ///   - addressFile: A file with their addresses; nil if they are in the flag.
     ///   - members: How many new ones.
     ///   - strategies: That of each replica.
     ///   - flags: Further ones, of all replicas.
     /// - Throws: If a process does not start, or does not become ready.
     init(
         _ etcd: EtcdProcesses? = nil,
+        addressFile: String? = nil,
         members: Int = 1,
         strategies: [String] = ["lock", "snapshot", "adaptive"],
         flags: [String] = []
     ) throws {
         self.etcd = try etcd ?? EtcdProcesses(members: members)
         self.flags = flags
+        self.addressFile = addressFile
         folder = try TemporaryFolder()
         programs = try strategies.indices.map { index in
             try Program(arguments(index, port: 0) + ["--strategy", strategies[index]])
@@ -36,7 +41,7 @@ final class ReplicaSet: @unchecked Sendable {
     private func arguments(_ index: Int, port: UInt16) -> [String] {
         [
             "serve", "--log-level", "error", "--port", "\(port)", "--data", data(index),
-            "--cluster", etcd.addresses.joined(separator: ","),
+            "--cluster", addressFile ?? etcd.addresses.joined(separator: ","),
             "--cluster-name", "test",
         ] + flags
     }
@@ -83,18 +88,22 @@ final class ReplicaSet: @unchecked Sendable {
         let kvs: [Record]?
     }
 
+    /// What each replica has said of itself, as etcd has it.
+    func records() throws -> [String] {
+        let key = Data("/latchkey/replicas/".utf8).base64EncodedString()
+        let end = Data("/latchkey/replicas0".utf8).base64EncodedString()
+        let question = #"{"key":"\#(key)","range_end":"\#(end)"}"#
+        let answer = try etcd.ask(0, "/v3/kv/range", question)
+        let kvs = try JSONDecoder().decode(Records.self, from: answer).kvs ?? []
+        return kvs.map { String(decoding: $0.value, as: UTF8.self) }
+    }
+
     /// Has etcd forget all before the first replica's place, once so many replicas have said that
     /// their files have it, the one with the address among them.
     func forget(saidBy count: Int = 1, address: String = "") throws {
         let place = try metric("latchkey_cluster_log_place", at: 0) ?? "none"
         try eventually("the replicas have said where they are") {
-            let key = Data("/latchkey/replicas/".utf8).base64EncodedString()
-            let end = Data("/latchkey/replicas0".utf8).base64EncodedString()
-            let question = #"{"key":"\#(key)","range_end":"\#(end)"}"#
-            let answer = try etcd.ask(0, "/v3/kv/range", question)
-            let kvs = try JSONDecoder().decode(Records.self, from: answer).kvs ?? []
-            let level = kvs.map { String(decoding: $0.value, as: UTF8.self) }
-                .filter { $0.contains("\"place\":\(place)") }
+            let level = try records().filter { $0.contains("\"place\":\(place)") }
             return level.count >= count
                 && (address.isEmpty || level.contains { $0.contains(address) })
         }

@@ -1,0 +1,232 @@
+import Foundation
+import LatchkeyTestSupport
+import Testing
+
+/// An etcd that is another one than that of the cluster, and folders that are another replica's.
+@Suite(.timeLimit(.minutes(15)), .serialized)
+struct ClusterEtcdTests {
+    /// What etcd's JSON gateway answers; it writes numbers as text.
+    private struct Answer: Decodable {
+        struct Header: Decodable {
+            let revision: String
+        }
+
+        struct Value: Decodable {
+            let value: String
+            let modified: String
+
+            enum CodingKeys: String, CodingKey {
+                case value
+                case modified = "mod_revision"
+            }
+        }
+
+        let header: Header
+        let kvs: [Value]?
+    }
+
+    private static let keys = ["/latchkey/logs/test", "/latchkey/settings/test"].map {
+        Data($0.utf8).base64EncodedString()
+    }
+
+    private static func range(
+        _ etcd: EtcdProcesses,
+        _ key: String,
+        at revision: UInt64 = 0
+    ) throws -> Answer {
+        let question = "{\"key\":\"\(key)\",\"revision\":\"\(revision)\"}"
+        return try JSONDecoder().decode(Answer.self, from: etcd.ask(0, "/v3/kv/range", question))
+    }
+
+    private static func revision(_ etcd: EtcdProcesses) throws -> UInt64 {
+        try #require(UInt64(try range(etcd, keys[0]).header.revision))
+    }
+
+    /// Gives a new etcd what another one had at a revision, each entry at its revision, as a restored
+    /// backup has it.
+    private static func restore(
+        _ former: EtcdProcesses,
+        through last: UInt64,
+        into etcd: EtcdProcesses
+    ) throws {
+        let other = Data("other".utf8).base64EncodedString()
+        for revision in 2...last {
+            let put = try keys.compactMap { key -> (String, String)? in
+                let value = try range(former, key, at: revision).kvs?.first
+                guard let value, value.modified == "\(revision)" else { return nil }
+                return (key, value.value)
+            }
+            let (key, value) = put.first ?? (other, other)
+            try etcd.ask(0, "/v3/kv/put", "{\"key\":\"\(key)\",\"value\":\"\(value)\"}")
+        }
+        #expect(try Self.revision(etcd) == last)
+    }
+
+    private static func verbose(_ site: Site) -> String? {
+        (try? site.ask("GET", "/readyz?verbose")).map { "\($0.status) \($0.text)" }
+    }
+
+    /// What a replica says of its etcd.
+    private struct Known: Decodable {
+        struct Cluster: Decodable {
+            let etcd: String
+            let life: Int
+        }
+
+        let cluster: Cluster
+    }
+
+    private static func known(_ site: Site) throws -> Known.Cluster {
+        let body = try site.ask("GET", "/v1/cluster").body
+        return try JSONDecoder().decode(Known.self, from: Data(body)).cluster
+    }
+
+    @Test func `an etcd that goes on from a backup with another ID begins a new life`()
+        async throws
+    {
+        try await offPool {
+            let replicas = try ReplicaSet(strategies: ["lock"])
+            let site = replicas.sites[0]
+            #expect(try site.ask("PUT", "/v1/properties/a", "1").status == 201)
+            try eventually("the agreement has the first entry") {
+                let value = try Self.range(replicas.etcd, Self.keys[1]).kvs?.first?.value ?? ""
+                let text = Data(base64Encoded: value).map { String(decoding: $0, as: UTF8.self) }
+                return text?.contains("\"created\":") == true
+            }
+            let backup = try Self.revision(replicas.etcd)
+            let lost = try site.ask("PUT", "/v1/properties/a", "2")
+            let former = try Self.known(site)
+            #expect(former.life == 1)
+            replicas.end(0, SIGTERM)
+            let etcd = try EtcdProcesses()
+            try Self.restore(replicas.etcd, through: backup, into: etcd)
+
+            // The folder can be the only one that has what was lost.
+            let flags = ["--cluster", etcd.addresses[0], "--cluster-name", "test"]
+            let refused = try Program(["serve", "--port", "0", "--data", replicas.data(0)] + flags)
+                .finish()
+            #expect(refused.status == 1, "\(refused.errors)")
+            #expect(refused.errors.contains("is of the etcd cluster"), "\(refused.errors)")
+            #expect(refused.errors.contains(former.etcd), "\(refused.errors)")
+
+            let new = try Program(["serve", "--port", "0", "--data", replicas.data(1)] + flags)
+            let later = Site(port: try new.awaitPort())
+            try ReplicaSet.awaitReady(later)
+            #expect(try later.ask("GET", "/v1/properties/a").text == "1")
+            let now = try Self.known(later)
+            #expect(now.life == 2 && now.etcd != former.etcd)
+            let tag = try #require(lost.headers["etag"])
+            let written = try later.ask("PUT", "/v1/properties/a", "3")
+            #expect(try #require(written.revision) > #require(lost.revision) + 1 << 32)
+            let late = try later.ask("PUT", "/v1/properties/a", "4", headers: ["If-Match: \(tag)"])
+            #expect(late.status == 412)
+            #expect(new.end() == 0)
+        }
+    }
+
+    @Test func `a member that was started as a new cluster is passed over, at a start, too`()
+        async throws
+    {
+        try await offPool {
+            let replicas = try ReplicaSet(members: 3, strategies: ["lock"])
+            let site = replicas.sites[0]
+            #expect(try site.ask("PUT", "/v1/properties/a", "1").status == 201)
+            try replicas.etcd.startAlone(0)
+            try eventually("writes go on at the others") {
+                try site.ask("PUT", "/v1/properties/a", "2").status == 204
+            }
+            // Only the stranger answers.
+            for member in 1...2 { replicas.etcd.signal(member, SIGTERM) }
+            try eventually("it is not ready") {
+                let text = Self.verbose(site) ?? ""
+                return text.hasPrefix("503") && text.contains("test: connecting.")
+                    && text.contains("is of the etcd cluster")
+            }
+            #expect(try site.ask("PUT", "/v1/properties/a", "3").status >= 500)
+            let port = try replicas.addUnready()
+            try eventually("a new one does not begin there") {
+                let text = Self.verbose(Site(port: port)) ?? ""
+                return text.hasPrefix("503")
+                    && text.contains("Most addresses in --cluster must be of one cluster of etcd.")
+            }
+            replicas.end(0, SIGTERM)
+            for member in 1...2 { try replicas.etcd.start(member) }
+            for member in 1...2 { try replicas.etcd.awaitHealth(member) }
+            try replicas.start(0)
+            try ReplicaSet.awaitReady(replicas.sites[1])
+            #expect(try replicas.sites[1].ask("PUT", "/v1/properties/b", "1").status == 201)
+            try replicas.awaitSame()
+            #expect(replicas.endAll())
+        }
+    }
+
+    @Test func `a replica says what etcd refuses`() async throws {
+        try await offPool {
+            let replicas = try ReplicaSet(strategies: ["lock"])
+            let site = replicas.sites[0]
+            #expect(try site.ask("PUT", "/v1/properties/a", "1").status == 201)
+            let root = #"{"name":"root","password":"a"}"#
+            try replicas.etcd.ask(0, "/v3/auth/user/add", root)
+            try replicas.etcd.ask(0, "/v3/auth/role/add", #"{"name":"root"}"#)
+            try replicas.etcd.ask(0, "/v3/auth/user/grant", #"{"user":"root","role":"root"}"#)
+            try replicas.etcd.ask(0, "/v3/auth/enable")
+            try eventually("it says so") {
+                _ = try site.ask("PUT", "/v1/properties/a", "2")
+                let text = Self.verbose(site) ?? ""
+                return text.contains("etcd has failed for the log")
+                    && text.contains("user name is empty")
+            }
+            let errors = replicas.programs[0].endAndFinish()
+            #expect(errors.status == 0, "\(errors.errors)")
+        }
+    }
+
+    @Test func `of a folder and its copy, the replica that began later stops`() async throws {
+        try await offPool {
+            let replicas = try ReplicaSet(strategies: ["lock"])
+            let site = replicas.sites[0]
+            #expect(try site.ask("PUT", "/v1/properties/a", "1").status == 201)
+            replicas.end(0, SIGTERM)
+            let (one, copy) = (replicas.data(0), replicas.data(1))
+            try FileManager.default.copyItem(atPath: one, toPath: copy)
+            try replicas.start(0)
+            try replicas.add()
+            try eventually("the copy stops") {
+                let text = Self.verbose(replicas.sites[1]) ?? ""
+                return text.hasPrefix("503") && text.contains("test: diverged.")
+                    && text.contains("Another process runs with the id of this folder")
+            }
+            #expect(try replicas.sites[1].ask("PUT", "/v1/properties/a", "2").status == 503)
+            #expect(try site.ask("PUT", "/v1/properties/a", "3").status == 204)
+            #expect(try site.ask("GET", "/readyz").status == 200)
+            #expect(replicas.endAll())
+        }
+    }
+
+    @Test func `SIGHUP has the addresses of etcd read again`() async throws {
+        try await offPool {
+            let etcd = try EtcdProcesses(members: 3)
+            let folder = try TemporaryFolder()
+            try folder.write("members", etcd.addresses[0])
+            let replicas = try ReplicaSet(
+                etcd,
+                addressFile: "\(folder.path)/members",
+                strategies: ["lock"]
+            )
+            let site = replicas.sites[0]
+            #expect(try site.ask("PUT", "/v1/properties/a", "1").status == 201)
+            etcd.signal(0, SIGKILL)
+            try folder.write("members", "nothing")
+            replicas.programs[0].signal(SIGHUP)
+            try eventually("a file that is not right changes nothing") {
+                Self.verbose(site)?.contains("etcd does not answer") == true
+            }
+            try folder.write("members", etcd.addresses[1...].joined(separator: "\n"))
+            replicas.programs[0].signal(SIGHUP)
+            try eventually("writes go on") {
+                try site.ask("PUT", "/v1/properties/a", "2").status == 204
+            }
+            #expect(replicas.endAll())
+        }
+    }
+}
