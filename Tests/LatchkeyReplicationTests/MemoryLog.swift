@@ -117,6 +117,9 @@ final class MemoryLog: Sendable {
         state.write { $0.entries.insert(entry, at: 0) }
     }
 
+    /// Goes back to an earlier backup, which lacks the last entry; no member is told.
+    func loseLast() { state.write { _ = $0.entries.removeLast() } }
+
     struct Member: ReplicatedLog {
         let log: MemoryLog
         let number: Int

@@ -54,4 +54,19 @@ struct ReplicaReadTests {
         #expect(answer.read { $0 } == true)
         #expect(held.revision == 1)
     }
+
+    @Test func `a state is not level with a log that has lost what the state has`() {
+        let log = MemoryLog(seed: 1)
+        let cluster = ReplicaCluster(log, [StoreState(LockStrategy.self, stripeCount: 1)])
+        cluster.settle()
+        #expect((try? cluster.change(0, ReplicaTests.put("1")).get()) != nil)
+        cluster.settle()
+        log.loseLast()
+        #expect(eventually { cluster.replicas[0].phase.isFinal })
+        guard case .otherLog = cluster.replicas[0].phase else {
+            Issue.record("\(cluster.replicas[0].phase)")
+            return
+        }
+        #expect(awaited { cluster.replicas[0].whenLevel($0) } == false)
+    }
 }

@@ -10,12 +10,7 @@ extension Replica {
         case .entry(let place, let bytes): execute(bytes, at: place)
         case .last(let place, let bytes): verify(bytes, at: place)
         case .compacted: enter(.tooLate)
-        case .wentBack(let end):
-            enterOtherLog(
-                "The log ends at \(end.number), before place \(position.place.number) of this "
-                    + "replica: it is another log (is --cluster-name right?), or one from an "
-                    + "earlier backup."
-            )
+        case .wentBack(let end): wentBack(to: end, position.place)
         case .identified(let log): state.write { $0.position.log = log }
         case .otherLog(let reason): enterOtherLog(reason)
         case .disconnected(let reason): enter(.connecting(reason))
@@ -44,6 +39,14 @@ extension Replica {
         enterOtherLog(
             "The log has another entry at place \(position.place.number) than this replica: it is "
                 + "another log, or one from an earlier backup that has grown again."
+        )
+    }
+
+    /// The log ends before a place that this replica has executed.
+    func wentBack(to end: LogPlace, _ place: LogPlace) {
+        enterOtherLog(
+            "The log ends at \(end.number), before place \(place.number) of this replica: it is "
+                + "another log (is --cluster-name right?), or one from an earlier backup."
         )
     }
 

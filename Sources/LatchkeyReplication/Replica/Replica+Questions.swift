@@ -79,13 +79,17 @@ extension Replica {
 
     func ask() {
         let now = clocks.nanoseconds()
-        guard state.write({ $0.questions.begins(at: now) }) else { return }
-        log.end { [self] place in
+        guard let executed = state.write({ $0.questions.begins(at: now) ? $0.position.place : nil })
+        else { return }
+        log.end { [self] end in
             let now = clocks.nanoseconds()
+            // A log that was restored has lost entries. To be at its end then is not to be level.
+            let isBehind = end.map { $0 < executed } == true
             let refused = state.write { state in
-                if place != nil { state.heard = now }
-                return state.questions.answered(place)
+                if end != nil { state.heard = now }
+                return state.questions.answered(isBehind ? nil : end)
             }
+            if let end, isBehind { wentBack(to: end, executed) }
             for answer in refused { answer(false) }
             reaches(position.place)
             if state.read({ !$0.questions.waiting.isEmpty }) { ask() }
