@@ -159,6 +159,7 @@ extension Persistence {
     ///   - identity: That of the new data.
     ///   - objection: Given the position that the backup has; why it is not to be used, in a
     ///     sentence, or nil.
+    /// - Throws: What is wrong with the backup or the folder, or the objection.
     package static func seed(
         _ file: String,
         into path: String,

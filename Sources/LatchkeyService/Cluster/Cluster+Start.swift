@@ -123,6 +123,7 @@ extension Cluster {
     ///
     /// - Parameter log: The one that the state must be of.
     /// - Returns: False if the log is executed from its start.
+    /// - Throws: Once a signal has come that ends the service.
     private func seed(_ log: LogIdentity) throws(StartFailure) -> Bool {
         let identity = Persistence.Identity()
         let seed = ClusterSeed(settings: settings, isCancelled: { EndingSignals.isPending })
@@ -206,7 +207,10 @@ extension Cluster {
                 // It says the address, too.
                 let reason = client.trouble ?? failure.reason
                 if case .onlyStrangers(let sentence) = client.membership {
-                    throw StartFailure(reason: sentence)
+                    throw StartFailure(
+                        reason: "\(sentence) etcd was restored or replaced: docs/cluster.md says "
+                            + "how to go on."
+                    )
                 }
                 state.enters(.connecting(reason))
                 if told.insert(reason).inserted {

@@ -148,23 +148,7 @@ final class Cluster: Sendable {
                 nanoseconds: { StateAge.now() },
                 calendar: { StoreClock.system.now() }
             ),
-            Replica.Callbacks(
-                isLevel: { [state] in state.age.isLevel(since: $0) },
-                changed: { [state, log, folder] phase in
-                    state.enters(phase)
-                    log.write(phase.isFinal ? .error : .info, "cluster", state.logFields)
-                    guard case .differs(let reason) = phase else { return }
-                    DivergenceNote(folder: folder).write(reason, log)
-                },
-                advanced: { StoreClock.advance(to: $0) },
-                shortened: { [log] byteCount in
-                    log.write(
-                        .warning,
-                        "etcd refuses an entry as too large",
-                        ["laterBytesMax": "\(byteCount)"]
-                    )
-                }
-            )
+            callbacks
         )
         let started = Started(
             replica: replica,
@@ -180,6 +164,26 @@ final class Cluster: Sendable {
         }
         try beginLife(started)
         return replica
+    }
+
+    private var callbacks: Replica.Callbacks {
+        Replica.Callbacks(
+            isLevel: { [state] in state.age.isLevel(since: $0) },
+            changed: { [state, log, folder] phase in
+                state.enters(phase)
+                log.write(phase.isFinal ? .error : .info, "cluster", state.logFields)
+                guard case .differs(let reason) = phase else { return }
+                DivergenceNote(folder: folder).write(reason, log)
+            },
+            advanced: { StoreClock.advance(to: $0) },
+            shortened: { [log] byteCount in
+                log.write(
+                    .warning,
+                    "etcd refuses an entry as too large",
+                    ["laterBytesMax": "\(byteCount)"]
+                )
+            }
+        )
     }
 
     /// The longest request that etcd takes; nil if it does not say it.
