@@ -42,8 +42,8 @@ struct ClusterEtcdTests {
         try #require(UInt64(try range(etcd, keys[0]).header.revision))
     }
 
-    /// Gives a new etcd what another one had at a revision, each entry at its revision, as a restored
-    /// backup has it.
+    /// Gives a new etcd what another one had at a revision, each entry at its revision, as a
+    /// restored backup has it.
     private static func restore(
         _ former: EtcdProcesses,
         through last: UInt64,

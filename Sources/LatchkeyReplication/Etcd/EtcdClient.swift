@@ -273,8 +273,7 @@ package final class EtcdClient: Sendable {
 
     package var membership: Membership { state.read { $0.members.membership } }
 
-    /// The addresses that have last answered as members of another cluster, in sentences, also
-    /// while one of the known cluster answers.
+    /// What ``membership`` says of each address, also while one of the known cluster answers.
     package var strangers: [String] { state.read { $0.members.strangerSentences } }
 
     /// Why calls were refused last, by what they were for; without those that were answered since.

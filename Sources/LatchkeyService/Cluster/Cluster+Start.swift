@@ -7,6 +7,9 @@ internal import LatchkeyStore
 internal import LatchkeyStrategies
 
 // What a replica does before it serves: it finds its etcd, its settings and its state.
+//
+// **Design.** All of it is on the main thread, which waits for each answer. No lock is held then.
+// Each wait ends: calls of etcd have a time, and behind each one a signal is looked for.
 
 extension Cluster {
     /// Finds the etcd of the cluster, compares the settings with those of the cluster, and gives an
