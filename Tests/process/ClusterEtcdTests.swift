@@ -110,6 +110,15 @@ struct ClusterEtcdTests {
                 #expect(refused.errors.contains(part), "\(refused.errors)")
             }
 
+            // A replica of the former etcd is said to give its state.
+            try replicas.start(0)
+            let record =
+                #"{"url":"http://127.0.0.1:\#(site.port)","place":\#(backup),"#
+                + #""revision":1,"state":"serving","time":1}"#
+            let (key, value) = ("/latchkey/replicas/test/7", Data(record.utf8))
+            let names = [Data(key.utf8), value].map { $0.base64EncodedString() }
+            try etcd.ask(0, "/v3/kv/put", "{\"key\":\"\(names[0])\",\"value\":\"\(names[1])\"}")
+
             let new = try Program(["serve", "--port", "0", "--data", replicas.data(1)] + flags)
             let later = Site(port: try new.awaitPort())
             try ReplicaSet.awaitReady(later)
@@ -121,7 +130,10 @@ struct ClusterEtcdTests {
             #expect(try #require(written.revision) > #require(lost.revision) + 1 << 32)
             let late = try later.ask("PUT", "/v1/properties/a", "4", headers: ["If-Match: \(tag)"])
             #expect(late.status == 412)
-            #expect(new.end() == 0)
+            let ended = new.endAndFinish()
+            #expect(ended.status == 0)
+            #expect(ended.errors.contains("has the state of another log"), "\(ended.errors)")
+            #expect(replicas.endAll())
         }
     }
 
@@ -200,6 +212,9 @@ struct ClusterEtcdTests {
             #expect(try replicas.sites[1].ask("PUT", "/v1/properties/a", "2").status == 503)
             #expect(try site.ask("PUT", "/v1/properties/a", "3").status == 204)
             #expect(try site.ask("GET", "/readyz").status == 200)
+            // It says nothing any more in the name of the other one.
+            let records = try replicas.records()
+            #expect(records.count == 1 && records[0].contains("serving"), "\(records)")
             #expect(replicas.endAll())
         }
     }

@@ -95,6 +95,9 @@ struct ClusterLagTests {
                 // What they have is still right, and is needed for a new cluster.
                 #expect(try ReplicaSet.state(site) == state)
             }
+            try eventually("the log is not kept for them") {
+                try replicas.records().count { $0.contains("\"needsLog\":false") } == 2
+            }
             // A new replica makes the log longer than it was.
             replicas.end(0, SIGTERM)
             try replicas.removeData(2)
