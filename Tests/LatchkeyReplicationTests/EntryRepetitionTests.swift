@@ -94,7 +94,7 @@ struct EntryRepetitionTests {
         throws
     {
         let rig = ClockedReplica()
-        rig.log.hold(true)
+        rig.log.setSlow()
         try rig.propose(0, ReplicaTests.put("1"))
         for _ in 0..<8 { rig.passHearing(Self.step) }
         #expect(rig.log.appendCount == 3)
@@ -109,14 +109,36 @@ struct EntryRepetitionTests {
         #expect(rig.replica.counts.repetitions == 5)
     }
 
+    @Test func `a server that has the entry and does not deliver it is left`() throws {
+        let rig = ClockedReplica()
+        rig.log.hold(true)
+        try rig.propose(0, ReplicaTests.put("1"))
+        let moveCounts = (0..<8).map { _ in
+            rig.passHearing(Self.step)
+            return rig.log.moveCount(0)
+        }
+        #expect(moveCounts == [0, 0, 1, 1, 1, 2, 2, 2])
+        rig.log.hold(false)
+        _ = try rig.decision(0).get()
+    }
+
+    @Test func `a server that never takes the entry is left after some repetitions`() throws {
+        let rig = ClockedReplica()
+        rig.log.setSlow()
+        try rig.propose(0, ReplicaTests.put("1"))
+        for _ in 0..<16 { rig.passHearing(Self.step) }
+        #expect(rig.log.appendCount == 6)
+        #expect(rig.log.moveCount(0) == 1)
+    }
+
     @Test func `a slow log gets each entry once, after the first ones`() throws {
         let rig = ClockedReplica()
         let counts = try (0..<6).map { number in
             let former = rig.log.appendCount
-            rig.log.hold(true)
+            rig.log.setSlow()
             try rig.propose(number, ReplicaTests.put("\(number)"))
             for _ in 0..<5 { rig.passHearing(Self.step) }
-            rig.log.hold(false)
+            rig.log.settle()
             _ = try rig.decision(number).get()
             return rig.log.appendCount - former
         }

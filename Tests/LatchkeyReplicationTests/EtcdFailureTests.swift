@@ -18,7 +18,7 @@ import Testing
         (14, "TLS: the server refuses: Bad certificate", .denied), (10, "", .other),
         (12, "unknown method", .other), (13, "", .other),
         (15, "etcdserver: corrupt cluster", .other),
-        (16, "etcdserver: invalid auth token", .denied), (1, "context canceled", .other),
+        (16, "etcdserver: invalid auth token", .denied), (1, "context canceled", .unavailable),
     ])
     func `a member is left whose status another one need not have`(
         code: Int,

@@ -39,6 +39,8 @@ final class MemoryLog: Sendable {
         var isLateFirst = false
         /// How often each member was told to use another server.
         var moveCounts: [Int: Int] = [:]
+        /// Whether entries come into the log only at ``MemoryLog/settle()``.
+        var isSlow = false
         /// Whether nothing is delivered.
         var isHeld = false
         var isCut: Set<Int> = []
@@ -83,6 +85,9 @@ final class MemoryLog: Sendable {
         state.write { $0.isHeld = isHeld }
         deliver()
     }
+
+    /// Entries take longer from now on: they come into the log at ``settle()``.
+    func setSlow() { state.write { $0.isSlow = true } }
 
     /// Separates a member from the log, or joins it again.
     func cut(_ member: Int, _ isCut: Bool) {
@@ -166,6 +171,10 @@ final class MemoryLog: Sendable {
             }
             if state.isLate { fate = .late }
             if state.isCut.contains(member) { fate = .lost }
+            if state.isSlow {
+                if fate != .lost { state.late.append(entry) }
+                return nil
+            }
             // What was late comes at some time, also behind others.
             if !state.late.isEmpty,
                 state.isLateFirst || faultPercent > 0 && Bool.random(using: &state.random)

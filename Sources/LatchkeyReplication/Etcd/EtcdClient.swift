@@ -109,7 +109,8 @@ package final class EtcdClient: Sendable {
         }
         let question = EtcdRequest.range(Self.readableKey, isKeysOnly: true, isLocal: true)
         let generation = opened.generation
-        send(Self.range, question, .range, opened, until: end) { [weak self] result in
+        send(Self.range, question, .range, opened, isQuestion: true, until: end) {
+            [weak self] result in
             guard case .success = result, let self else { return finish(result) }
             send(path, request, kind, verified(generation), until: end, finish)
         }
@@ -120,6 +121,7 @@ package final class EtcdClient: Sendable {
         _ request: [UInt8],
         _ kind: EtcdAnswer.Kind,
         _ opened: Opened?,
+        isQuestion: Bool = false,
         until end: ContinuousClock.Instant,
         _ completion: @escaping @Sendable (Result<EtcdAnswer, EtcdFailure>) -> Void
     ) {
@@ -136,7 +138,9 @@ package final class EtcdClient: Sendable {
                 completion(
                     Result { () throws(EtcdFailure) in
                         guard let self else { throw .unconnected }
-                        return try self.taken(status, bytes, kind, generation, successCount)
+                        let answer = try self.taken(status, bytes, kind, generation, successCount)
+                        try self.hears(of: answer, generation, isQuestion: isQuestion)
+                        return answer
                     }
                 )
             }
@@ -167,7 +171,6 @@ package final class EtcdClient: Sendable {
             leaves(generation, .invalid)
             throw .invalid
         }
-        if let failure = hears(of: answer.header.cluster, generation) { throw failure }
         return answer
     }
 
@@ -362,15 +365,33 @@ package final class EtcdClient: Sendable {
         }
     }
 
+    private func hears(
+        of answer: EtcdAnswer,
+        _ generation: UInt64,
+        isQuestion: Bool
+    ) throws(EtcdFailure) {
+        let failure = hears(of: answer.header.cluster, generation, isQuestion: isQuestion)
+        if let failure { throw failure }
+    }
+
     /// A member has answered; a stranger's channel ends.
-    private func hears(of cluster: UInt64, _ generation: UInt64) -> EtcdFailure? {
+    private func hears(
+        of cluster: UInt64,
+        _ generation: UInt64,
+        isQuestion: Bool = false
+    ) -> EtcdFailure? {
         let (sentence, former) = state.write { state -> (String?, RPCChannel?) in
             let isCurrent = state.generation == generation && state.channel != nil
-            let sentence = state.members.answers(cluster, isCurrent: isCurrent, at: now())
+            let sentence = state.members.answers(
+                cluster,
+                isCurrent: isCurrent,
+                isQuestion: isQuestion,
+                at: now()
+            )
             guard isCurrent else { return (sentence, nil) }
             guard sentence == nil else { return (sentence, state.channel.take()) }
             state.isVerified = state.members.expected != nil
-            state.successCount += 1
+            if !isQuestion { state.successCount += 1 }
             return (nil, nil)
         }
         free(former)

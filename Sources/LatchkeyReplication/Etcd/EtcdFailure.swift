@@ -112,6 +112,8 @@ extension RPCChannel.Status {
         switch Code(rawValue: code) {
         case .late: return .late
         case .denied, .unauthenticated: return .denied
+        // Its connection was given up here, for another call.
+        case .cancelled: return .unavailable
         // The connection was not made.
         case .unavailable: return reason.hasPrefix("TLS: ") ? .denied : .unavailable
         case _: return .other

@@ -97,7 +97,9 @@ extension EtcdLog {
             // It has just forgotten more.
             guard let answer else { return log.ends(.unconnected, now.generation) }
             let value = answer.values.first
-            if LogPlace(value?.modified ?? 0) > now.place {
+            if let value, let reason = log.objection(to: value, now) {
+                log.leaves(reason, now)
+            } else if LogPlace(value?.modified ?? 0) > now.place {
                 // Also if it is the next one: what is at the place cannot be compared any more.
                 if log.isCurrent(now) { now.receive(.compacted) }
             } else if value == nil, now.place != .start {

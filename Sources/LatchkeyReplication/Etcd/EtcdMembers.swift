@@ -65,11 +65,14 @@ struct EtcdMembers: Sendable {
     /// - Parameters:
     ///   - cluster: The cluster ID in its answer.
     ///   - isCurrent: Whether it is that of the last connection.
+    ///   - isQuestion: Whether it only says of which cluster the member is: one without a leader,
+    ///     and a learner, answer that, too.
     ///   - now: The time.
     /// - Returns: What is to be said if it is a stranger.
     mutating func answers(
         _ cluster: UInt64,
         isCurrent: Bool,
+        isQuestion: Bool = false,
         at now: ContinuousClock.Instant
     ) -> String? {
         if let expected, cluster != expected {
@@ -84,6 +87,7 @@ struct EtcdMembers: Sendable {
         if isCurrent {
             strangers[current] = nil
             isStrange = false
+            guard !isQuestion else { return nil }
             failureCount = 0
             pausedUntil = nil
             trouble = nil

@@ -35,6 +35,13 @@ extension Replica {
             now.elapsed(since: sent) > pauseCount * patience.nanoseconds
         }
 
+        /// Whether the next repetition is to go to another server.
+        ///
+        /// One that delivers, or says that it has nothing to deliver, is not cut off: only the
+        /// entry takes longer, and each change of the server would have it begin again. But one
+        /// that is at fault in another way must be left at some time.
+        func isLost(freshAt time: UInt64) -> Bool { time <= sent || attemptCount % 5 == 0 }
+
         /// It is sent once more.
         mutating func repeats(at now: UInt64) {
             sent = now

@@ -15,6 +15,8 @@ extension Replica {
         case .otherLog(let reason): enterOtherLog(reason)
         case .disconnected(let reason): enter(.connecting(reason))
         case .connected:
+            // It can be another server, which takes longer entries than the one before.
+            state.write { $0.entryByteCountMax = settings.bounds.entryByteCountMax }
             if phase != .serving { enter(.catchingUp) }
             ask()
         }
@@ -108,7 +110,7 @@ extension Replica {
         }
         let now = clocks.nanoseconds()
         let (position, isExecuted) = state.write { state -> (LogPosition, Bool) in
-            state.heard = now
+            (state.heard, state.fresh) = (now, now)
             let isNew = state.position.enters(writer: head.writer, sequence: head.sequence)
             // What comes behind the raise in an earlier format is passed over, whoever has sent it.
             let isExecuted = isNew && head.rules >= state.position.rules

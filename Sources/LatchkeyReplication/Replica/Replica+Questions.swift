@@ -86,7 +86,10 @@ extension Replica {
             // A log that was restored has lost entries. To be at its end then is not to be level.
             let isBehind = end.map { $0 < executed } == true
             let refused = state.write { state in
-                if end != nil { state.heard = now }
+                if let end {
+                    state.heard = now
+                    if end <= state.position.place { state.fresh = now }
+                }
                 return state.questions.answered(isBehind ? nil : end)
             }
             if let end, isBehind { wentBack(to: end, executed) }

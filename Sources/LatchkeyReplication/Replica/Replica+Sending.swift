@@ -127,9 +127,7 @@ extension Replica {
             guard isRunning, state.inFlight?.isDue(at: now, state.patience) == true else {
                 return (nil, false, late.compactMap(\.self))
             }
-            // A server that tells news is none that is cut off: only the entry takes longer, and
-            // each change would have it begin anew.
-            let movesOn = state.inFlight.map { state.heard <= $0.sent } ?? false
+            let movesOn = state.inFlight.map { $0.isLost(freshAt: state.fresh) } ?? false
             if movesOn { state.inFlight?.hasMoved = true }
             state.inFlight?.repeats(at: now)
             state.counts.repetitions += 1

@@ -181,6 +181,8 @@ package final class Replica: Sendable {
         var questions = Questions()
         /// When the log has delivered or answered something last.
         var heard: UInt64 = 0
+        /// When it has delivered something last, or has answered that there is nothing more.
+        var fresh: UInt64 = 0
         var counts = Counts()
         /// The rules that the next entry is to raise the log to.
         var raise: RuleLevel?
