@@ -352,9 +352,10 @@ package struct ClusterDirectory: Sendable {
     /// of in the last hour; and of each cluster at least the highest one, whenever that was heard
     /// of.
     ///
-    /// Replicas that cannot use the log any more need nothing. What a cluster has acknowledged last can be in the log alone. So one whose replicas are all
-    /// gone for long finds its log when they come back. A replica whose place is the end of its log
-    /// needs nothing: so one without changes does not hold what others write.
+    /// Replicas that cannot use the log any more need nothing. What a cluster has acknowledged last
+    /// can be in the log alone. So one whose replicas are all gone for long finds its log when they
+    /// come back. A replica whose place is the end of its log needs nothing: so one without changes
+    /// does not hold what others write.
     static func bound(of records: [String: Record], _ ends: Ends, at now: Int64) -> LogPlace? {
         let needing = records.filter { $0.value.needsLog != false }
         let clusters = Dictionary(grouping: needing) { String($0.key.prefix { $0 != "/" }) }

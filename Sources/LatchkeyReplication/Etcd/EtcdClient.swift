@@ -193,8 +193,8 @@ package final class EtcdClient: Sendable {
 
     /// A call that has any number of answers until it ends.
     ///
-    /// The server sends a window of them ahead of what was consumed. ``hears(_:on:)`` is to be called
-    /// with what they say.
+    /// The server sends a window of them ahead of what was consumed. ``hears(_:on:)`` is to be
+    /// called with what they say.
     ///
     /// - Returns: Nil, and nothing is called, if there is no connection.
     func stream(

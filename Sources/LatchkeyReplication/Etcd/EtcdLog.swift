@@ -14,8 +14,8 @@ internal import LatchkeySync
 /// leader: else one at a member without quorum would stay silent.
 ///
 /// Before each watch the key is compared with the place and with what is known of the log: another
-/// member, or the same one behind a restart, can be one of another log. Where etcd has forgotten the
-/// entry at the place, the first revision that it still has tells whether anything is missed.
+/// member, or the same one behind a restart, can be one of another log. Where etcd has forgotten
+/// the entry at the place, the first revision that it still has tells whether anything is missed.
 package final class EtcdLog: ReplicatedLog {
     struct Following: Sendable {
         var place: LogPlace

@@ -1,8 +1,8 @@
 /// Which member of etcd the next connection goes to, and which ones are of another cluster.
 ///
 /// **Design.** A value without clocks or connections: ``EtcdClient`` keeps it under its lock. The
-/// members take their turns. Once all have failed in a row, there is a pause before each connection,
-/// so that a cluster that is gone, or that refuses all, costs little.
+/// members take their turns. Once all have failed in a row, there is a pause before each
+/// connection, so that a cluster that is gone, or that refuses all, costs little.
 struct EtcdMembers: Sendable {
     private static let pauseMillisecondsMin = 20
     private static let pauseMillisecondsMax = 500
@@ -123,7 +123,7 @@ struct EtcdMembers: Sendable {
 
     /// IDs are written as etcdctl prints them.
     private func sentence(_ address: Int, _ cluster: UInt64, _ expected: UInt64) -> String {
-        "\(servers[address].text) is of the etcd cluster \(String(cluster, radix: 16)), and the log "
-            + "is in \(String(expected, radix: 16))."
+        "\(servers[address].text) is of the etcd cluster \(String(cluster, radix: 16)), and the "
+            + "log is in \(String(expected, radix: 16))."
     }
 }
