@@ -287,8 +287,11 @@ class Latchkey(Server):
 class Etcd:
     """A member of etcd. As a context manager, one that is a cluster of its own.
 
-    `inside` are words in front of the command.
+    `inside` are words in front of the command. Of a flag in `options` that it has already, the last
+    one counts.
     """
+
+    program, options = ETCD, ()
 
     def __init__(self, folder, log, name="default", host="127.0.0.1", inside=()):
         self.folder, self.log, self.name = folder, log, name
@@ -299,10 +302,11 @@ class Etcd:
     def start(self, members):
         peers = ",".join(f"{each.name}={each.peer_url}" for each in members)
         self.process = subprocess.Popen(
-            [*self.inside, ETCD, "--name", self.name, "--data-dir", self.folder,
+            [*self.inside, self.program, "--name", self.name, "--data-dir", self.folder,
              "--listen-client-urls", self.url, "--advertise-client-urls", self.url,
              "--listen-peer-urls", self.peer_url, "--initial-advertise-peer-urls", self.peer_url,
-             "--initial-cluster", peers, "--snapshot-count", "10000", "--log-level", "error"],
+             "--initial-cluster", peers, "--snapshot-count", "10000", "--log-level", "error",
+             *self.options],
             stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
 
     def kill(self):

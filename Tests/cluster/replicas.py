@@ -75,6 +75,14 @@ class Replica(Latchkey):
         self.disk = None
 
     def start(self, strategy, skew):
+        try:
+            self.begin(strategy, skew)
+            self.await_ready()
+        except Refused as refused:
+            raise Failure(f"replica {self.number}: {refused}") from None
+
+    def begin(self, strategy, skew):
+        """Starts it, and does not wait until it is ready."""
         if self.is_over:
             raise Failure("the campaign has ended")
         self.variant = f"{strategy}{f' {skew:+d} s' if skew else ''}"
@@ -92,11 +100,7 @@ class Replica(Latchkey):
         self.environment = {**os.environ, "SWIFT_BACKTRACE": "enable=no", **(
             {"LATCHKEY_LIMITS": ",".join(f"{name}={value}" for name, value in
                                          self.limits.items())} if self.limits else {})}
-        try:
-            self.__enter__()
-            self.await_ready()
-        except Refused as refused:
-            raise Failure(f"replica {self.number}: {refused}") from None
+        self.__enter__()
 
     def watch_disk(self, skew):
         """What the program gets for faults of its disk, and a calendar of its own."""
@@ -157,7 +161,7 @@ class Cluster:
 
     def __init__(self, binary, folder, choose, network, member_count=3, replica_count=3):
         self.choose, self.network = choose, network
-        self.members = [Member(folder, number, network) for number in range(member_count)]
+        self.members = [self.make_member(folder, number) for number in range(member_count)]
         # Without choices all have the calendar and the disk of the machine.
         library = shim.build(folder) if choose else None
         self.replicas = [Replica(binary, folder, number, self.members, network, library)
@@ -166,6 +170,9 @@ class Cluster:
         self.etcd = threading.Lock()
         # When which replica need not take writes, and when it need not answer at all.
         self.excuses = {"writes": [], "all": []}
+
+    def make_member(self, folder, number):
+        return Member(folder, number, self.network)
 
     @contextlib.contextmanager
     def excused(self, kind, replicas):

@@ -1,0 +1,229 @@
+"""Load while somebody works on etcd, and what it was answered, judged exactly (judge.py).
+
+All writes of a round are in the history of the replicas, or in that of a folder which is served
+without a cluster: what was acknowledged is there once, and what was refused is not.
+"""
+
+import itertools
+import json
+import random
+import shutil
+import time
+
+import planted
+from clients import Client, Prober, Reader, Watcher
+from judge import MADE, REFUSED, Order, check, compare_events
+from moving import stop
+from process import PATIENCE_SECONDS, Failure, Latchkey, await_true
+
+CLIENTS = 3
+# So that the members of etcd and the replicas get the processors, too.
+PAUSE_SECONDS = 0.01
+# Names of what is written beside the load.
+OTHERS = "o/"
+# The change is not made, since etcd is full.
+FULL = 507
+
+
+class Worker(Client):
+    def step(self):
+        super().step()
+        self.is_stopped.wait(PAUSE_SECONDS)
+
+    def take(self, each, headers, text):
+        take(self, each, headers, text, super().take)
+
+
+class Writer(Prober):
+    """Writes to one replica. Says what it was answered last."""
+
+    last = None
+    # The length of a value beside its token.
+    padding = 0
+
+    def step(self):
+        self.is_stopped.wait(PAUSE_SECONDS)
+        super().step()
+
+    def send(self, each, method, target, body=None, headers=None):
+        if self.padding:
+            body = body[:-1] + f', "padding": "{"x" * self.padding}"}}'
+        return super().send(each, method, target, body, headers)
+
+    def take(self, each, headers, text):
+        self.last = each.status, text[:300].decode(errors="replace")
+        take(self, each, headers, text, super().take)
+
+    def has_written(self, since):
+        """Whether a write was made that began then or later."""
+        for each in reversed(self.operations):
+            if each.begin < since:
+                return False
+            if each.fate == MADE:
+                return True
+        return False
+
+
+def take(talker, each, headers, text, otherwise):
+    if each.status == FULL and talker.cluster.may_be_full:
+        each.fate = REFUSED
+        talker.is_stopped.wait(PAUSE_SECONDS)
+    else:
+        otherwise(each, headers, text)
+
+
+class Load:
+    """Clients of all replicas, writers and readers of each one, and a watch. Begins at once."""
+
+    def __init__(self, cluster, choose, patience=PATIENCE_SECONDS):
+        self.cluster, self.choose, self.patience = cluster, choose, patience
+        cluster.may_be_full = False
+        self.tokens, self.settled = itertools.count(1), None
+        self.writers = [Writer(cluster, self.seeded(), each, self.tokens)
+                        for each in cluster.replicas]
+        self.watcher = Watcher(cluster, self.seeded(), cluster.start)
+        self.talkers = [
+            *self.writers, *(Reader(cluster, self.seeded(), each) for each in cluster.replicas),
+            *(Worker(cluster, self.seeded(), self.tokens, number) for number in range(CLIENTS))]
+        for each in [*self.talkers, self.watcher]:
+            each.start()
+
+    def seeded(self):
+        return random.Random(self.choose.random())
+
+    def add(self, replica):
+        """Writes at a further replica, too."""
+        writer = Writer(self.cluster, self.seeded(), replica, self.tokens)
+        self.writers.append(writer)
+        self.talkers.append(writer)
+        writer.start()
+
+    def await_writes(self, replicas=None, count=1):
+        """Until each of the replicas, or of those named, has made so many new writes."""
+        for writer in self.writers:
+            if replicas is not None and writer.replica not in replicas:
+                continue
+            for _ in range(count):
+                since = time.monotonic_ns()
+                await_true(lambda writer=writer: f"a write at replica {writer.replica.number}, "
+                           f"which answered {writer.last}; {words(writer.replica)}",
+                           lambda writer=writer, since=since: writer.error
+                           or writer.has_written(since), self.patience)
+                if writer.error:
+                    raise Failure(f"replica {writer.replica.number}: {writer.error}")
+
+    def await_answer(self, *statuses):
+        """Until each replica has answered a write so."""
+        for writer in self.writers:
+            await_true(lambda writer=writer: f"an answer {statuses} of replica "
+                       f"{writer.replica.number}, which answered {writer.last}",
+                       lambda writer=writer: writer.error or writer.last
+                       and writer.last[0] in statuses, self.patience)
+            if writer.error:
+                raise Failure(f"replica {writer.replica.number}: {writer.error}")
+
+    def stop(self):
+        stop(self.talkers)
+
+    @property
+    def operations(self):
+        found = [each for talker in self.talkers for each in talker.operations]
+        return sorted(found, key=lambda each: each.begin)
+
+    def judge(self):
+        """Ends it. All replicas are the same then, and have all that was acknowledged, once."""
+        self.stop()
+        export, (changes, revision) = self.cluster.settle()
+        await_true("the watch is at the end",
+                   lambda: self.watcher.error or self.watcher.revision >= revision)
+        stop([self.watcher])
+        changes = own(changes)
+        events = [each for each in self.watcher.events
+                  if each[0] <= revision and not each[1].startswith(OTHERS)]
+        order = planted.judge(self.cluster.start, changes, self.operations, events)
+        rows = [json.loads(line) for line in export.splitlines()]
+        state = {row["name"]: (row["revision"], row["value"], row["created"])
+                 for row in rows[:-1] if not row["name"].startswith(OTHERS)}
+        if state != order.state() or rows[-1]["revision"] != revision != order.revision:
+            raise Failure("the export is not what the commits make")
+        return self.figures()
+
+    def judge_folders(self):
+        """Ends it. Serves the data of each replica, which has ended, without the cluster.
+
+        Each has a part of one history, from the begin on, and the longest has all that was
+        acknowledged. What expires while it is served, expires by the clock of the machine.
+        """
+        self.stop()
+        stop([self.watcher])
+        found = sorted((own(served(replica)) for replica in self.cluster.replicas), key=len)
+        order = Order(self.cluster.start, found[-1])
+        for changes in found:
+            common = [each for each in changes if has_no_expiry(each)]
+            if common != [each for each in found[-1] if has_no_expiry(each)][:len(common)]:
+                raise Failure("the folders have several histories")
+        check(order, self.operations)
+        seen = self.watcher.revision
+        compare_events([each for each in order.effects if each[0] <= seen],
+                       [each for each in self.watcher.events if each[0] <= seen])
+        return self.figures()
+
+    def figures(self):
+        made = sum(each.fate == MADE for each in self.operations)
+        return f"{len(self.operations)} operations, {made} writes made"
+
+
+def own(changes):
+    """Without the effects on what others wrote."""
+    return [{**change, "effects": [effect for effect in change["effects"]
+                                   if not effect["name"].startswith(OTHERS)]}
+            for change in changes]
+
+
+def served(replica):
+    """The changes in its folder."""
+    copy = replica.path / "copy"
+    shutil.copytree(replica.path / "data", copy)
+    with Latchkey(replica.binary, "--data", copy, "--history-bytes", "256MiB",
+                  log=replica.folder / f"copy{replica.number}.log") as service:
+        service.await_ready()
+        changes, _ = all_changes(service)
+    shutil.rmtree(copy)
+    return changes
+
+
+def has_no_expiry(change):
+    return all(each.get("reason") != "expired" and each["type"] != "expire"
+               for each in change["effects"])
+
+
+def all_changes(service):
+    """All that a service has had, and the revision."""
+    found, after = [], ""
+    while True:
+        page = service.ask_json(f"/v1/changes?limit=1000{after}")
+        found += page["changes"]
+        if not page["hasMore"]:
+            return found, page["revision"]
+        after = f"&after={page['next']}"
+
+
+def check_of(replica):
+    """The check `cluster` of /readyz?verbose: the status, the state and the detail."""
+    status, _, text = replica.ask("GET", "/readyz?verbose", expect=None)
+    try:
+        found = next((each for each in json.loads(text)["checks"] if each["name"] == "cluster"),
+                     {})
+    except (ValueError, KeyError):
+        found = {}
+    detail = found.get("detail", text.decode(errors="replace"))
+    return status, detail
+
+
+def words(replica):
+    """What /readyz?verbose says, or the log of one that has ended."""
+    try:
+        status, detail = check_of(replica)
+        return f"/readyz?verbose {status}: {detail}"
+    except OSError:
+        return f"it has ended: {replica.said()[-600:]}"

@@ -1,0 +1,93 @@
+"""Work on who may reach etcd, with which certificates, and where."""
+
+import signal
+
+from operated import Authority, Needs
+from process import free_port
+
+PASSWORD = "root"
+
+
+def rights(trial):
+    """They are taken away and given back. Each replica says what etcd says, and goes on by itself."""
+    cluster = trial.cluster
+    for words in (("user", "add", f"root:{PASSWORD}"), ("user", "grant-role", "root", "root"),
+                  ("role", "add", "latchkey"),
+                  ("role", "grant-permission", "--prefix=true", "latchkey", "readwrite",
+                   "/latchkey/"),
+                  ("user", "add", "latchkey", "--no-password"),
+                  ("user", "grant-role", "latchkey", "latchkey")):
+        cluster.ctl(*words)
+    cluster.ctl("auth", "enable")
+    cluster.credentials = (f"--user=root:{PASSWORD}",)
+    load = trial.load()
+    load.await_writes()
+    cluster.ctl("role", "revoke-permission", "latchkey", "--prefix=true", "/latchkey/")
+    load.await_answer(503)
+    for replica in cluster.replicas:
+        trial.await_said(replica, "permission denied")
+        trial.await_logged(replica, "permission denied")
+        trial.await_counted(replica, "latchkey_cluster_etcd_failures_total")
+    cluster.ctl("role", "grant-permission", "--prefix=true", "latchkey", "readwrite", "/latchkey/")
+    load.await_writes()
+    trial.await_serving()
+    trial.await_quiet("permission denied")
+    return load.judge()
+
+
+rights.needs = Needs(secure=True)
+
+
+def certificates(trial):
+    """Those of members and replicas are of another authority, and none of the replicas restarts.
+
+    Files are replaced, and SIGHUP says so, as renewals do. Writes go on.
+    """
+    cluster, load = trial.cluster, trial.load()
+    load.await_writes()
+    later = Authority(cluster.folder, "second")
+    # Whom all trust, what all show, and whom they trust then.
+    both = [cluster.authority, later]
+    files = [cluster.files(replica) for replica in cluster.replicas]
+    for step in ("both", "renewed", "later"):
+        for replica, (trusted, certificate, key) in zip(cluster.replicas, files):
+            cluster.trust([later] if step == "later" else both, trusted)
+            if step == "renewed":
+                later.sign("latchkey", certificate, key)
+            replica.process.send_signal(signal.SIGHUP)
+        for member in cluster.members:
+            cluster.trust([later] if step == "later" else both, member.trusted)
+            if step == "renewed":
+                later.sign(member.node, member.certificate, member.key)
+            member.restart(cluster.members)
+            load.await_writes()
+    trial.await_serving()
+    return load.judge()
+
+
+certificates.needs = Needs(secure=True)
+
+
+def addresses(trial):
+    """All members move to other addresses, and none of the replicas restarts: a file names them."""
+    cluster, load = trial.cluster, trial.load()
+    for member in trial.choose.sample(cluster.members, 3):
+        load.await_writes()
+        member.end()
+        member.port = free_port()
+        member.url = member.plain = f"http://{member.host}:{member.port}"
+        member.restart(cluster.members)
+        cluster.write_addresses()
+        for replica in cluster.replicas:
+            replica.process.send_signal(signal.SIGHUP)
+        load.await_writes()
+    replica = trial.choose.choice(cluster.replicas)
+    replica.end()
+    cluster.restart(replica, trial.choose)
+    load.await_writes()
+    return load.judge()
+
+
+addresses.needs = Needs(file=True)
+
+SCENARIOS = (rights, certificates, addresses)

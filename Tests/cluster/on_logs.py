@@ -1,0 +1,211 @@
+"""Backups of etcd that are restored, and a log that is deleted.
+
+The folders of the replicas have what etcd lacks then: it stays, each replica says what happened,
+and none says that a folder be deleted before it was copied.
+"""
+
+import json
+
+from clients import JSON, path
+from operated import LOG, OTHER_TOKEN
+from process import Failure, await_true, expect
+
+WRITES = 10
+NAME = path("o/kept")
+
+
+def former_life(trial, token):
+    """Load, a backup of etcd, more load, and the restore. Returns the load and the highest place."""
+    cluster, load = trial.cluster, trial.load()
+    load.await_writes(count=WRITES)
+    backup = cluster.save()
+    load.await_writes(count=WRITES)
+    place = int(cluster.key(LOG)["mod_revision"])
+    cluster.restore(backup, token)
+    return load, place
+
+
+def restored_as_other(trial):
+    """With a token of its own the restored etcd has another ID. All replicas stop, and say so."""
+    cluster = trial.cluster
+    known = cluster.cluster_id(cluster.members[0])
+    load, _ = former_life(trial, OTHER_TOKEN)
+    ids = known, cluster.cluster_id(cluster.members[0])
+    for replica in cluster.replicas:
+        trial.await_said(replica, "diverged", *ids, status=503)
+        trial.await_logged(replica, *ids)
+    for replica in cluster.replicas:
+        replica.end(statuses=(0, 1))
+        trial.await_refusal(replica, *ids)
+    return load.judge_folders()
+
+
+def restored_as_same(trial):
+    """With the same token it has the same ID. The log lacks what the replicas have: all stop."""
+    cluster = trial.cluster
+    load, _ = former_life(trial, None)
+    for replica in cluster.replicas:
+        trial.await_said(replica, "diverged", status=503)
+        trial.await_answered(replica, "/v1/properties/new", 503)
+    for replica in cluster.replicas:
+        replica.end(statuses=(0, 1))
+        trial.await_refusal(replica, "diverged")
+    return load.judge_folders()
+
+
+def grown(trial, load, place, by):
+    """A new replica writes until the log has gone beyond a place, and etcd is compacted.
+
+    Returns what the folders had.
+    """
+    cluster = trial.cluster
+    for replica in cluster.replicas:
+        replica.end(statuses=(0, 1))
+    figures = load.judge_folders()
+    new = cluster.add_replica(trial.binary)
+    cluster.restart(new, trial.choose)
+    # The records of the replicas have places of the log, too.
+    while int(cluster.key(LOG)["mod_revision"]) <= place + 20:
+        put(new)
+    cluster.ctl("compact", str(place + by))
+    return figures
+
+
+def put(replica, value=1):
+    """Returns the revision."""
+    return revision(replica.ask("PUT", NAME, json.dumps(value), JSON)[1])
+
+
+def revision(headers):
+    return int(headers["ETag"].strip('"'))
+
+
+def restored_and_grown(trial):
+    """It has grown beyond the places of the replicas, and was compacted: none goes on in it."""
+    load, place = former_life(trial, None)
+    figures = grown(trial, load, place, 20)
+    for replica in trial.cluster.replicas[:3]:
+        trial.await_refusal(replica)
+    return figures
+
+
+def restored_as_other_and_grown(trial):
+    """The ID tells that it is another log: `diverged`, not `too-late`."""
+    cluster = trial.cluster
+    known = cluster.cluster_id(cluster.members[0])
+    load, place = former_life(trial, OTHER_TOKEN)
+    figures = grown(trial, load, place, 20)
+    for replica in cluster.replicas[:3]:
+        trial.await_refusal(replica, known, cluster.cluster_id(cluster.members[0]))
+    return figures
+
+
+def restored_and_compacted_behind(trial):
+    """It was compacted exactly behind the place of a replica, which cannot know its entry then."""
+    cluster = trial.cluster
+    load = trial.load()
+    load.await_writes(count=WRITES)
+    backup = cluster.save()
+    load.await_writes(count=WRITES)
+    load.stop()
+    cluster.settle()
+    for replica in cluster.replicas:
+        replica.end()
+    place = int(cluster.key(LOG)["mod_revision"])
+    cluster.restore(backup)
+    figures = grown(trial, load, place, 1)
+    for replica in cluster.replicas[:3]:
+        trial.await_refusal(replica)
+    return figures
+
+
+def second_life(trial, token):
+    """A replica with an empty folder at a restored etcd gives no revision again.
+
+    A write with the ETag of the former life does not overwrite what has come in the new one.
+    """
+    cluster, load = trial.cluster, trial.load()
+    load.await_writes(count=WRITES)
+    backup = cluster.save()
+    load.await_writes(count=WRITES)
+    load.stop()
+    cluster.settle()
+    # So much that the new life comes to its revisions again, if it can.
+    replica = cluster.replicas[0]
+    for number in range(50):
+        former = put(replica, f"former {number}")
+    for each in cluster.replicas:
+        each.end()
+    figures = load.judge_folders()
+    cluster.restore(backup, token)
+    new = cluster.add_replica(trial.binary)
+    cluster.restart(new, trial.choose)
+    fill = path("o/fill")
+    while True:
+        now = revision(new.ask("PUT", fill, "1", JSON)[1])
+        if now >= former - 1:
+            break
+    later = put(new, "later")
+    status = new.ask("PUT", NAME, '"overwritten"', {**JSON, "If-Match": f'"{former}"'},
+                     expect=None)[0]
+    expect(f"a write with If-Match {former} of the former life, where {later} is", status, 412)
+    # The others take the new life, too, and have its revisions.
+    empty = cluster.add_replica(trial.binary)
+    cluster.restart(empty, trial.choose)
+    await_true("its state is the same", lambda: empty.export() == new.export())
+    return f"former {former}, later {later}; {figures}"
+
+
+def second_life_as_same(trial):
+    """The same ID: what begins with an empty folder at a log that is not empty tells it."""
+    return second_life(trial, None)
+
+
+def second_life_as_other(trial):
+    """Another ID: the agreement tells it, too, and has the new one then."""
+    return second_life(trial, OTHER_TOKEN)
+
+
+def deleted_log(trial):
+    """`etcdctl del` of the log's key: all replicas stop and say so, and no new one begins there."""
+    cluster, load = trial.cluster, trial.load()
+    load.await_writes(count=WRITES)
+    cluster.ctl("del", LOG)
+    for replica in cluster.replicas:
+        trial.await_said(replica, "diverged", status=503)
+        trial.await_logged(replica, "diverged")
+    new = cluster.add_replica(trial.binary)
+    trial.begin(new)
+    trial.await_unready(new)
+    new.kill()
+    cluster.replicas.remove(new)
+    for replica in cluster.replicas:
+        replica.end(statuses=(0, 1))
+        trial.await_refusal(replica)
+    return load.judge_folders()
+
+
+def deleted_log_of_stopped(trial):
+    """It is deleted while no replica runs. One with data does not go on, and a new one not begin."""
+    cluster, load = trial.cluster, trial.load()
+    load.await_writes(count=WRITES)
+    load.stop()
+    cluster.settle()
+    for replica in cluster.replicas:
+        replica.end()
+    cluster.ctl("del", LOG)
+    for replica in cluster.replicas:
+        trial.await_refusal(replica)
+    new = cluster.add_replica(trial.binary)
+    trial.begin(new)
+    trial.await_unready(new)
+    new.kill()
+    cluster.replicas.remove(new)
+    if cluster.key(LOG):
+        raise Failure("a replica has begun the log anew")
+    return load.judge_folders()
+
+
+SCENARIOS = (restored_as_other, restored_as_same, restored_and_grown, restored_as_other_and_grown,
+             restored_and_compacted_behind, second_life_as_same, second_life_as_other, deleted_log,
+             deleted_log_of_stopped)

@@ -1,0 +1,270 @@
+#!/usr/bin/env python3
+"""Looks for broken promises of a cluster while somebody works on its etcd as operators do.
+
+    Tests/cluster/operators.py --binary .build-release/bin/latchkey --etcd FOLDER [--quick]
+
+Each scenario is a function of on_members.py, on_space.py, on_logs.py, on_access.py or
+on_replicas.py, which says what must hold. It has a cluster of its own: three members of etcd, three
+replicas, and load at all of them (loads.py), whose answers are judged exactly. No time is judged:
+what must come is awaited. All listen on the loopback address.
+
+`--etcd` names a folder with `etcd` and `etcdctl`; `--later-etcd` one of the next version, with
+which the scenarios run, too. Standard library, a C compiler and openssl.
+"""
+
+import argparse
+import contextlib
+import pathlib
+import random
+import re
+import shutil
+import signal
+import sys
+import tempfile
+import threading
+import time
+
+TOP = pathlib.Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(TOP / "scripts"))
+
+from process import PATIENCE_SECONDS, Failure, Refused, await_true, run  # noqa: E402
+
+import on_access  # noqa: E402
+import on_logs  # noqa: E402
+import on_members  # noqa: E402
+import on_replicas  # noqa: E402
+import on_space  # noqa: E402
+from loads import Load, check_of, words  # noqa: E402
+from network import Loopback  # noqa: E402
+from operated import Cluster, Needs  # noqa: E402
+
+MODULES = (on_members, on_space, on_logs, on_access, on_replicas)
+SCENARIOS = [each for module in MODULES for each in module.SCENARIOS]
+# Of the short form: those of the first version, and those of the later one.
+QUICK = (("lone_member", "restored_as_other", "small_requests"),
+         ("learner_at_old_address", "full", "deleted_log"))
+# States of a replica that does not go on.
+FINAL = ("diverged", "too-late")
+DELETION = re.compile(r"\b[Dd]elete (its |the |this )?(data|folder|it)\b")
+COPY = re.compile(r"\b([Cc]op(y|ies)|[Mm]ove)\b")
+
+
+class Trial:
+    """A scenario on a cluster."""
+
+    def __init__(self, scenario, folder, arguments, programs):
+        self.scenario, self.folder, self.arguments = scenario, folder, arguments
+        self.binary, self.programs, self.later = arguments.binary, programs, arguments.later_etcd
+        self.choose, self.patience = random.Random(arguments.seed), arguments.patience
+        self.cluster, self.advice = None, []
+
+    def run(self):
+        """Returns figures."""
+        self.cluster = self.make_cluster(self.folder)
+        with self.cluster:
+            figures = self.scenario(self)
+        for log in self.folder.glob("r*.log"):
+            self.advice += log.read_text(encoding="utf-8", errors="replace").splitlines()
+        for line in self.advice:
+            deletion = DELETION.search(line)
+            if deletion and not COPY.search(line[:deletion.start()]):
+                raise Failure(f"advises to delete before a copy: {line[:400]}")
+        return figures
+
+    def make_cluster(self, folder):
+        needs = getattr(self.scenario, "needs", Needs())
+        return Cluster(self.binary, self.programs, folder, self.choose, Loopback(), needs)
+
+    def other_cluster(self):
+        folder = self.folder / "other"
+        folder.mkdir()
+        return self.make_cluster(folder)
+
+    def load(self):
+        return Load(self.cluster, self.choose, self.patience)
+
+    def begin(self, replica):
+        replica.begin("lock", 0)
+
+    @staticmethod
+    def stop(member):
+        member.process.send_signal(signal.SIGSTOP)
+
+    # MARK: What a replica says
+
+    def words(self, replica):
+        """What it says now. It is looked at for advice in the end."""
+        said = words(replica)
+        if said not in self.advice[-10:]:
+            self.advice.append(said)
+        return said
+
+    def await_said(self, replica, *needles, status=None):
+        """Until /readyz?verbose has such words, whose case does not count."""
+        def is_said():
+            if not replica.is_running():
+                raise Failure(f"replica {replica.number} ended by itself: {replica.said()[-600:]}")
+            found, _ = check_of(replica)
+            said = self.words(replica).lower()
+            return found == (status or found) and all(each.lower() in said for each in needles)
+
+        await_true(lambda: f"replica {replica.number} says {needles}, but {self.words(replica)}",
+                   is_said, self.patience)
+
+    def await_serving(self):
+        for replica in self.cluster.replicas:
+            self.await_said(replica, "serving", status=200)
+
+    def await_quiet(self, needle):
+        """Until no replica says it any more."""
+        for replica in self.cluster.replicas:
+            await_true(lambda replica=replica: self.words(replica),
+                       lambda replica=replica: needle not in self.words(replica), self.patience)
+
+    def await_logged(self, replica, *needles):
+        """Until a line of its log has such words. A reason is logged when it changes only."""
+        def lines():
+            return [line for line in replica.said().lower().splitlines()
+                    if all(each.lower() in line for each in needles)]
+
+        await_true(f"replica {replica.number} logs {needles}", lines, self.patience)
+        if len(lines()) > 20:
+            raise Failure(f"replica {replica.number} logs {needles} {len(lines())} times")
+
+    def count(self, replica, name):
+        """The sum of the samples of a metric."""
+        return sum(value for series, value in replica.metrics().items()
+                   if series.split("{")[0] == name)
+
+    def await_counted(self, replica, name):
+        await_true(f"replica {replica.number} counts in {name}",
+                   lambda: self.count(replica, name), self.patience)
+
+    def await_answered(self, replica, target, status):
+        await_true(f"replica {replica.number} answers {target} with {status}",
+                   lambda: replica.status_of(target) == status, self.patience)
+
+    def await_refusal(self, replica, *needles):
+        """Starts it. It ends, or stops before it is ready, and says why."""
+        try:
+            self.begin(replica)
+            said = self.await_unready(replica)
+        except Refused as refused:
+            said = refused.log
+        self.advice += said.splitlines()
+        for each in needles:
+            if each.lower() not in said.lower():
+                raise Failure(f"replica {replica.number} does not say '{each}': {said[-800:]}")
+
+    def await_unready(self, replica):
+        """Until it has ended, or has stopped. It is not ready before. Returns what it says."""
+        def is_unready():
+            if not replica.is_running():
+                return replica.said()
+            with contextlib.suppress(OSError):
+                if replica.is_ready():
+                    raise Failure(f"replica {replica.number} goes on: {self.words(replica)}")
+            said = self.words(replica)
+            return said if any(f": {each}" in said for each in FINAL) else None
+
+        return await_true(lambda: f"replica {replica.number} ends: {self.words(replica)}",
+                          is_unready, self.patience)
+
+
+def run_all(arguments, chosen):
+    passed, failed, began = 0, [], time.monotonic()
+    lock, turns = threading.Lock(), iter(chosen)
+
+    def work():
+        nonlocal passed
+        while True:
+            with lock:
+                scenario, programs, version = next(turns, (None, None, None))
+            if scenario is None:
+                return
+            name, start = f"{scenario.__name__} ({version})", time.monotonic()
+            folder = pathlib.Path(tempfile.mkdtemp(prefix="latchkey-", dir=arguments.scratch))
+            try:
+                figures = Trial(scenario, folder, arguments, programs).run()
+                line = f"ok {name}: {figures}, {time.monotonic() - start:.0f} s"
+            except Exception as failure:  # noqa: BLE001
+                line = f"FAILED: seed {arguments.seed}, {name}: {failure!r}"
+            with lock:
+                passed += line.startswith("ok")
+                failed.extend([] if line.startswith("ok") else [name])
+                print(line, flush=True)
+            if line.startswith("ok") or not arguments.keep:
+                shutil.rmtree(folder, ignore_errors=True)
+            else:
+                print(f"files of {name}: {folder}", flush=True)
+
+    workers = [threading.Thread(target=work) for _ in range(arguments.jobs)]
+    for each in workers:
+        each.start()
+    for each in workers:
+        each.join()
+    print(f"\n{time.monotonic() - began:.0f} s\n{passed} passed, {len(failed)} failed"
+          + "".join(f"\n    {name}" for name in failed))
+    return 1 if failed else 0
+
+
+def choose(arguments, versions):
+    """The scenarios, each with the folder of etcd and its version."""
+    found = []
+    for number, (programs, version) in enumerate(versions):
+        for scenario in SCENARIOS:
+            needs = getattr(scenario, "needs", Needs())
+            if needs.both and (number or arguments.later_etcd is None):
+                continue
+            if arguments.only and scenario.__name__ not in arguments.only.split(","):
+                continue
+            if not arguments.quick or arguments.only or \
+                    any(scenario.__name__ in names for names in
+                        (QUICK[number:number + 1] if len(versions) > 1 else QUICK)):
+                found.append((scenario, programs, version))
+    return found
+
+
+def version_of(programs):
+    return re.search(r"Version: (\d+\.\d+)", run(programs / "etcd", "--version"))[1]
+
+
+def main():
+    arguments = parse_arguments()
+    # So that what was started is ended.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    print(f"seed {arguments.seed}", flush=True)
+    versions = [(arguments.etcd, version_of(arguments.etcd))]
+    if arguments.later_etcd:
+        versions.append((arguments.later_etcd, version_of(arguments.later_etcd)))
+        # Whichever Debian this is.
+        versions.sort(key=lambda each: each[1])
+        arguments.later_etcd = versions[1][0]
+    else:
+        print(f"NOTE: with etcd {versions[0][1]} alone: the other Debian's cannot be had",
+              flush=True)
+    return run_all(arguments, choose(arguments, versions))
+
+
+def parse_arguments():
+    def path(text):
+        return pathlib.Path(text).resolve()
+
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--binary", required=True, type=path, help="the latchkey to run")
+    parser.add_argument("--etcd", type=path, default=TOP / ".build-tools/bin",
+                        help="a folder with etcd and etcdctl")
+    parser.add_argument("--later-etcd", type=path, help="one of another version")
+    parser.add_argument("--quick", action="store_true", help="some scenarios, in 90 seconds")
+    parser.add_argument("--only", help="names of scenarios, with commas between them")
+    parser.add_argument("--jobs", type=int, default=1, help="so many at once")
+    parser.add_argument("--patience", type=float, default=PATIENCE_SECONDS,
+                        help="seconds after which what must come does not come")
+    parser.add_argument("--seed", type=int, default=random.randrange(1 << 31))
+    parser.add_argument("--scratch", type=pathlib.Path, help="where files are made")
+    parser.add_argument("--keep", action="store_true", help="keep the files of a failure")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
