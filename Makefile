@@ -127,7 +127,8 @@ test: ## what to run before a commit; builds for debugging only
 test-deep: ## the other tests: sanitizers, models, examples, the release binary (40 minutes)
 	scripts/stages unit-deep diagnostics test-c test-model test-threads test-example test-docs \
 	    contract-other build process upgrade allocations machine-code dashboard clients proxies \
-	    test-install hostile-quick durability-quick cluster-quick client-histories-quick
+	    test-install hostile-quick durability-quick cluster-quick cluster-operators-quick \
+	    client-histories-quick
 
 .PHONY: release-check
 release-check: ## before a release: the other libmicrohttpd, a clean Debian 13 (an hour)
@@ -332,6 +333,20 @@ cluster: build ## faults of replicas, etcd, network, disks under load, judged ex
 cluster-quick: build ## `make cluster` in about 90 seconds
 	scripts/require cluster
 	Tests/cluster/run.py --binary $(RELEASE_BINARY) --quick $(ARGS)
+
+# With the etcd of both Debians, if it can be had.
+OPERATORS = later=$$(scripts/other-etcd) || later=; \
+    Tests/cluster/operators.py --binary $(RELEASE_BINARY) $${later:+--later-etcd "$$later"}
+
+.PHONY: cluster-operators
+cluster-operators: build ## work on etcd as operators do, under load, judged exactly (20 minutes)
+	scripts/require operators
+	$(OPERATORS) $(ARGS)
+
+.PHONY: cluster-operators-quick
+cluster-operators-quick: build ## `make cluster-operators` in about 90 seconds
+	scripts/require operators
+	$(OPERATORS) --quick $(ARGS)
 
 ## Keep it
 

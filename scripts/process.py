@@ -96,28 +96,16 @@ class Server:
         self.log = log
         self.process = None
         self.url = None
+        # It listens, or its output has ended.
+        self.started = None
         # Somebody has ended it, and has looked at how.
         self.was_ended = False
         # Where in the file the log of this start begins.
         self.log_start = 0
 
     def __enter__(self):
-        self.url, self.was_ended = None, False
-        if isinstance(self.log, pathlib.PurePath):
-            with open(self.log, "ab") as log:
-                self.log_start = log.tell()
-                self._start(log)
-        else:
-            self._start(self.log)
-        return self
-
-    def _start(self, log):
-        self.process = subprocess.Popen(
-            self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log,
-            text=True, env=self.environment, preexec_fn=self.prepare)
-        started = threading.Event()
-        threading.Thread(target=self._read_output, args=(started,), daemon=True).start()
-        is_over = started.wait(START_SECONDS_MAX)
+        self.launch()
+        is_over = self.started.wait(START_SECONDS_MAX)
         if self.url is None:
             # Its output ends a moment before the process.
             status = self._wait(STOP_SECONDS_MAX if is_over else 0)
@@ -126,6 +114,24 @@ class Server:
                 raise Refused(status, self.said())
             raise Failure(f"{' '.join(self.command)} did not start (status {status})"
                           + self.said()[-600:])
+        return self
+
+    def launch(self):
+        """Starts it, and does not wait until it listens."""
+        self.url, self.was_ended = None, False
+        if isinstance(self.log, pathlib.PurePath):
+            with open(self.log, "ab") as log:
+                self.log_start = log.tell()
+                self._start(log)
+        else:
+            self._start(self.log)
+
+    def _start(self, log):
+        self.process = subprocess.Popen(
+            self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log,
+            text=True, env=self.environment, preexec_fn=self.prepare)
+        self.started = threading.Event()
+        threading.Thread(target=self._read_output, args=(self.started,), daemon=True).start()
 
     def said(self):
         """The log since the start, of one that has a file."""

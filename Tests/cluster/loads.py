@@ -4,6 +4,7 @@ All writes of a round are in the history of the replicas, or in that of a folder
 without a cluster: what was acknowledged is there once, and what was refused is not.
 """
 
+import http.client
 import itertools
 import json
 import random
@@ -54,14 +55,14 @@ class Writer(Prober):
         self.last = each.status, text[:300].decode(errors="replace")
         take(self, each, headers, text, super().take)
 
-    def has_written(self, since):
-        """Whether a write was made that began then or later."""
+    def made_since(self, since):
+        """How many writes were made that began then or later."""
+        count = 0
         for each in reversed(self.operations):
             if each.begin < since:
-                return False
-            if each.fate == MADE:
-                return True
-        return False
+                break
+            count += each.fate == MADE
+        return count
 
 
 def take(talker, each, headers, text, otherwise):
@@ -100,17 +101,16 @@ class Load:
 
     def await_writes(self, replicas=None, count=1):
         """Until each of the replicas, or of those named, has made so many new writes."""
+        since = time.monotonic_ns()
         for writer in self.writers:
             if replicas is not None and writer.replica not in replicas:
                 continue
-            for _ in range(count):
-                since = time.monotonic_ns()
-                await_true(lambda writer=writer: f"a write at replica {writer.replica.number}, "
-                           f"which answered {writer.last}; {words(writer.replica)}",
-                           lambda writer=writer, since=since: writer.error
-                           or writer.has_written(since), self.patience)
-                if writer.error:
-                    raise Failure(f"replica {writer.replica.number}: {writer.error}")
+            await_true(lambda writer=writer: f"a write at replica {writer.replica.number}, "
+                       f"which answered {writer.last}; {words(writer.replica)}",
+                       lambda writer=writer: writer.error or writer.made_since(since) >= count,
+                       self.patience + count)
+            if writer.error:
+                raise Failure(f"replica {writer.replica.number}: {writer.error}")
 
     def await_answer(self, *statuses):
         """Until each replica has answered a write so."""
@@ -125,6 +125,11 @@ class Load:
     def stop(self):
         stop(self.talkers)
 
+    def cancel(self):
+        """Ends it without a judgement."""
+        for each in [*self.talkers, self.watcher]:
+            each.is_stopped.set()
+
     @property
     def operations(self):
         found = [each for talker in self.talkers for each in talker.operations]
@@ -138,9 +143,7 @@ class Load:
                    lambda: self.watcher.error or self.watcher.revision >= revision)
         stop([self.watcher])
         changes = own(changes)
-        events = [each for each in self.watcher.events
-                  if each[0] <= revision and not each[1].startswith(OTHERS)]
-        order = planted.judge(self.cluster.start, changes, self.operations, events)
+        order = planted.judge(self.cluster.start, changes, self.operations, self.events(revision))
         rows = [json.loads(line) for line in export.splitlines()]
         state = {row["name"]: (row["revision"], row["value"], row["created"])
                  for row in rows[:-1] if not row["name"].startswith(OTHERS)}
@@ -165,8 +168,13 @@ class Load:
         check(order, self.operations)
         seen = self.watcher.revision
         compare_events([each for each in order.effects if each[0] <= seen],
-                       [each for each in self.watcher.events if each[0] <= seen])
+                       self.events(seen))
         return self.figures()
+
+    def events(self, revision):
+        """What the watch has got of the load up to a revision."""
+        return [each for each in self.watcher.events
+                if each[0] <= revision and not each[1].startswith(OTHERS)]
 
     def figures(self):
         made = sum(each.fate == MADE for each in self.operations)
@@ -208,22 +216,12 @@ def all_changes(service):
         after = f"&after={page['next']}"
 
 
-def check_of(replica):
-    """The check `cluster` of /readyz?verbose: the status, the state and the detail."""
-    status, _, text = replica.ask("GET", "/readyz?verbose", expect=None)
-    try:
-        found = next((each for each in json.loads(text)["checks"] if each["name"] == "cluster"),
-                     {})
-    except (ValueError, KeyError):
-        found = {}
-    detail = found.get("detail", text.decode(errors="replace"))
-    return status, detail
-
-
 def words(replica):
-    """What /readyz?verbose says, or the log of one that has ended."""
+    """What /readyz?verbose says of the cluster, or the log of one that does not answer."""
     try:
-        status, detail = check_of(replica)
-        return f"/readyz?verbose {status}: {detail}"
-    except OSError:
-        return f"it has ended: {replica.said()[-600:]}"
+        status, _, text = replica.ask("GET", "/readyz?verbose", expect=None)
+        checks = json.loads(text)["checks"]
+    except (OSError, http.client.HTTPException, ValueError, KeyError):
+        return f"no answer: {replica.said()[-600:]}"
+    details = [each.get("detail", "") for each in checks if each["name"] == "cluster"]
+    return f"/readyz?verbose {status}: {'; '.join(details)}"

@@ -9,7 +9,7 @@ PASSWORD = "root"
 
 
 def rights(trial):
-    """They are taken away and given back. Each replica says what etcd says, and goes on by itself."""
+    """They are taken away and given back. Each replica says what etcd says, and goes on."""
     cluster = trial.cluster
     for words in (("user", "add", f"root:{PASSWORD}"), ("user", "grant-role", "root", "root"),
                   ("role", "add", "latchkey"),

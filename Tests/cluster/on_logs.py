@@ -15,7 +15,7 @@ NAME = path("o/kept")
 
 
 def former_life(trial, token):
-    """Load, a backup of etcd, more load, and the restore. Returns the load and the highest place."""
+    """Load, a backup of etcd, more load, the restore. Returns the load and the last place."""
     cluster, load = trial.cluster, trial.load()
     load.await_writes(count=WRITES)
     backup = cluster.save()
@@ -46,7 +46,7 @@ def restored_as_same(trial):
     load, _ = former_life(trial, None)
     for replica in cluster.replicas:
         trial.await_said(replica, "diverged", status=503)
-        trial.await_answered(replica, "/v1/properties/new", 503)
+        trial.expect_advice(replica)
     for replica in cluster.replicas:
         replica.end(statuses=(0, 1))
         trial.await_refusal(replica, "diverged")
@@ -186,7 +186,7 @@ def deleted_log(trial):
 
 
 def deleted_log_of_stopped(trial):
-    """It is deleted while no replica runs. One with data does not go on, and a new one not begin."""
+    """It is deleted while no replica runs. One with data does not go on, no new one begins."""
     cluster, load = trial.cluster, trial.load()
     load.await_writes(count=WRITES)
     load.stop()

@@ -71,7 +71,7 @@ def compacted_and_defragmented(trial):
 
 
 def others_keys(trial):
-    """300 MB of others' keys: members restart and are defragmented, a replica joins. Writes go on."""
+    """300 MB of others' keys: members are defragmented and restart, a replica joins."""
     cluster, load = trial.cluster, trial.load()
     for number in range(OTHERS_MEGABYTES):
         cluster.ask("/v3/kv/put", {

@@ -201,40 +201,35 @@ class Cluster(replicas.Cluster):
     def remove_member(self, member):
         """It has gone; its disk, too."""
         others = [each for each in self.members if each is not member]
-        self.ctl("member", "remove", self.identity(member), members=others)
+        identity = self.identity(member)
+        self.ctl_when("unhealthy cluster", "member", "remove", identity, members=others)
         member.lose_disk()
 
     def add_member(self, member, *flags):
         """At the address that it has, with an empty disk."""
         others = [each for each in self.members if each is not member]
-
-        def is_added():
-            # Refused until all have been connected for some seconds.
-            try:
-                return self.ctl("member", "add", member.name, f"--peer-urls={member.peer_url}",
-                                *flags, members=others)
-            except Failure as failure:
-                if "unhealthy cluster" in str(failure):
-                    return None
-                raise
-
-        await_true("etcd takes a member", is_added)
+        self.ctl_when("unhealthy cluster", "member", "add", member.name,
+                      f"--peer-urls={member.peer_url}", *flags, members=others)
         member.start(self.members, "--initial-cluster-state", "existing")
 
     def promote(self, member):
         others = [each for each in self.members if each is not member]
-        identity = self.identity(member)
-
-        def is_promoted():
-            try:
-                return self.ctl("member", "promote", identity, members=others)
-            except Failure as failure:
-                if "can only promote a learner member which is in sync" in str(failure):
-                    return None
-                raise
-
-        await_true("the learner is promoted", is_promoted)
+        self.ctl_when("in sync with leader", "member", "promote", self.identity(member),
+                      members=others)
         await_true("it is healthy", member.is_healthy)
+
+    def ctl_when(self, reason, *words, members):
+        """Again, as long as etcd refuses it for this reason: for seconds behind a change."""
+        def is_done():
+            try:
+                self.ctl(*words, members=members)
+                return True
+            except Failure as failure:
+                if reason not in str(failure):
+                    raise
+                return False
+
+        await_true(f"etcd does {words}", is_done)
 
     def save(self, name="snapshot"):
         file = self.folder / name

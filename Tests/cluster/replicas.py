@@ -82,7 +82,7 @@ class Replica(Latchkey):
             raise Failure(f"replica {self.number}: {refused}") from None
 
     def begin(self, strategy, skew):
-        """Starts it, and does not wait until it is ready."""
+        """Starts it, and waits for nothing: until etcd answers, it answers /readyz alone."""
         if self.is_over:
             raise Failure("the campaign has ended")
         self.variant = f"{strategy}{f' {skew:+d} s' if skew else ''}"
@@ -100,7 +100,8 @@ class Replica(Latchkey):
         self.environment = {**os.environ, "SWIFT_BACKTRACE": "enable=no", **(
             {"LATCHKEY_LIMITS": ",".join(f"{name}={value}" for name, value in
                                          self.limits.items())} if self.limits else {})}
-        self.__enter__()
+        self.launch()
+        self.url = f"http://{self.host}:{self.port}"
 
     def watch_disk(self, skew):
         """What the program gets for faults of its disk, and a calendar of its own."""
