@@ -9,6 +9,7 @@ import itertools
 import json
 import random
 import shutil
+import threading
 import time
 
 import planted
@@ -19,32 +20,41 @@ from process import PATIENCE_SECONDS, Failure, Latchkey, await_true
 
 CLIENTS = 3
 # So that the members of etcd and the replicas get the processors, too.
-PAUSE_SECONDS = 0.01
+PAUSE_SECONDS = 0.02
 # Names of what is written beside the load.
 OTHERS = "o/"
 # The change is not made, since etcd is full.
 FULL = 507
 
 
-class Worker(Client):
-    def step(self):
-        super().step()
-        self.is_stopped.wait(PAUSE_SECONDS)
+class Paced:
+    """A talker that leaves time to others, and waits while the load rests."""
 
+    is_idle = False
+
+    def step(self):
+        self.is_stopped.wait(PAUSE_SECONDS)
+        self.is_idle = True
+        self.cluster.gate.wait()
+        self.is_idle = False
+        super().step()
+
+
+class Worker(Paced, Client):
     def take(self, each, headers, text):
         take(self, each, headers, text, super().take)
 
 
-class Writer(Prober):
+class Looker(Paced, Reader):
+    pass
+
+
+class Writer(Paced, Prober):
     """Writes to one replica. Says what it was answered last."""
 
     last = None
     # The length of a value beside its token.
     padding = 0
-
-    def step(self):
-        self.is_stopped.wait(PAUSE_SECONDS)
-        super().step()
 
     def send(self, each, method, target, body=None, headers=None):
         if self.padding:
@@ -78,13 +88,14 @@ class Load:
 
     def __init__(self, cluster, choose, patience=PATIENCE_SECONDS):
         self.cluster, self.choose, self.patience = cluster, choose, patience
-        cluster.may_be_full = False
+        cluster.may_be_full, cluster.gate = False, threading.Event()
+        cluster.gate.set()
         self.tokens, self.settled = itertools.count(1), None
         self.writers = [Writer(cluster, self.seeded(), each, self.tokens)
                         for each in cluster.replicas]
         self.watcher = Watcher(cluster, self.seeded(), cluster.start)
         self.talkers = [
-            *self.writers, *(Reader(cluster, self.seeded(), each) for each in cluster.replicas),
+            *self.writers, *(Looker(cluster, self.seeded(), each) for each in cluster.replicas),
             *(Worker(cluster, self.seeded(), self.tokens, number) for number in range(CLIENTS))]
         for each in [*self.talkers, self.watcher]:
             each.start()
@@ -122,11 +133,21 @@ class Load:
             if writer.error:
                 raise Failure(f"replica {writer.replica.number}: {writer.error}")
 
+    def rest(self):
+        """Until no request is on its way."""
+        self.cluster.gate.clear()
+        await_true("the load rests", lambda: all(each.is_idle for each in self.talkers))
+
+    def go_on(self):
+        self.cluster.gate.set()
+
     def stop(self):
+        self.go_on()
         stop(self.talkers)
 
     def cancel(self):
         """Ends it without a judgement."""
+        self.go_on()
         for each in [*self.talkers, self.watcher]:
             each.is_stopped.set()
 

@@ -71,13 +71,12 @@ def too_late(trial):
     ended.end()
     os.kill(frozen.process.pid, signal.SIGSTOP)
     try:
-        load.await_writes([other], count=20)
-        cluster.ctl("compact", str(cluster.revision()))
-        load.await_writes([other], count=20)
-        cluster.ctl("compact", str(cluster.revision()))
-        # What it had received before, it still executes: its watch must end.
+        # What a member sends now would be read later: its watch ends before.
         for member in cluster.members:
             member.restart(cluster.members)
+        load.await_writes([other], count=20)
+        cluster.ctl("compact", str(cluster.revision()))
+        load.await_writes([other], count=20)
     finally:
         os.kill(frozen.process.pid, signal.SIGCONT)
     trial.await_said(frozen, "too-late", status=503)

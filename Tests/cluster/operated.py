@@ -154,6 +154,15 @@ class Cluster(replicas.Cluster):
                 self.authority.sign(member.node, member.certificate, member.key)
         return super().__enter__()
 
+    def start_replicas(self):
+        for replica, strategy in zip(self.replicas, self.choose.sample(replicas.STRATEGIES, 3)):
+            self.restart(replica, self.choose, strategy)
+
+    def restart(self, replica, choose, strategy=None):
+        # Certificates are valid from now on, also for a replica that is behind.
+        skew = 0 if self.needs.secure else choose.choice(replicas.SKEWS)
+        replica.start(strategy or choose.choice(replicas.STRATEGIES), skew)
+
     def kill(self):
         super().kill()
         for member in self.members:
