@@ -190,7 +190,7 @@ class Cluster(replicas.Cluster):
         # `etcd` of Debian has it in another package.
         endpoints = ",".join(each.plain for each in members or self.members)
         return run(self.programs / "etcdctl", f"--endpoints={endpoints}", *self.credentials,
-                   "--command-timeout=100s", *words,
+                   "--command-timeout=120s", *words,
                    env={**os.environ, "ETCDCTL_API": "3"}, **options)
 
     def ctl_json(self, *words, **options):
