@@ -170,6 +170,7 @@ def deleted_log(trial):
     """`etcdctl del` of the log's key: all replicas stop and say so, and no new one begins there."""
     cluster, load = trial.cluster, trial.load()
     load.await_writes(count=WRITES)
+    trial.await_known()
     cluster.ctl("del", LOG)
     for replica in cluster.replicas:
         trial.await_said(replica, "diverged", status=503)
@@ -189,6 +190,7 @@ def deleted_log_of_stopped(trial):
     """It is deleted while no replica runs. One with data does not go on, no new one begins."""
     cluster, load = trial.cluster, trial.load()
     load.await_writes(count=WRITES)
+    trial.await_known()
     load.stop()
     cluster.settle()
     for replica in cluster.replicas:

@@ -61,6 +61,8 @@ def lone_member(trial):
     """
     cluster, load = trial.cluster, trial.load()
     load.await_writes()
+    # Else the replica that is empty begins a new life, and watches begin anew.
+    trial.await_known()
     lone, *others = trial.choose.sample(cluster.members, 3)
     known = cluster.cluster_id(others[0])
     lone.lose_disk()

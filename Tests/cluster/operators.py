@@ -13,6 +13,7 @@ which the scenarios run, too. Standard library, a C compiler and openssl.
 """
 
 import argparse
+import base64
 import pathlib
 import random
 import re
@@ -36,7 +37,7 @@ import on_space  # noqa: E402
 from clients import JSON  # noqa: E402
 from loads import Load, words  # noqa: E402
 from network import Loopback  # noqa: E402
-from operated import Cluster, Needs  # noqa: E402
+from operated import SETTINGS, Cluster, Needs  # noqa: E402
 
 MODULES = (on_members, on_space, on_logs, on_access, on_replicas)
 SCENARIOS = [each for module in MODULES for each in module.SCENARIOS]
@@ -93,6 +94,16 @@ class Trial:
     @staticmethod
     def stop(member):
         member.process.send_signal(signal.SIGSTOP)
+
+    def await_known(self):
+        """Until etcd has what replicas say some seconds behind the first entry.
+
+        That is the place on the disk of each one, and at which revision the log's key was made.
+        """
+        await_true("the agreement has the log",
+                   lambda: b'"created"' in base64.b64decode(self.cluster.key(SETTINGS)["value"]),
+                   self.patience)
+        await_true("all have said a place", self.cluster.stored_place, self.patience)
 
     # MARK: What a replica says
 
