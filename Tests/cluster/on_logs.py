@@ -5,12 +5,15 @@ and none says that a folder be deleted before it was copied.
 """
 
 import json
+import os
+import signal
+import threading
 
 from clients import JSON, path
 from operated import LOG, OTHER_TOKEN
 from process import Failure, await_true, expect
 
-WRITES = 10
+WRITES, READERS = 10, 8
 NAME = path("o/kept")
 
 
@@ -208,6 +211,76 @@ def deleted_log_of_stopped(trial):
     return load.judge_folders()
 
 
+def lagging(trial, change):
+    """One replica has not executed what was acknowledged when its log becomes another one.
+
+    It answers no linearizable read with less: such a read began behind the acknowledgement.
+    """
+    cluster, load = trial.cluster, trial.load()
+    load.await_writes(count=WRITES)
+    trial.await_known()
+    load.stop()
+    cluster.settle()
+    behind, *others = trial.choose.sample(cluster.replicas, 3)
+    former = put(others[0], "former")
+    await_true("it has that", lambda: behind.export() == others[0].export())
+    backup = cluster.save()
+    for number in range(WRITES):
+        put(others[0], number)
+    await_true("it has that, too", lambda: behind.export() == others[0].export())
+    os.kill(behind.process.pid, signal.SIGSTOP)
+    try:
+        # What a member sends now would be read later: its watch ends before.
+        for member in cluster.members:
+            member.restart(cluster.members)
+        least = put(others[0], "acknowledged")
+        change(cluster, backup)
+        # They wait in its queue, and begin behind the acknowledgement.
+        reads = [LinearizableReads(behind) for _ in range(READERS)]
+        for each in reads:
+            each.start()
+    finally:
+        os.kill(behind.process.pid, signal.SIGCONT)
+    trial.await_said(behind, "diverged", status=503)
+    for each in reads:
+        each.is_over.set()
+    for each in reads:
+        each.join()
+    early = [each for one in reads for each in one.revisions if each < least]
+    if early:
+        raise Failure(f"{len(early)} linearizable reads of replica {behind.number} have revision "
+                      f"{max(early)}, and {least} was acknowledged before; {former} was saved")
+    for replica in cluster.replicas:
+        trial.await_said(replica, "diverged", status=503)
+        replica.end(statuses=(0, 1))
+    return load.judge_folders()
+
+
+class LinearizableReads(threading.Thread):
+    """Reads until it is over. Notes the revisions that it was shown."""
+
+    def __init__(self, replica):
+        super().__init__(daemon=True)
+        self.replica, self.revisions, self.is_over = replica, [], threading.Event()
+
+    def run(self):
+        while not self.is_over.is_set():
+            status, headers, _ = self.replica.ask(
+                "GET", NAME + "?consistency=linearizable", expect=None)
+            if status == 200:
+                self.revisions.append(revision(headers))
+
+
+def restored_while_one_lags(trial):
+    """The restored log ends before the place of the one that lags."""
+    return lagging(trial, lambda cluster, backup: cluster.restore(backup))
+
+
+def deleted_while_one_lags(trial):
+    """The key is not there, so no log ends anywhere."""
+    return lagging(trial, lambda cluster, _: cluster.ctl("del", LOG))
+
+
 SCENARIOS = (restored_as_other, restored_as_same, restored_and_grown, restored_as_other_and_grown,
              restored_and_compacted_behind, second_life_as_same, second_life_as_other, deleted_log,
-             deleted_log_of_stopped)
+             deleted_log_of_stopped, restored_while_one_lags, deleted_while_one_lags)
