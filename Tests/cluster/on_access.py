@@ -9,7 +9,10 @@ PASSWORD = "root"
 
 
 def rights(trial):
-    """They are taken away and given back. Each replica says what etcd says, and goes on."""
+    """They are taken away and given back. Each replica says what etcd says, and goes on.
+
+    One that starts meanwhile waits for them.
+    """
     cluster = trial.cluster
     for words in (("user", "add", f"root:{PASSWORD}"), ("user", "grant-role", "root", "root"),
                   ("role", "add", "latchkey"),
@@ -28,7 +31,12 @@ def rights(trial):
         trial.await_said(replica, "permission denied")
         trial.await_logged(replica, "permission denied")
         trial.await_counted(replica, "latchkey_cluster_etcd_failures_total")
+    replica = trial.choose.choice(cluster.replicas)
+    replica.end(statuses=(0, 1))
+    trial.begin(replica)
+    trial.await_said(replica, "connecting", "permission denied", status=503)
     cluster.ctl("role", "grant-permission", "--prefix=true", "latchkey", "readwrite", "/latchkey/")
+    replica.await_ready()
     load.await_writes()
     trial.await_serving()
     trial.await_quiet("permission denied")
@@ -69,7 +77,10 @@ certificates.needs = Needs(secure=True)
 
 
 def addresses(trial):
-    """All members move to other addresses, and none of the replicas restarts: a file names them."""
+    """All members move to other addresses, and none of the replicas restarts: a file names them.
+
+    A file that cannot be read as that changes nothing.
+    """
     cluster, load = trial.cluster, trial.load()
     for member in trial.choose.sample(cluster.members, 3):
         load.await_writes()
@@ -77,10 +88,11 @@ def addresses(trial):
         member.port = free_port()
         member.url = member.plain = f"http://{member.host}:{member.port}"
         member.restart(cluster.members)
-        cluster.write_addresses()
-        for replica in cluster.replicas:
-            replica.process.send_signal(signal.SIGHUP)
-        load.await_writes()
+        for text in ("nonsense", None):
+            cluster.write_addresses(text)
+            for replica in cluster.replicas:
+                replica.process.send_signal(signal.SIGHUP)
+            load.await_writes()
     replica = trial.choose.choice(cluster.replicas)
     replica.end()
     cluster.restart(replica, trial.choose)

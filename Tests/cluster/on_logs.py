@@ -169,6 +169,41 @@ def second_life_as_other(trial):
     return second_life(trial, OTHER_TOKEN)
 
 
+def second_life_of_all(trial):
+    """All folders are moved away, and all replicas start at once at a restored etcd.
+
+    They are one service again, and give no revision of the former life.
+    """
+    cluster = trial.cluster
+    for replica in cluster.replicas:
+        put(replica, "saved")
+    backup = cluster.save()
+    former = max(put(replica, number) for number in range(WRITES) for replica in cluster.replicas)
+    for replica in cluster.replicas:
+        replica.end()
+    cluster.restore(backup, OTHER_TOKEN)
+    for replica in cluster.replicas:
+        (replica.path / "data").rename(replica.path / "former")
+        trial.begin(replica)
+    for replica in cluster.replicas:
+        replica.await_ready()
+    cluster.settle()
+    value, headers = read(cluster.replicas[0])
+    expect("what was saved", value, "saved")
+    # One that was empty, too, can have begun a later life: the last one is for all.
+    cluster.start = cluster.replicas[0].ask_json("/v1/changes?limit=1")["revision"]
+    if not revision(headers) <= former < cluster.start:
+        raise Failure(f"{former} was given, and the new life begins at {cluster.start}")
+    load = trial.load()
+    load.await_writes(count=WRITES)
+    return f"former {former}, later {cluster.start}; {load.judge()}"
+
+
+def read(replica):
+    _, headers, text = replica.ask("GET", NAME + "?consistency=linearizable")
+    return json.loads(text), headers
+
+
 def deleted_log(trial):
     """`etcdctl del` of the log's key: all replicas stop and say so, and no new one begins there."""
     cluster, load = trial.cluster, trial.load()
@@ -282,5 +317,6 @@ def deleted_while_one_lags(trial):
 
 
 SCENARIOS = (restored_as_other, restored_as_same, restored_and_grown, restored_as_other_and_grown,
-             restored_and_compacted_behind, second_life_as_same, second_life_as_other, deleted_log,
-             deleted_log_of_stopped, restored_while_one_lags, deleted_while_one_lags)
+             restored_and_compacted_behind, second_life_as_same, second_life_as_other,
+             second_life_of_all, deleted_log, deleted_log_of_stopped, restored_while_one_lags,
+             deleted_while_one_lags)

@@ -133,9 +133,10 @@ class Cluster(replicas.Cluster):
             replica.options = ("--cluster-ca", trusted, "--cluster-certificate", certificate,
                                "--cluster-key", key)
 
-    def write_addresses(self):
+    def write_addresses(self, text=None):
+        """Those of the members, or something else."""
         lines = "".join(f"{each.near}\n" for each in self.members)
-        self.addresses.write_text(lines, encoding="ascii")
+        self.addresses.write_text(text or lines, encoding="ascii")
 
     def files(self, replica):
         """Whom it trusts, its certificate, and the key of that."""
