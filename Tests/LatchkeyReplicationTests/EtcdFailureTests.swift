@@ -17,7 +17,7 @@ import Testing
         (9, "etcdserver: rpc not supported for learner", .unavailable),
         (14, "TLS: the server refuses: Bad certificate", .denied), (10, "", .other),
         (12, "unknown method", .other), (13, "", .other),
-        (15, "etcdserver: corrupt cluster", .other),
+        (15, "etcdserver: corrupt cluster", .corrupt),
         (16, "etcdserver: invalid auth token", .denied), (1, "context canceled", .unavailable),
     ])
     func `a member is left whose status another one need not have`(

@@ -10,6 +10,8 @@ package enum EtcdFailureKind: String, Sendable, CaseIterable {
     case denied
     /// etcd is full.
     case full
+    /// The data of the members differ, or are damaged.
+    case corrupt
     /// The request is too long for etcd.
     case tooLarge = "too-large"
     /// All else.
@@ -114,6 +116,7 @@ extension RPCChannel.Status {
         case .denied, .unauthenticated: return .denied
         // Its connection was given up here, for another call.
         case .cancelled: return .unavailable
+        case .dataLoss: return .corrupt
         // The connection was not made.
         case .unavailable: return reason.hasPrefix("TLS: ") ? .denied : .unavailable
         case _: return .other

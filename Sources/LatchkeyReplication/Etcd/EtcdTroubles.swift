@@ -32,7 +32,7 @@ struct EtcdTroubles: Sendable {
         counts[failure.kind, default: 0] += 1
         switch failure.kind {
         case .unavailable, .late, .stranger: break
-        case .denied, .full, .tooLarge, .other:
+        case .denied, .full, .corrupt, .tooLarge, .other:
             troubles[call] = Trouble(
                 reason: failure.reason,
                 kind: failure.kind,
