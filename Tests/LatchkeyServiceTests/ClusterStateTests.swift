@@ -178,7 +178,7 @@ import Testing
     /// After which of these records a process is told to stop.
     private func stops(_ records: [ClusterDirectory.Record?], of own: UInt64 = 9) -> [Int] {
         var watch = CopyWatch()
-        return records.indices.filter { watch.hears(records[$0], own) }
+        return records.indices.filter { watch.hears(records[$0], own, from: LogPlace(1)) }
     }
 
     @Test func `the later one stops when the other one goes on to say something`() {
@@ -200,6 +200,20 @@ import Testing
 
     @Test func `processes that each ended before the next one are no copies`() {
         #expect(stops((1..<9).map { Self.record(UInt64($0), $0) }).isEmpty)
+    }
+
+    @Test func `a record of the folder that a copy was made from is not that of the copy`() {
+        func isOriginal(_ processes: UInt64..., from start: UInt64 = 1) -> Bool {
+            var watch = CopyWatch()
+            for (time, process) in processes.enumerated() {
+                _ = watch.hears(Self.record(process, Int64(time)), 9, from: LogPlace(start))
+            }
+            return watch.isOriginal
+        }
+        // A process that is gone, and this one.
+        #expect(isOriginal(5, 9) && isOriginal(9, from: 0))
+        // One that goes on, or was further than the copy, also once the copy has said something.
+        #expect(!isOriginal(5, 5, 5, 9) && !isOriginal(5, 9, from: 0))
     }
 
     @Test func `a process that begins later has a greater number`() {

@@ -219,6 +219,29 @@ struct ClusterEtcdTests {
         }
     }
 
+    @Test func `a copy that is refused at its start removes no record of the other one`()
+        async throws
+    {
+        try await offPool {
+            let replicas = try ReplicaSet(strategies: ["lock"])
+            let site = replicas.sites[0]
+            #expect(try site.ask("PUT", "/v1/properties/a", "1").status == 201)
+            replicas.end(0, SIGTERM)
+            try FileManager.default.copyItem(atPath: replicas.data(0), toPath: replicas.data(1))
+            try replicas.start(0)
+            for number in 0..<9 {
+                #expect(try site.ask("PUT", "/v1/properties/a", "\(number)").status == 204)
+            }
+            try replicas.forget()
+            // It would say it again.
+            replicas.programs[0].signal(SIGSTOP)
+            let copy = try replicas.refused(1, [])
+            #expect(copy.status == 1 && copy.errors.contains("Move its data away"), "\(copy)")
+            replicas.end(0)
+            #expect(try replicas.records().count == 1)
+        }
+    }
+
     @Test func `SIGHUP has the addresses of etcd read again`() async throws {
         try await offPool {
             let etcd = try EtcdProcesses(members: 3)

@@ -26,7 +26,7 @@ extension Cluster {
 
     private func hears(of records: [String: ClusterDirectory.Record], _ started: Started) {
         let identity = started.persistence.identity
-        let isCopy = copies.write { $0.hears(records[identity], process) }
+        let isCopy = copies.write { $0.hears(records[identity], process, from: started.start) }
         if isCopy {
             started.replica.enter(
                 .otherLog(
@@ -71,6 +71,12 @@ extension Cluster {
 struct CopyWatch: Sendable {
     private var other: (process: UInt64, time: Int64, newerCount: Int)?
     private(set) var isCopy = false
+    /// Whether another process has said a place that the files did not have.
+    private var isBehind = false
+
+    /// Whether the record is that of this folder: a copy must not remove the one of the folder that
+    /// it was made from.
+    var isOriginal: Bool { !isCopy && !isBehind }
 
     /// A number for a process that begins now: later ones have greater ones.
     static func number(at now: Timestamp) -> UInt64 {
@@ -79,8 +85,17 @@ struct CopyWatch: Sendable {
 
     /// Takes what was said last of the data of this process.
     ///
+    /// - Parameters:
+    ///   - record: What was said.
+    ///   - own: The number of this process.
+    ///   - start: The place that its files had when it began.
     /// - Returns: Whether this process is to stop; once.
-    mutating func hears(_ record: ClusterDirectory.Record?, _ own: UInt64) -> Bool {
+    mutating func hears(
+        _ record: ClusterDirectory.Record?,
+        _ own: UInt64,
+        from start: LogPlace
+    ) -> Bool {
+        if let record, record.process != own, record.place > start.number { isBehind = true }
         guard !isCopy, let record, let process = record.process, process < own else {
             return false
         }

@@ -105,17 +105,37 @@ extension Cluster {
     /// Removes what this replica has said, for a folder with which it cannot go on: the log need
     /// not be kept for it.
     ///
+    /// What the replica has said of which the folder is a copy stays.
+    ///
     /// - Returns: What the start ends with.
     func refused(_ data: Persistence?, _ reason: String) -> StartFailure {
-        guard let data else { return StartFailure(reason: reason) }
+        let failure = StartFailure(reason: reason)
+        guard let data else { return failure }
+        let start = started.read { $0?.start } ?? (try? storedPosition(data))?.place ?? .start
         // Nothing is said behind the removal.
         started.write { $0 = nil }
         queue.sync {}
         saying.wait()
-        let isDone = DispatchSemaphore(value: 0)
-        directory.remove(data.identity) { _ in isDone.signal() }
+        let (isOwn, isDone) = (Guarded(false), DispatchSemaphore(value: 0))
+        directory.records { [copies, process] result in
+            if case .success(let records) = result {
+                let isOriginal = copies.write { copies in
+                    _ = copies.hears(records[data.identity], process, from: start)
+                    return copies.isOriginal
+                }
+                isOwn.write { $0 = isOriginal }
+            }
+            isDone.signal()
+        }
         isDone.wait()
-        return StartFailure(reason: reason)
+        if isOwn.read({ $0 }) { removeRecord(of: data.identity) }
+        return failure
+    }
+
+    private func removeRecord(of identity: String) {
+        let isDone = DispatchSemaphore(value: 0)
+        directory.remove(identity) { _ in isDone.signal() }
+        isDone.wait()
     }
 
     /// Takes the state of any other replica that has some, and waits for one if it must.
@@ -130,7 +150,12 @@ extension Cluster {
     private func seed(_ log: LogIdentity) throws(StartFailure) -> Bool {
         let identity = Persistence.Identity()
         let seed = ClusterSeed(settings: settings, isCancelled: { EndingSignals.isPending })
-        defer { state.seeds(nil) }
+        // Each start has another identity: no later one removes the record.
+        var isHeld = false
+        defer {
+            state.seeds(nil)
+            if isHeld { removeRecord(of: identity.text) }
+        }
         // Each thing once, however often it is tried.
         var told: Set<String> = []
         while true {
@@ -147,8 +172,12 @@ extension Cluster {
                     self.log.write(.info, "seeding", ["from": peer.url])
                 }
                 holdLog(at: peer.place, for: identity)
+                isHeld = true
                 guard let failure = seed.take(from: peer.url, into: folder, as: identity, of: log)
-                else { return true }
+                else {
+                    isHeld = false
+                    return true
+                }
                 reason = failure
                 if told.insert(reason).inserted {
                     self.log.write(.warning, "not seeded", ["from": peer.url, "reason": reason])

@@ -212,6 +212,7 @@ final class Cluster: Sendable {
             ? StartFailure(reason: reason) : refused(started.persistence, reason)
     }
 
+    /// The record stays, and the log is kept: a later version can go on with the folder.
     static let unreadablePosition =
         "The position in the log, in --data, is damaged or of a later version."
 
