@@ -95,6 +95,23 @@ static bool connect_to(latchkey_rpc_channel *channel, const struct addrinfo *add
     return true;
 }
 
+/* Takes the certificates of authorities; an error if there is none. */
+static int trust(gnutls_certificate_credentials_t credentials, const char *authorities) {
+    gnutls_datum_t trusted = datum_of(authorities);
+    int code = gnutls_certificate_set_x509_trust_mem(credentials, &trusted, GNUTLS_X509_FMT_PEM);
+    return code == 0 ? GNUTLS_E_NO_CERTIFICATE_FOUND : code;
+}
+
+const char *latchkey_rpc_check_authorities(const char *authorities) {
+    gnutls_certificate_credentials_t credentials;
+    int code = gnutls_certificate_allocate_credentials(&credentials);
+    if (code >= 0) {
+        code = trust(credentials, authorities);
+        gnutls_certificate_free_credentials(credentials);
+    }
+    return code >= 0 ? NULL : gnutls_strerror(code);
+}
+
 /* Loads what the session verifies with, and what it shows. */
 static int load(struct transport *transport, const struct latchkey_rpc_options *options) {
     int code = gnutls_certificate_allocate_credentials(&transport->credentials);
@@ -102,10 +119,7 @@ static int load(struct transport *transport, const struct latchkey_rpc_options *
         return code;
     }
     if (options->authorities != NULL) {
-        gnutls_datum_t trusted = datum_of(options->authorities);
-        code = gnutls_certificate_set_x509_trust_mem(transport->credentials, &trusted,
-                                                     GNUTLS_X509_FMT_PEM);
-        code = code == 0 ? GNUTLS_E_NO_CERTIFICATE_FOUND : code;
+        code = trust(transport->credentials, options->authorities);
     } else {
         code = gnutls_certificate_set_x509_system_trust(transport->credentials);
     }

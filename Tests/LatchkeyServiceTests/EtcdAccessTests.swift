@@ -47,6 +47,19 @@ import Testing
         #expect(failure(settings)?.hasPrefix("--cluster: ") == true)
     }
 
+    @Test(arguments: ["", "no certificate", "-----BEGIN CERTIFICATE-----\nAAAA\n"])
+    func `authorities that are none are refused`(text: String) throws {
+        let folder = try TemporaryFolder()
+        var settings = ClusterSettings()
+        settings.members = .listed([try #require(EtcdServer("https://a"))])
+        settings.authorities = folder.path + "/ca.pem"
+        #expect(failure(settings)?.hasPrefix("--cluster-ca: ") == true)
+        try folder.write("ca.pem", TestCertificate("authority", isAuthority: true).certificate)
+        #expect(failure(settings) == nil)
+        try folder.write("ca.pem", text)
+        #expect(failure(settings)?.hasPrefix("--cluster-ca: ") == true)
+    }
+
     @Test func `a certificate and a key that do not belong together are refused`() throws {
         let folder = try TemporaryFolder()
         let authority = TestCertificate("authority", isAuthority: true)

@@ -54,6 +54,9 @@ struct latchkey_rpc_options {
     void (*ended)(void *context, const char *reason);
 };
 
+/* What is wrong with the certificates of authorities, in PEM; NULL if nothing is. */
+const char *latchkey_rpc_check_authorities(const char *authorities);
+
 /* Begins to connect. NULL if there is no memory, thread or descriptor. */
 latchkey_rpc_channel *latchkey_rpc_open(const struct latchkey_rpc_options *options);
 

@@ -1,3 +1,5 @@
+internal import CLatchkeyRPC
+
 /// A member of etcd, as clients reach it.
 package struct EtcdServer: Sendable, Equatable {
     package let host: String
@@ -55,5 +57,13 @@ package struct EtcdTrust: Sendable, Equatable {
         self.authorities = authorities
         self.certificate = certificate
         self.key = key
+    }
+
+    /// What is wrong with the authorities; nil if nothing is.
+    package var objectionToAuthorities: String? {
+        guard let authorities else { return nil }
+        return unsafe latchkey_rpc_check_authorities(authorities).map {
+            unsafe String(cString: $0)
+        }
     }
 }

@@ -79,6 +79,9 @@ struct EtcdAccess: Sendable, Equatable {
             certificate: try Self.optionalText(settings.certificate, "cluster-certificate"),
             key: try Self.optionalText(settings.key, "cluster-key")
         )
+        if let objection = trust.objectionToAuthorities {
+            throw StartFailure(reason: "--cluster-ca: \(settings.authorities): \(objection)")
+        }
         guard let certificate = trust.certificate, let key = trust.key else { return }
         let identity = TLSIdentity(
             certificates: certificate,
