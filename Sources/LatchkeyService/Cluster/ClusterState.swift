@@ -31,10 +31,6 @@ final class ClusterState: Sendable {
         seeding.write { $0 = detail }
     }
 
-    /// What those are told who read while ``isWrong``.
-    static let wrongDetail =
-        "The state of this replica is not that of the others. Send the request to another replica."
-
     /// Whether the state is not that of the other replicas: no client may be shown it.
     var isWrong: Bool { differs.load(ordering: .relaxed) }
 

@@ -38,7 +38,7 @@ final class FreshReads: Sendable {
         _ handle: @escaping RouteTable.Handler
     ) -> Bool {
         if cluster?.state.isWrong == true {
-            request.fail(.notLevel, detail: ClusterState.wrongDetail)
+            request.fail(.wrongState)
             return true
         }
         let isAhead = cluster != nil && Freshness.isAhead(request, of: journal.last)
@@ -133,12 +133,16 @@ private final class FreshRead: Sendable {
         if isLevel == true, isReached {
             reads.queue.async { [self] in proceed() }
         } else if isLevel == false {
-            fail(RequestFailure(.notLevel))
+            fail(notLevel)
         } else if let last {
-            fail(RequestFailure(last))
+            fail(last == .notLevel ? notLevel : RequestFailure(last))
         } else {
             wait(isAsking: isLevel == nil, isReached: isReached)
         }
+    }
+
+    private var notLevel: RequestFailure {
+        reads.cluster?.state.endReason == nil ? RequestFailure(.notLevel) : .oldState
     }
 
     private func wait(isAsking: Bool, isReached: Bool) {

@@ -54,7 +54,7 @@ struct BackupRoutes: Sendable {
             try request.noQuery()
             guard let persistence else { throw RequestFailure(.noBackup) }
             guard cluster?.isWrong != true else {
-                throw RequestFailure(.notLevel, ClusterState.wrongDetail)
+                throw RequestFailure.wrongState
             }
             let permit = try exports.enter(request.client)
             let presence = request.exchange.presence()

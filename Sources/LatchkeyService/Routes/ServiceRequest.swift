@@ -265,6 +265,7 @@ struct ServiceRequest: Sendable {
         extensions: KeyValuePairs<String, Int> = [:],
         leader: String? = nil,
         retryAfterSeconds: Int? = nil,
+        isForOther: Bool = false,
         fields: (inout ResponseFields) -> Void = { _ in },
         audit: (inout AuditDetail) -> Void = { _ in }
     ) {
@@ -280,7 +281,7 @@ struct ServiceRequest: Sendable {
             problem: text
         ) { answer in
             answer.add("Content-Type", "application/problem+json")
-            if let seconds = retryAfterSeconds ?? problem.retryAfterSeconds {
+            if !isForOther, let seconds = retryAfterSeconds ?? problem.retryAfterSeconds {
                 answer.add("Retry-After", UInt64(seconds))
             }
             if let challenge = problem.challenge(hasToken: detail != nil) {
@@ -300,7 +301,8 @@ struct ServiceRequest: Sendable {
         fail(
             failure.problem,
             detail: failure.detail,
-            retryAfterSeconds: failure.retryAfterSeconds
+            retryAfterSeconds: failure.retryAfterSeconds,
+            isForOther: failure.isForOther
         )
     }
 }
@@ -335,6 +337,8 @@ struct RequestFailure: Error {
     var detail: String?
     /// After how long the client may try again; nil for what the problem says.
     var retryAfterSeconds: Int?
+    /// Whether this replica has stopped: another one is to be asked, and waiting does not help.
+    var isForOther = false
 
     init(_ problem: Problem, _ detail: String? = nil) {
         self.problem = problem
