@@ -148,23 +148,23 @@ struct EntryRepetitionTests {
         #expect(rig.state.revision == 6)
     }
 
-    @Test func `the patience follows what entries took, within its bounds`() {
-        var patience = Patience(atLeast: 600)
+    @Test func `the time of a repetition follows what entries took, within its bounds`() {
+        var repetition = RepetitionTime(atLeast: 600)
         func after(_ times: [UInt64]) -> [UInt64] {
             times.map { time in
-                patience.came(after: time)
-                return patience.nanoseconds
+                repetition.came(after: time)
+                return repetition.nanoseconds
             }
         }
         // average + 4 * deviation: 200 + 400, 200 + 300, 350 + 4 * 356
         #expect(after([200, 200, 1400]) == [600, 600, 1774])
-        patience.cameAgain()
-        #expect(patience.nanoseconds == 2 * 1774)
+        repetition.cameAgain()
+        #expect(repetition.nanoseconds == 2 * 1774)
         // Whole numbers: the average stays 7 below.
         #expect(after(Array(repeating: 1000, count: 60)).last == 993 + 100)
         #expect(after(Array(repeating: 10, count: 60)).last == 600)
-        for _ in 0..<60 { patience.cameAgain() }
-        #expect(patience.nanoseconds == Patience.nanosecondsMax)
+        for _ in 0..<60 { repetition.cameAgain() }
+        #expect(repetition.nanoseconds == RepetitionTime.nanosecondsMax)
         #expect(after([10]) == [600])
     }
 }

@@ -124,11 +124,11 @@ import Testing
 }
 
 /// Which etcd an empty replica takes for that of its cluster.
-@Suite struct EtcdSurveyTests {
+@Suite struct EtcdMajorityTests {
     private static let refused = Result<UInt64, Unanswered>.failure(Unanswered("refused"))
 
     private func result(_ answers: Result<UInt64, Unanswered>...) -> Result<UInt64, Unanswered> {
-        EtcdSurvey(answers.indices.map { "http://\($0)" }, answers).result
+        EtcdMajority(answers.indices.map { "http://\($0)" }, answers).result
     }
 
     @Test func `more than half of all addresses must be of one cluster`() {
@@ -141,7 +141,7 @@ import Testing
         #expect(result(other, one, one) == .success(1))
         #expect(result(one, one, one, other, other) == .success(1))
         for answers in [[one, refused], [one, other]] {
-            let result = EtcdSurvey(["a", "b"], answers).result
+            let result = EtcdMajority(["a", "b"], answers).result
             #expect(throws: Unanswered.self) { try result.get() }
         }
     }

@@ -260,19 +260,11 @@ package struct ClusterDirectory: Sendable {
     /// Asks whether the log has all entries since its first one.
     package func hasStart(completion: @escaping @Sendable (Result<Bool, Failure>) -> Void) {
         let (client, key) = (client, logKey)
-        client.send(
-            EtcdClient.range,
-            EtcdRequest.range(key, isKeysOnly: true),
-            .range,
-            for: .log,
-            timeout: Self.timeout
-        ) { result in
+        logState { result in
             switch result {
-            case .failure(let failure): completion(.failure(Failure(reason: failure.reason)))
-            case .success(let answer):
-                guard let first = answer.values.first?.created else {
-                    return completion(.success(true))
-                }
+            case .failure(let failure): completion(.failure(failure))
+            case .success(let state):
+                guard let first = state.created else { return completion(.success(true)) }
                 client.send(
                     EtcdClient.range,
                     EtcdRequest.range(key, at: first, isKeysOnly: true),

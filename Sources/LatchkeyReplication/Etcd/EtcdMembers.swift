@@ -121,9 +121,9 @@ struct EtcdMembers: Sendable {
         return strangers.count == servers.count ? .onlyStrangers(sentences) : .strangers(sentences)
     }
 
-    /// IDs are written as etcdctl prints them.
+    /// IDs are written as etcd's own log has them.
     private func sentence(_ address: Int, _ cluster: UInt64, _ expected: UInt64) -> String {
-        "\(servers[address].text) is of the etcd cluster \(String(cluster, radix: 16)), and the "
-            + "log is in \(String(expected, radix: 16))."
+        "\(servers[address].text) is of the etcd cluster \(cluster.hexadecimal), and the log is in "
+            + "\(expected.hexadecimal)."
     }
 }

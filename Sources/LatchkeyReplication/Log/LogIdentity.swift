@@ -12,3 +12,8 @@ package struct LogIdentity: Sendable, Hashable {
         (self.etcd, self.created) = (etcd, created)
     }
 }
+
+extension UInt64 {
+    /// As etcd's log has the ID of a cluster.
+    package var hexadecimal: String { String(self, radix: 16) }
+}

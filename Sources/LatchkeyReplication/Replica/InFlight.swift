@@ -28,11 +28,11 @@ extension Replica {
         /// The bytes of its changes.
         var changeByteCount: Int { changes.reduce(0) { $0 + $1.encoded.count } }
 
-        /// How many times the time of ``Patience`` pass before the next repetition.
+        /// How many times ``RepetitionTime`` passes before the next repetition.
         private var pauseCount: UInt64 { 1 << UInt64(min((attemptCount - 1) / 5, 2)) }
 
-        func isDue(at now: UInt64, _ patience: Patience) -> Bool {
-            now.elapsed(since: sent) > pauseCount * patience.nanoseconds
+        func isDue(at now: UInt64, _ time: RepetitionTime) -> Bool {
+            now.elapsed(since: sent) > pauseCount * time.nanoseconds
         }
 
         /// Whether the next repetition is to go to another server.

@@ -100,9 +100,9 @@ extension Replica.State {
         guard let own = inFlight, own.sequence == sequence else { return (nil, former) }
         inFlight = nil
         if own.attemptCount == 1 {
-            patience.came(after: now.elapsed(since: own.sent))
+            repetitionTime.came(after: now.elapsed(since: own.sent))
         } else if !own.hasMoved {
-            patience.cameAgain()
+            repetitionTime.cameAgain()
         }
         return (own, former)
     }

@@ -124,7 +124,7 @@ extension Replica {
                 state.inFlight?.takeLate(at: now, settings),
                 state.refused?.takeLate(at: now, settings),
             ]
-            guard isRunning, state.inFlight?.isDue(at: now, state.patience) == true else {
+            guard isRunning, state.inFlight?.isDue(at: now, state.repetitionTime) == true else {
                 return (nil, false, late.compactMap(\.self))
             }
             let movesOn = state.inFlight.map { $0.isLost(freshAt: state.fresh) } ?? false

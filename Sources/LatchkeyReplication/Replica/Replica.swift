@@ -32,7 +32,7 @@ package final class Replica: Sendable {
         /// A change that was not sent for this time is refused.
         package var refusalNanoseconds: UInt64 = 1_800_000_000
         /// An entry that did not come is sent again after this time at least; after a longer one
-        /// where entries have taken longer lately (``Patience``).
+        /// where entries have taken longer lately (``RepetitionTime``).
         ///
         /// etcd has a new leader 1 to 2 s after the last one has gone, and has lost what it got
         /// before; and one of three servers can be the one that is cut off. So the first
@@ -173,7 +173,7 @@ package final class Replica: Sendable {
         /// The entry that was refused when it was sent again, and can have come into the log, or
         /// still can: until a later one has come.
         var refused: InFlight?
-        var patience: Patience
+        var repetitionTime: RepetitionTime
         /// Whether ``send()`` is due on the queue.
         var isSending = false
         var marks = Marks()
@@ -217,7 +217,7 @@ package final class Replica: Sendable {
             State(
                 position: position,
                 entryByteCountMax: settings.bounds.entryByteCountMax,
-                patience: Patience(atLeast: settings.repetitionNanoseconds),
+                repetitionTime: RepetitionTime(atLeast: settings.repetitionNanoseconds),
                 lastMark: clocks.nanoseconds()
             )
         )

@@ -53,11 +53,11 @@ extension Cluster {
         let addresses = access.read { $0.servers.map(\.text) }
         return try awaitAnswer { answer in
             client.survey(key: directory.logKey) { answers in
-                let survey = EtcdSurvey(
+                let majority = EtcdMajority(
                     addresses,
                     answers.map { $0.mapError { Unanswered($0.reason) } }
                 )
-                answer(survey.result)
+                answer(majority.result)
             }
         }
     }

@@ -139,8 +139,3 @@ struct ClusterAgreement: Codable, Equatable {
         limitNames.contains(name) ? name : "--\(name)"
     }
 }
-
-extension UInt64 {
-    /// The number of a cluster or member of etcd as `etcdctl` writes it.
-    var hexadecimal: String { String(self, radix: 16) }
-}

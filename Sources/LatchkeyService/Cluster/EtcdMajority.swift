@@ -1,5 +1,7 @@
+internal import LatchkeyReplication
+
 /// What each address of etcd has answered when it was asked which cluster it is of.
-struct EtcdSurvey {
+struct EtcdMajority {
     private let answers: [(address: String, answer: Result<UInt64, Unanswered>)]
 
     init(_ addresses: [String], _ answers: [Result<UInt64, Unanswered>]) {

@@ -6,7 +6,7 @@
 ///
 /// A log that is slower than that needs the next entry again, too, and would get each one twice. So
 /// the time is doubled then, until an entry comes that was sent once.
-struct Patience: Sendable {
+struct RepetitionTime: Sendable {
     /// A longer time would hold writes up where entries are lost.
     static let nanosecondsMax: UInt64 = 2_400_000_000
 
