@@ -50,6 +50,15 @@ import Testing
         #expect(!failure.isOfMember && failure.kind == kind)
     }
 
+    @Test func `a watch that ends without the right to read is denied`() {
+        let text = "rpc error: code = PermissionDenied desc = etcdserver: permission denied"
+        let denied = EtcdFailure(cancelled: text)
+        #expect(denied == Self.failure(7, "etcdserver: permission denied"))
+        #expect(denied.kind == .denied)
+        #expect(EtcdFailure(cancelled: "") == .invalid)
+        #expect(EtcdFailure(cancelled: "no leader").reason == "no leader")
+    }
+
     @Test func `the bound of a request is read from what gRPC says`() {
         let refused = "grpc: received message larger than max (2100014 vs. 589824)"
         #expect(Self.failure(8, refused).requestByteCountMax == 65_536)

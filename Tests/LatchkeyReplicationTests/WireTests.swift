@@ -90,6 +90,14 @@ struct WireTests {
         }
         let ended = try EtcdWatchAnswer(end[...])
         #expect(ended.isCancelled && ended.compacted == 90)
+        let reason = "rpc error: code = PermissionDenied desc = etcdserver: permission denied"
+        let refusal = ProtobufWriter.message { message in
+            message.add(3, true)
+            message.add(4, true)
+            message.add(6, Array(reason.utf8))
+        }
+        let refused = try EtcdWatchAnswer(refusal[...])
+        #expect(refused.isCancelled && refused.reason == reason)
     }
 
     @Test(arguments: [

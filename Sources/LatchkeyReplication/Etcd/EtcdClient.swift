@@ -179,7 +179,7 @@ package final class EtcdClient: Sendable {
         fileprivate weak let channel: RPCChannel?
         fileprivate let number: UInt64
         fileprivate let generation: UInt64
-        fileprivate let call: EtcdTroubles.Call
+        let call: EtcdTroubles.Call
         fileprivate let isCancelled: Guarded<Bool>
 
         /// Lets the server send so many bytes more.
@@ -193,8 +193,8 @@ package final class EtcdClient: Sendable {
 
     /// A call that has any number of answers until it ends.
     ///
-    /// The server sends a window of them ahead of what was consumed. ``hears(_:on:)`` is to be
-    /// called with what they say.
+    /// The server sends a window of them ahead of what was consumed; ``hears(_:on:)`` is to be told
+    /// of them.
     ///
     /// - Returns: Nil, and nothing is called, if there is no connection.
     func stream(
@@ -355,7 +355,7 @@ package final class EtcdClient: Sendable {
         }
     }
 
-    private func notes(_ failure: EtcdFailure?, _ call: EtcdTroubles.Call) {
+    func notes(_ failure: EtcdFailure?, _ call: EtcdTroubles.Call) {
         state.write { state in
             if let failure {
                 state.troubles.add(failure, of: call)

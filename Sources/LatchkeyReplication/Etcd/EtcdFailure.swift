@@ -33,6 +33,21 @@ enum EtcdFailure: Error, Equatable, Sendable {
         self = .status(status)
     }
 
+    /// Of what etcd says of a watch that it ends: the text of a status, as gRPC for Go writes it.
+    init(cancelled reason: String) {
+        let mark = "rpc error: code = PermissionDenied desc = "
+        let isDenied = reason.hasPrefix(mark)
+        self =
+            reason.isEmpty
+            ? .invalid
+            : Self(
+                RPCChannel.Status(
+                    code: isDenied ? 7 : 2,
+                    reason: isDenied ? String(reason.dropFirst(mark.count)) : reason
+                )
+            )
+    }
+
     /// Whether etcd has forgotten the revision that was asked for.
     var isCompacted: Bool { reason.contains("required revision has been compacted") }
 

@@ -165,7 +165,10 @@ package final class EtcdLog: ReplicatedLog {
                 now.stream?.cancel()
                 if let next { look(behind: answer.compacted, next) }
             } else {
-                ends(.invalid, generation)
+                // Also without the right to read: it is no status of gRPC then.
+                let failure = EtcdFailure(cancelled: answer.reason)
+                if let call = now.stream?.call { client.notes(failure, call) }
+                ends(failure, generation)
             }
         } else if !now.isConnected {
             following.write { $0?.isConnected = true }

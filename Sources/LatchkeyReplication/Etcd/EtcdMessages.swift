@@ -224,6 +224,8 @@ struct EtcdWatchAnswer {
     var isCancelled = false
     /// The first revision that is still there, if the one asked for is not.
     var compacted: UInt64 = 0
+    /// Why it was cancelled otherwise, if etcd says it.
+    var reason = ""
     /// In the order of their revisions.
     var events: [Event] = []
 
@@ -233,6 +235,7 @@ struct EtcdWatchAnswer {
             case 1: header = try EtcdHeader(field.bytes)
             case 4: isCancelled = field.value != 0
             case 5: compacted = try field.revision
+            case 6: reason = String(decoding: field.bytes, as: UTF8.self)
             case 11: events.append(try Self.event(field.bytes))
             case _: break
             }
