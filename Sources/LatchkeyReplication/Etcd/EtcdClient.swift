@@ -174,84 +174,6 @@ package final class EtcdClient: Sendable {
         return answer
     }
 
-    /// A call with any number of answers.
-    struct Stream: Sendable {
-        fileprivate weak let channel: RPCChannel?
-        fileprivate let number: UInt64
-        fileprivate let generation: UInt64
-        let call: EtcdTroubles.Call
-        fileprivate let isCancelled: Guarded<Bool>
-
-        /// Lets the server send so many bytes more.
-        func consume(_ byteCount: Int) { channel?.consume(number, byteCount) }
-
-        func cancel() {
-            isCancelled.write { $0 = true }
-            channel?.cancel(number)
-        }
-    }
-
-    /// A call that has any number of answers until it ends.
-    ///
-    /// The server sends a window of them ahead of what was consumed; ``hears(_:on:)`` is to be told
-    /// of them.
-    ///
-    /// - Returns: Nil, and nothing is called, if there is no connection.
-    func stream(
-        _ path: String,
-        _ request: [UInt8],
-        for use: Use = .log,
-        timeout: Duration? = nil,
-        take: @escaping @Sendable ([UInt8]) -> Void,
-        end: @escaping @Sendable (EtcdFailure) -> Void
-    ) -> Stream? {
-        guard let opened = open() else { return nil }
-        let (generation, call) = (opened.generation, EtcdTroubles.Call(use: use, path: path))
-        let isCancelled = Guarded(false)
-        let number = opened.channel.call(
-            path,
-            request,
-            needsLeader: true,
-            isHeld: true,
-            timeout: timeout,
-            take: take,
-            end: { [weak self] status in
-                let failure = EtcdFailure(status)
-                if !isCancelled.read({ $0 }) {
-                    self?.leaves(generation, failure)
-                    self?.notes(failure, call)
-                }
-                end(failure)
-            }
-        )
-        return number.map {
-            Stream(
-                channel: opened.channel,
-                number: $0,
-                generation: generation,
-                call: call,
-                isCancelled: isCancelled
-            )
-        }
-    }
-
-    /// The member of a stream has answered.
-    ///
-    /// - Parameters:
-    ///   - cluster: The cluster ID in the answer; nil if it is none of etcd.
-    ///   - stream: The stream.
-    /// - Returns: The failure that this is; nil if all is well.
-    func hears(_ cluster: UInt64?, on stream: Stream?) -> EtcdFailure? {
-        guard let stream else { return nil }
-        guard let cluster else {
-            leaves(stream.generation, .invalid)
-            return .invalid
-        }
-        let failure = hears(of: cluster, stream.generation)
-        notes(failure, stream.call)
-        return failure
-    }
-
     /// Ends the connection, with all its calls; the next one is to another member.
     func moveOn() {
         let former = state.write { $0.channel.take() }
@@ -316,14 +238,14 @@ package final class EtcdClient: Sendable {
 
     // MARK: Channels
 
-    private struct Opened {
+    struct Opened {
         let channel: RPCChannel
         let generation: UInt64
         /// Whether a call can be made before the member has said what it is of.
         let isVerified: Bool
     }
 
-    private func open() -> Opened? {
+    func open() -> Opened? {
         state.write { state in
             if let channel = state.channel {
                 return Opened(
@@ -375,7 +297,7 @@ package final class EtcdClient: Sendable {
     }
 
     /// A member has answered; a stranger's channel ends.
-    private func hears(
+    func hears(
         of cluster: UInt64,
         _ generation: UInt64,
         isQuestion: Bool = false
@@ -399,7 +321,7 @@ package final class EtcdClient: Sendable {
     }
 
     /// Ends the channel of a call that another member could answer otherwise.
-    private func leaves(_ generation: UInt64, _ failure: EtcdFailure) {
+    func leaves(_ generation: UInt64, _ failure: EtcdFailure) {
         if failure.isOfMember { ends(generation, failure.reason) }
     }
 
