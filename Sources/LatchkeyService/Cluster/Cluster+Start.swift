@@ -70,7 +70,12 @@ extension Cluster {
         isEmpty: Bool
     ) throws(StartFailure) -> ClusterAgreement {
         while true {
-            let common = try ask { self.directory.agree(on: own.encoded, completion: $0) }
+            // A read first: an etcd that is full takes no transaction with a put.
+            let found = try ask { self.directory.settings(completion: $0) }
+            let common =
+                if let found { found } else {
+                    try ask { self.directory.agree(on: own.encoded, completion: $0) }
+                }
             guard let agreement = ClusterAgreement(decoding: common) else {
                 throw StartFailure(reason: "The settings of the cluster cannot be read.")
             }
