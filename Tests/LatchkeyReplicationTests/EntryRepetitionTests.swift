@@ -17,6 +17,8 @@ struct ClockedReplica {
     let decisions = Guarded<[Int: Decision]>([:])
     /// The bounds that the log's refusals have led to.
     let bounds = Guarded<[Int]>([])
+    /// How often the owner was told that more is known of the log.
+    let identifiedCount = Guarded(0)
 
     init(at position: LogPosition = LogPosition()) {
         replica = Replica(
@@ -32,7 +34,8 @@ struct ClockedReplica {
                 isLevel: { _ in },
                 changed: { _ in },
                 advanced: { _ in },
-                shortened: { [bounds] byteCount in bounds.write { $0.append(byteCount) } }
+                shortened: { [bounds] byteCount in bounds.write { $0.append(byteCount) } },
+                identified: { [identifiedCount] in identifiedCount.write { $0 += 1 } }
             )
         )
         replica.start()

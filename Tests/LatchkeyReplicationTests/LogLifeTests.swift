@@ -41,6 +41,16 @@ struct LogLifeTests {
         #expect(state.revision == Self.later + 1)
     }
 
+    @Test func `the owner is told when more is known of the log`() {
+        let rig = ClockedReplica()
+        for identity in [LogIdentity(etcd: 3), LogIdentity(etcd: 3, created: 5)] {
+            let count = rig.identifiedCount.read { $0 }
+            rig.replica.receive(.identified(identity))
+            #expect(rig.identifiedCount.read { $0 } == count + 1)
+            #expect(rig.replica.position.log == identity)
+        }
+    }
+
     @Test func `a replica of the first rules begins no life`() {
         let rig = ClockedReplica()
         #expect(Self.begin(rig.replica, behind: Self.later) == false)

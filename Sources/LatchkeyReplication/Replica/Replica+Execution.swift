@@ -11,7 +11,9 @@ extension Replica {
         case .last(let place, let bytes): verify(bytes, at: place)
         case .compacted: enter(.tooLate)
         case .wentBack(let end): wentBack(to: end, position.place)
-        case .identified(let log): state.write { $0.position.log = log }
+        case .identified(let log):
+            state.write { $0.position.log = log }
+            callbacks.identified()
         case .otherLog(let reason): enterOtherLog(reason)
         case .disconnected(let reason): enter(.connecting(reason))
         case .connected:

@@ -86,17 +86,21 @@ package final class Replica: Sendable {
         /// The log has refused an entry as too large: later ones have at most so many bytes of
         /// changes.
         package let shortened: @Sendable (_ byteCount: Int) -> Void
+        /// The log has said which one it is, or when it was made.
+        package let identified: @Sendable () -> Void
 
         package init(
             isLevel: @escaping @Sendable (UInt64) -> Void,
             changed: @escaping @Sendable (Phase) -> Void,
             advanced: @escaping @Sendable (Timestamp) -> Void,
-            shortened: @escaping @Sendable (Int) -> Void = { _ in }
+            shortened: @escaping @Sendable (Int) -> Void = { _ in },
+            identified: @escaping @Sendable () -> Void = {}
         ) {
             self.isLevel = isLevel
             self.changed = changed
             self.advanced = advanced
             self.shortened = shortened
+            self.identified = identified
         }
     }
 
