@@ -75,6 +75,14 @@ import Testing
         #expect(!reason.contains("elete"))
     }
 
+    @Test func `a replica that may have to begin a life does not say that it serves`() {
+        let state = state(.serving)
+        state.awaitsLife(true)
+        #expect(state.word == "catching-up" && !state.check.isPassed)
+        state.awaitsLife(false)
+        #expect(state.word == "serving" && state.check.isPassed)
+    }
+
     @Test func `a replica of another log is diverged`() {
         let other = state(.otherLog("It is another log."))
         #expect(other.word == "diverged" && other.endReason == "It is another log.")

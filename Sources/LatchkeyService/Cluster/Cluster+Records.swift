@@ -42,12 +42,17 @@ extension Cluster {
         completeAgreement(started.replica)
     }
 
-    private func record(_ started: Started) -> ClusterDirectory.Record {
+    /// The place that the files have: what is executed and not stored is needed again after a
+    /// restart.
+    func storedPlace(_ started: Started) -> LogPlace {
         let stored = started.persistence.status.position.flatMap { LogPosition(decoding: $0) }
-        // What is executed and not stored is needed again after a restart.
+        return stored?.place ?? started.start
+    }
+
+    private func record(_ started: Started) -> ClusterDirectory.Record {
         var record = ClusterDirectory.Record(
             url: settings.url,
-            place: (stored?.place ?? started.start).number,
+            place: storedPlace(started).number,
             revision: started.replica.position.revision,
             state: state.word,
             time: StoreClock.system.now().milliseconds,

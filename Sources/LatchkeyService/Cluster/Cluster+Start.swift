@@ -31,18 +31,29 @@ extension Cluster {
         if let data { position = try storedPosition(data) }
         let etcd = if let known = position?.log?.etcd { known } else { try survey() }
         client.expect(cluster: etcd)
-        let isEmpty = data.map { position == nil && $0.lastRevision == $0.startRevision } ?? true
+        let isEmpty =
+            data.map { position == nil && $0.lastRevision == $0.startRevision }
+            ?? !Persistence.hasData(folder)
         let own = ClusterAgreement(configuration, etcd: etcd)
         let agreement = try agree(on: own, etcd, data, isEmpty: isEmpty)
         self.agreement.write { $0 = agreement }
         if let reason = DivergenceNote(folder: folder).reason { throw refused(data, reason) }
+        guard isEmpty else { return agreement.start }
+        let note = LifeNote(folder: folder)
         if !Persistence.hasData(folder) {
-            let note = LifeNote(folder: folder)
             note.remove()
-            let log = agreement.log ?? LogIdentity(etcd: etcd)
-            if try !seed(log) { try note.write() }
+            if try seed(agreement.log ?? LogIdentity(etcd: etcd)) { return agreement.start }
         }
+        if try canBeRestored(agreement) { try note.write() }
         return agreement.start
+    }
+
+    /// Whether the log can have been restored from a backup: it has entries, or another life.
+    ///
+    /// One that has none is new, whatever comes until the replica serves.
+    private func canBeRestored(_ agreement: ClusterAgreement) throws(StartFailure) -> Bool {
+        let log = try ask { self.directory.logState(completion: $0) }
+        return log.created != nil || agreement.life ?? 1 > 1
     }
 
     /// Asks the members which cluster of etcd they are of, until most of them are of one.
@@ -167,8 +178,10 @@ extension Cluster {
             state.seeds("It takes the state of another replica.")
             let records = try ask { self.directory.records(completion: $0) }
             let unfit: Set = ["diverged", "too-late"]
+            // One that serves can have got its first entry since it has said so.
             let peers = records.values.filter {
-                $0.place > 0 && !$0.url.isEmpty && !unfit.contains($0.state)
+                ($0.place > 0 || $0.state == "serving")
+                    && !$0.url.isEmpty && !unfit.contains($0.state)
             }
             var reason = "No other replica has said where it is (--cluster-url)."
             for peer in peers.sorted(by: { $0.place > $1.place }) {
@@ -176,8 +189,11 @@ extension Cluster {
                 if told.insert(peer.url).inserted {
                     self.log.write(.info, "seeding", ["from": peer.url])
                 }
-                holdLog(at: peer.place, for: identity)
-                isHeld = true
+                // The start is held by the record of the peer itself.
+                if peer.place > 0 {
+                    holdLog(at: peer.place, for: identity)
+                    isHeld = true
+                }
                 guard let failure = seed.take(from: peer.url, into: folder, as: identity, of: log)
                 else {
                     isHeld = false
@@ -185,7 +201,8 @@ extension Cluster {
                 }
                 reason = failure
                 if told.insert(reason).inserted {
-                    self.log.write(.warning, "not seeded", ["from": peer.url, "reason": reason])
+                    let level: Log.Level = peer.place > 0 ? .warning : .info
+                    self.log.write(level, "not seeded", ["from": peer.url, "reason": reason])
                 }
             }
             if try ask({ self.directory.hasStart(completion: $0) }) { return false }
@@ -216,7 +233,7 @@ extension Cluster {
     }
 
     /// Asks the directory until etcd answers.
-    private func ask<Answer: Sendable>(
+    func ask<Answer: Sendable>(
         _ question: (
             @escaping @Sendable (Result<Answer, ClusterDirectory.Failure>) -> Void
         ) -> Void
@@ -271,33 +288,6 @@ extension Cluster {
     func pause(seconds: Double) throws(StartFailure) {
         try endIfAsked()
         Thread.sleep(forTimeInterval: seconds)
-    }
-
-    /// Begins a new life of the log, for data that were made from its first entry: if it was
-    /// restored from a backup, what it has lost has given revisions that clients know.
-    func beginLife(_ started: Started) throws(StartFailure) {
-        let (note, replica) = (LifeNote(folder: folder), started.replica)
-        guard note.isThere else { return }
-        let agreement = agreement.read { $0 }
-        let isNew = replica.position.place == .start && agreement?.life ?? 1 == 1
-        // Before the rules are raised, no replica of 0.1 would execute it.
-        while !isNew, replica.position.rules >= .second {
-            let now = StoreClock.system.now()
-            let revision = Revision.laterLife(of: replica.position.revision, at: now)
-            guard let revision else { throw StartFailure(reason: "The revisions are used up.") }
-            let isBegun = Guarded<Bool?>(nil)
-            replica.beginLife(behind: revision) { answer in isBegun.write { $0 = answer } }
-            while isBegun.read({ $0 }) == nil {
-                try endIfStopped(started)
-                try pause(seconds: 0.01)
-            }
-            if isBegun.read({ $0 }) == true {
-                log.write(.info, "new life", ["behind": "\(revision)"])
-                break
-            }
-            try pause(seconds: 0.2)
-        }
-        note.remove()
     }
 }
 

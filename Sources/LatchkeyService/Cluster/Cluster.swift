@@ -17,8 +17,6 @@ internal import LatchkeyStrategies
 /// replica is doing.
 final class Cluster: Sendable {
     private static let tickMilliseconds = 50
-    /// How often the replica says what it is doing, in ticks.
-    private static let recordTicks = 100
     /// How often it has etcd forget, on average.
     private static let compactionTicks = 1200
 
@@ -48,7 +46,7 @@ final class Cluster: Sendable {
     let copies = Guarded(CopyWatch())
     /// Entered while something is said of this replica.
     let saying = DispatchGroup()
-    private let tickCount = Guarded(0)
+    private let schedule = Guarded(RecordSchedule())
     private let watch = Guarded(Watch())
     let queue = DispatchQueue(label: "latchkey.cluster")
     // SAFETY: it is not changed after `init`.
@@ -156,6 +154,7 @@ final class Cluster: Sendable {
             persistence: persistence,
             start: position.place
         )
+        state.awaitsLife(LifeNote(folder: folder).isThere)
         self.started.write { $0 = started }
         replica.start()
         while replica.phase != .serving {
@@ -182,6 +181,11 @@ final class Cluster: Sendable {
                     "etcd refuses an entry as too large",
                     ["laterBytesMax": "\(byteCount)"]
                 )
+            },
+            // Before another one begins: else it would take a log that was deleted and made again.
+            identified: { [weak self] in
+                guard let self, let started = started.read({ $0 }) else { return }
+                completeAgreement(started.replica)
             }
         )
     }
@@ -261,11 +265,8 @@ final class Cluster: Sendable {
         guard let started = started.read({ $0 }) else { return }
         started.replica.tick()
         tell(started.replica)
-        let count = tickCount.write { count in
-            count += 1
-            return count
-        }
-        if count % Self.recordTicks == 1 { exchangeRecords(started) }
+        let place = storedPlace(started)
+        if schedule.write({ $0.isDue(place) }) { exchangeRecords(started) }
         if Int.random(in: 0..<Self.compactionTicks) == 0 {
             directory.compact(at: StoreClock.system.now().milliseconds) { _ in }
         }

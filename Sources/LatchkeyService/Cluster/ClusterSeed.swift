@@ -33,7 +33,8 @@ struct ClusterSeed {
         if let reason = download(url, to: file) { return reason }
         do throws(PersistenceFailure) {
             try Persistence.seed(file, into: folder, identity: identity) { position in
-                let other = position.flatMap { LogPosition(decoding: $0) }?.log
+                guard let position else { return "\(url) has no state yet." }
+                let other = LogPosition(decoding: position)?.log
                 return other.map { log.canBe($0) } ?? true
                     ? nil : "\(url) has the state of another log."
             }

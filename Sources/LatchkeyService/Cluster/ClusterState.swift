@@ -13,6 +13,8 @@ final class ClusterState: Sendable {
     private let phase = Guarded(Replica.Phase.connecting(""))
     /// What is to be said while the replica takes the state of another one; nil if it does not.
     private let seeding = Guarded<String?>(nil)
+    /// Whether the replica must not serve before another life of the log has begun.
+    private let isAwaitingLife = Guarded(false)
     private let others = Guarded<[String: ClusterDirectory.Record]>([:])
     let etcd: @Sendable () -> EtcdReport
     private let differs = Atomic<Bool>(false)
@@ -29,6 +31,10 @@ final class ClusterState: Sendable {
 
     func seeds(_ detail: String?) {
         seeding.write { $0 = detail }
+    }
+
+    func awaitsLife(_ awaits: Bool) {
+        isAwaitingLife.write { $0 = awaits }
     }
 
     /// Whether the state is not that of the other replicas: no client may be shown it.
@@ -64,6 +70,11 @@ final class ClusterState: Sendable {
             let detail = reason.isEmpty ? "etcd has not answered yet." : reason
             return (false, "connecting", [etcd().onlyHeard, detail].said)
         case .catchingUp: return (false, "catching-up", "It executes what it has missed.")
+        case .serving where isAwaitingLife.read({ $0 }):
+            return (
+                false, "catching-up",
+                "It finds out whether etcd goes on from a backup: then a new life begins."
+            )
         case .serving: return serving
         case .tooLate:
             return (

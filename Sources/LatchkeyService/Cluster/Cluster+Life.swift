@@ -1,0 +1,71 @@
+internal import LatchkeyPersistence
+internal import LatchkeyReplication
+internal import LatchkeyStore
+internal import LatchkeyStrategies
+
+// Whether a replica that began with an empty folder begins a new life of the log.
+
+extension Cluster {
+    /// Begins a new life of the log, for data that were made from its first entry: if it was
+    /// restored from a backup, what it has lost has given revisions that clients know.
+    ///
+    /// Not if another replica goes on with the log (``LifeWatch``).
+    func beginLife(_ started: Started) throws(StartFailure) {
+        let (note, replica) = (LifeNote(folder: folder), started.replica)
+        guard note.isThere else { return }
+        // Before the rules are raised, no replica of 0.1 would execute it.
+        if replica.position.rules >= .second {
+            if try isAlone(started) {
+                try appendLife(started)
+            } else {
+                log.write(.info, "no new life: other replicas go on")
+            }
+        }
+        note.remove()
+        state.awaitsLife(false)
+        exchangeRecords(started)
+    }
+
+    /// Whether no other replica goes on with the log.
+    private func isAlone(_ started: Started) throws(StartFailure) -> Bool {
+        var watch = LifeWatch(started.persistence.identity, at: StateAge.now())
+        while true {
+            let records = try ask { self.directory.records(completion: $0) }
+            // What they had is before the end of the log.
+            guard try isAnswered(started, whenLevel) else { continue }
+            switch watch.hears(records, started.replica.position, at: StateAge.now()) {
+            case .goesOn: return false
+            case .begins: return true
+            case .waits: try pause(seconds: 0.2)
+            }
+        }
+    }
+
+    private func appendLife(_ started: Started) throws(StartFailure) {
+        let replica = started.replica
+        while true {
+            let now = StoreClock.system.now()
+            let revision = Revision.laterLife(of: replica.position.revision, at: now)
+            guard let revision else { throw StartFailure(reason: "The revisions are used up.") }
+            let isBegun = try isAnswered(started) {
+                replica.beginLife(behind: revision, completion: $0)
+            }
+            if isBegun { return log.write(.info, "new life", ["behind": "\(revision)"]) }
+            try pause(seconds: 0.2)
+        }
+    }
+
+    /// Waits for an answer, and throws if the replica stops meanwhile.
+    private func isAnswered(
+        _ started: Started,
+        _ question: (@escaping @Sendable (Bool) -> Void) -> Void
+    ) throws(StartFailure) -> Bool {
+        let answer = Guarded<Bool?>(nil)
+        question { isTrue in answer.write { $0 = isTrue } }
+        while true {
+            if let isTrue = answer.read({ $0 }) { return isTrue }
+            try endIfStopped(started)
+            try pause(seconds: 0.01)
+        }
+    }
+}

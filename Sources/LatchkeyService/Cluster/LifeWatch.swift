@@ -1,0 +1,77 @@
+internal import LatchkeyReplication
+internal import LatchkeyStore
+
+/// Finds out whether a replica that began with an empty folder joins a log that goes on.
+///
+/// If it does, no revision of the log was lost, and another life would end all watches in vain. It
+/// does if another replica is alive that serves, and does not have more than this one: such a one
+/// has joined the log before, or begun the life that a restored log needs. What etcd has of
+/// replicas that are gone does not change.
+struct LifeWatch: Sendable {
+    /// The others say something each 5 s. This is twice that, and a bit more.
+    static let nanosecondsMax: UInt64 = 12_000_000_000
+
+    enum Verdict: Equatable {
+        /// Another replica is alive: no life begins.
+        case goesOn
+        /// A life must begin.
+        case begins
+        /// The others are to be heard again.
+        case waits
+    }
+
+    private let identity: String
+    private let since: UInt64
+    /// When each other replica has said something, by its own clock, when it was heard of first.
+    private var times: [String: Int64] = [:]
+
+    /// - Parameters:
+    ///   - identity: That of this replica.
+    ///   - now: The time, of a clock that never goes back.
+    init(_ identity: String, at now: UInt64) {
+        (self.identity, since) = (identity, now)
+    }
+
+    /// Takes what all have said.
+    ///
+    /// - Parameters:
+    ///   - records: What they have said last.
+    ///   - position: That of this replica, which is level with a time behind `records`.
+    ///   - now: The time.
+    mutating func hears(
+        _ records: [String: ClusterDirectory.Record],
+        _ position: LogPosition,
+        at now: UInt64
+    ) -> Verdict {
+        // One that takes a state has none.
+        let others = records.filter { $0.key != identity && $0.value.state != "seeding" }
+        for (identity, record) in others where times[identity] == nil {
+            times[identity] = record.time
+        }
+        let isAlive = others.contains { identity, record in
+            record.time != times[identity] && record.state == "serving"
+                && record.place <= position.place.number && record.revision <= position.revision
+        }
+        if isAlive { return .goesOn }
+        return others.isEmpty || now > since + Self.nanosecondsMax ? .begins : .waits
+    }
+}
+
+/// When a replica says what it is doing: each 5 s, and at once when its files have the first entry,
+/// since others take a state only of one that has some.
+struct RecordSchedule: Sendable {
+    /// How often, in ticks.
+    static let ticks = 100
+
+    private var count = 0
+    private var hasPlace = false
+
+    /// Whether something is to be said at this tick.
+    mutating func isDue(_ place: LogPlace) -> Bool {
+        defer {
+            count += 1
+            hasPlace = place != .start
+        }
+        return count % Self.ticks == 0 || !hasPlace && place != .start
+    }
+}
