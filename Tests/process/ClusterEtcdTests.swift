@@ -62,6 +62,14 @@ struct ClusterEtcdTests {
         #expect(try Self.revision(etcd) == last)
     }
 
+    private static func awaitCreated(_ etcd: EtcdProcesses) throws {
+        try eventually("the agreement has the first entry") {
+            let value = try range(etcd, keys[1]).kvs?.first?.value ?? ""
+            let text = Data(base64Encoded: value).map { String(decoding: $0, as: UTF8.self) }
+            return text?.contains("\"created\":") == true
+        }
+    }
+
     private static func verbose(_ site: Site) -> String? {
         (try? site.ask("GET", "/readyz?verbose")).map { "\($0.status) \($0.text)" }
     }
@@ -88,11 +96,7 @@ struct ClusterEtcdTests {
             let replicas = try ReplicaSet(strategies: ["lock"])
             let site = replicas.sites[0]
             #expect(try site.ask("PUT", "/v1/properties/a", "1").status == 201)
-            try eventually("the agreement has the first entry") {
-                let value = try Self.range(replicas.etcd, Self.keys[1]).kvs?.first?.value ?? ""
-                let text = Data(base64Encoded: value).map { String(decoding: $0, as: UTF8.self) }
-                return text?.contains("\"created\":") == true
-            }
+            try Self.awaitCreated(replicas.etcd)
             let backup = try Self.revision(replicas.etcd)
             let lost = try site.ask("PUT", "/v1/properties/a", "2")
             let former = try Self.known(site)
@@ -169,6 +173,37 @@ struct ClusterEtcdTests {
             try ReplicaSet.awaitReady(replicas.sites[1])
             #expect(try replicas.sites[1].ask("PUT", "/v1/properties/b", "1").status == 201)
             try replicas.awaitSame()
+            #expect(replicas.endAll())
+        }
+    }
+
+    @Test func `a log that was deleted is not begun again, and a stopped replica says who reads`()
+        async throws
+    {
+        try await offPool {
+            let replicas = try ReplicaSet(strategies: ["lock"])
+            let site = replicas.sites[0]
+            #expect(try site.ask("PUT", "/v1/properties/a", "1").status == 201)
+            try Self.awaitCreated(replicas.etcd)
+            try replicas.etcd.ask(0, "/v3/kv/deleterange", "{\"key\":\"\(Self.keys[0])\"}")
+            try eventually("it has stopped") {
+                Self.verbose(site)?.contains("test: diverged.") == true
+            }
+            // Other replicas can have shown what it never gets.
+            for query in [
+                "properties/a?min-revision=99", "properties/a?consistency=linearizable",
+                "watch?after=99", "changes?after=99", "watch?revision=99",
+            ] {
+                let answer = try site.ask("GET", "/v1/\(query)")
+                #expect(answer.status == 503 && answer.problem == "not-level", "\(query)")
+                #expect(answer.text.contains("Send the request to another replica."), "\(answer)")
+            }
+            #expect(try site.ask("GET", "/v1/properties/a").text == "1")
+            let gone = try replicas.refused(1, [])
+            #expect(gone.status == 1 && gone.errors.contains("is not there any more"))
+            try replicas.insertEntry(writer: 1, sequence: 1)
+            let again = try replicas.refused(1, [])
+            #expect(again.status == 1 && again.errors.contains("was deleted and made again"))
             #expect(replicas.endAll())
         }
     }

@@ -66,6 +66,8 @@ final class FreshReads: Sendable {
         guard asks || journal.last < freshness.revision else {
             return RouteTable.run(handle, request, match)
         }
+        // It would be waited for in vain.
+        guard cluster?.state.endReason == nil else { throw .oldState }
         let read = FreshRead(self, request, freshness, match, handle)
         try read.begin(asks: asks)
     }
