@@ -75,6 +75,6 @@ import Testing
     @Test func `a record is said each 5 s, and when there is a first place`() {
         var schedule = RecordSchedule()
         let places = (0..<250).map { LogPlace($0 < 30 ? 0 : UInt64($0)) }
-        #expect(places.indices.filter { schedule.isDue(places[$0]) } == [0, 30, 100, 200])
+        #expect(places.indices.filter { index in schedule.isDue { places[index] } } == [0, 30, 100, 200])
     }
 }

@@ -265,8 +265,7 @@ final class Cluster: Sendable {
         guard let started = started.read({ $0 }) else { return }
         started.replica.tick()
         tell(started.replica)
-        let place = storedPlace(started)
-        if schedule.write({ $0.isDue(place) }) { exchangeRecords(started) }
+        if schedule.write({ $0.isDue { storedPlace(started) } }) { exchangeRecords(started) }
         if Int.random(in: 0..<Self.compactionTicks) == 0 {
             directory.compact(at: StoreClock.system.now().milliseconds) { _ in }
         }

@@ -67,11 +67,14 @@ struct RecordSchedule: Sendable {
     private var hasPlace = false
 
     /// Whether something is to be said at this tick.
-    mutating func isDue(_ place: LogPlace) -> Bool {
-        defer {
-            count += 1
-            hasPlace = place != .start
-        }
-        return count % Self.ticks == 0 || !hasPlace && place != .start
+    ///
+    /// - Parameter place: The place that the files have; asked for until there is one, because it
+    ///   costs more than a tick may.
+    mutating func isDue(_ place: () -> LogPlace) -> Bool {
+        let isTime = count % Self.ticks == 0
+        count += 1
+        guard !hasPlace, place() != .start else { return isTime }
+        hasPlace = true
+        return true
     }
 }
