@@ -8,7 +8,7 @@ internal import LatchkeyStore
 /// has joined the log before, or begun the life that a restored log needs. What etcd has of
 /// replicas that are gone does not change.
 struct LifeWatch: Sendable {
-    /// The others say something each 5 s. This is twice that, and a bit more.
+    /// Twice the time in which the others say something, and a bit more.
     static let nanosecondsMax: UInt64 = 12_000_000_000
 
     enum Verdict: Equatable {
@@ -38,6 +38,7 @@ struct LifeWatch: Sendable {
     ///   - records: What they have said last.
     ///   - position: That of this replica, which is level with a time behind `records`.
     ///   - now: The time.
+    /// - Returns: What is to be done.
     mutating func hears(
         _ records: [String: ClusterDirectory.Record],
         _ position: LogPosition,
