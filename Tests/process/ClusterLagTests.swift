@@ -55,7 +55,7 @@ struct ClusterLagTests {
             for answer in [
                 try late.ask("PUT", "/v1/properties/p1", "0"),
                 try late.ask("GET", "/v1/count?consistency=linearizable"),
-                try late.ask("GET", "/v1/count?min-revision=1000000000&wait=0.1"),
+                try late.ask("GET", "/v1/count?min-revision=\(1 << 61)"),
             ] {
                 #expect(answer.status == 503 && answer.headers["retry-after"] == nil)
                 #expect(answer.text.contains("Send the request to another replica."))
@@ -122,6 +122,23 @@ struct ClusterLagTests {
             #expect(result.status != 0)
             #expect(result.errors.contains("has another entry at place"), "\(result.errors)")
             #expect(replicas.programs[1].end() == 0 && replicas.programs[2].end() == 0)
+        }
+    }
+
+    @Test func `a start that ends without a state leaves no record`() async throws {
+        try await offPool {
+            let replicas = try ReplicaSet(strategies: ["lock"])
+            try Self.write(replicas, at: 0, 0..<20)
+            try replicas.offerState()
+            // It has said where it is, and does not answer.
+            replicas.end(0)
+            _ = try replicas.addUnready()
+            try eventually("the log is held for the new one") {
+                try replicas.records().contains { $0.contains("seeding") }
+            }
+            replicas.end(1, SIGTERM)
+            let records = try replicas.records()
+            #expect(records.count == 1 && !records[0].contains("seeding"), "\(records)")
         }
     }
 

@@ -103,6 +103,23 @@ struct ClusterRoomTests {
         }
     }
 
+    @Test func `an import is cut to what a smaller etcd takes`() async throws {
+        try await offPool {
+            let etcd = try EtcdProcesses(flags: ["--max-request-bytes", "\(256 << 10)"])
+            let replicas = try ReplicaSet(etcd, strategies: ["lock"])
+            let value = "\"\(String(repeating: "x", count: 50_000))\""
+            let lines = (0..<20).map { "{\"name\":\"i\($0)\",\"value\":\(value)}\n" }
+            let answer = try replicas.sites[0].ask(
+                "POST",
+                "/v1/import?partial=true",
+                lines.joined(),
+                headers: ["Content-Type: application/x-ndjson"]
+            )
+            #expect(answer.status == 200, "\(answer.text)")
+            #expect(replicas.endAll())
+        }
+    }
+
     @Test func `the longest change goes to all replicas, and one byte more is refused`()
         async throws
     {
