@@ -67,10 +67,11 @@ struct RecordSchedule: Sendable {
     private var count = 0
     private var hasPlace = false
 
-    /// Whether something is to be said at this tick.
+    /// Counts a tick.
     ///
     /// - Parameter place: The place that the files have; asked for until there is one, because it
     ///   costs more than a tick may.
+    /// - Returns: Whether something is to be said.
     mutating func isDue(_ place: () -> LogPlace) -> Bool {
         let isTime = count % Self.ticks == 0
         count += 1
