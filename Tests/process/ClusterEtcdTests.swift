@@ -289,6 +289,10 @@ struct ClusterEtcdTests {
             )
             let site = replicas.sites[0]
             #expect(try site.ask("PUT", "/v1/properties/a", "1").status == 201)
+            let other = try EtcdProcesses()
+            try folder.write("members", other.addresses[0])
+            replicas.programs[0].signal(SIGHUP)
+            try replicas.programs[0].awaitErrors(containing: "are of another cluster of etcd")
             etcd.signal(0, SIGKILL)
             try folder.write("members", "nothing")
             replicas.programs[0].signal(SIGHUP)

@@ -11,13 +11,15 @@ extension EtcdClient {
     ///
     /// - Parameters:
     ///   - key: One that may be read.
+    ///   - access: Other addresses and certificates than the present ones.
     ///   - completion: Given the answers in the order of the addresses: the cluster ID, or why
     ///     there is none.
     package func survey(
         key: [UInt8],
+        of access: (servers: [EtcdServer], trust: EtcdTrust)? = nil,
         completion: @escaping @Sendable ([Result<UInt64, ClusterDirectory.Failure>]) -> Void
     ) {
-        let (servers, trust) = connections
+        let (servers, trust) = access ?? connections
         let survey = EtcdSurvey(count: servers.count) { [queue] channels, answers in
             // The thread of the last channel is here, and must not free it.
             queue.async {

@@ -218,6 +218,9 @@ package final class EtcdClient: Sendable {
         }
     }
 
+    /// The cluster of etcd whose answers are taken; nil for any.
+    package var expectedCluster: UInt64? { state.read { $0.members.expected } }
+
     /// Goes on with other addresses or certificates; the next call is to one of them.
     ///
     /// If they are the present ones, nothing is done.

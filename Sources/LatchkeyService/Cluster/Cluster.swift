@@ -90,11 +90,9 @@ final class Cluster: Sendable {
     func reload() {
         do throws(StartFailure) {
             let now = try EtcdAccess(settings)
-            let isChanged = access.write { access in
-                defer { access = now }
-                return access != now
-            }
-            guard isChanged else { return }
+            guard access.read({ $0 != now }) else { return }
+            try checkCluster(of: now)
+            access.write { $0 = now }
             client.use(now.servers, now.trust)
             let servers = now.servers.map(\.text).joined(separator: ",")
             log.write(.info, "etcd's addresses and certificates read", ["etcd": servers])
@@ -103,6 +101,25 @@ final class Cluster: Sendable {
                 .error,
                 "etcd's addresses and certificates not read",
                 ["reason": error.reason]
+            )
+        }
+    }
+
+    /// Addresses of another etcd would end the replica for good.
+    private func checkCluster(of access: EtcdAccess) throws(StartFailure) {
+        guard let cluster = client.expectedCluster else { return }
+        let (found, isDone) = (Guarded<Set<UInt64>>([]), DispatchSemaphore(value: 0))
+        client.survey(key: directory.logKey, of: (access.servers, access.trust)) { answers in
+            found.write { $0 = Set(answers.compactMap { try? $0.get() }) }
+            isDone.signal()
+        }
+        isDone.wait()
+        let clusters = found.read { $0 }
+        guard clusters.isEmpty || clusters.contains(cluster) else {
+            throw StartFailure(
+                reason: "--cluster: the addresses are of another cluster of etcd, "
+                    + clusters.map(\.hexadecimal).sorted().joined(separator: ", ")
+                    + ", and the log is in \(cluster.hexadecimal)."
             )
         }
     }
@@ -136,7 +153,7 @@ final class Cluster: Sendable {
         let entries = EtcdLog(client, key: directory.logKey, log: identity(at: position))
         var replicaSettings = Replica.Settings(incarnation: UInt64.random(in: 1 ... .max))
         replicaSettings.known = settings.rules
-        replicaSettings.requestByteCountMax = requestByteCountMax()
+        replicaSettings.requestByteCountMax = try requestByteCountMax()
         let replica = Replica(
             replicaSettings,
             log: entries,
@@ -190,15 +207,19 @@ final class Cluster: Sendable {
         )
     }
 
-    /// The longest request that etcd takes; nil if it does not say it.
-    private func requestByteCountMax() -> Int? {
-        let (found, isDone) = (Guarded<Int?>(nil), DispatchSemaphore(value: 0))
-        client.requestByteCountMax { byteCount in
-            found.write { $0 = byteCount }
-            isDone.signal()
+    /// The longest request that etcd takes; nil if it does not say it when it is asked some times.
+    private func requestByteCountMax() throws(StartFailure) -> Int? {
+        for _ in 0..<3 {
+            let (found, isDone) = (Guarded<Int?>(nil), DispatchSemaphore(value: 0))
+            client.requestByteCountMax { byteCount in
+                found.write { $0 = byteCount }
+                isDone.signal()
+            }
+            isDone.wait()
+            if let byteCount = found.read({ $0 }) { return byteCount }
+            try pause(seconds: 0.2)
         }
-        isDone.wait()
-        return found.read { $0 }
+        return nil
     }
 
     /// What is known of the log: by the position, and what that does not say by the agreement.
