@@ -34,8 +34,8 @@ extension EtcdClient {
 
     /// Asks etcd how long a request can be (`--max-request-bytes`).
     ///
-    /// - Parameter completion: Given nil if there is no answer, or if it takes more than it does by
-    ///   default, which is 1.5 MiB.
+    /// - Parameter completion: Given nil if there is no answer; the greatest number if etcd takes
+    ///   more than it does by default, which is 1.5 MiB.
     package func requestByteCountMax(completion: @escaping @Sendable (Int?) -> Void) {
         // gRPC refuses it by its length before etcd looks at it.
         let key = [UInt8](repeating: 0, count: Self.longKeyByteCount)
@@ -46,7 +46,7 @@ extension EtcdClient {
             for: nil,
             timeout: Self.questionTimeout
         ) { result in
-            guard case .failure(let failure) = result else { return completion(nil) }
+            guard case .failure(let failure) = result else { return completion(.max) }
             completion(failure.requestByteCountMax)
         }
     }

@@ -30,15 +30,30 @@ extension Cluster {
     private func isAlone(_ started: Started) throws(StartFailure) -> Bool {
         var watch = LifeWatch(started.persistence.identity, at: StateAge.now())
         while true {
-            let records = try ask { self.directory.records(completion: $0) }
             // What they had is before the end of the log.
-            guard try isAnswered(started, whenLevel) else { continue }
-            switch watch.hears(records, started.replica.position, at: StateAge.now()) {
-            case .goesOn: return false
-            case .begins: return true
-            case .waits: try pause(seconds: 0.2)
+            if let records = try records(started), try isAnswered(started, whenLevel) {
+                switch watch.hears(records, started.replica.position, at: StateAge.now()) {
+                case .goesOn: return false
+                case .begins: return true
+                case .waits: break
+                }
+            }
+            try pause(seconds: 0.2)
+        }
+    }
+
+    /// The records of all replicas; nil without an answer, which the state of the replica tells.
+    private func records(
+        _ started: Started
+    ) throws(StartFailure) -> [String: ClusterDirectory.Record]? {
+        let found = Guarded<[String: ClusterDirectory.Record]?>(nil)
+        _ = try isAnswered(started) { answer in
+            directory.records { result in
+                found.write { $0 = try? result.get() }
+                answer(true)
             }
         }
+        return found.read { $0 }
     }
 
     private func appendLife(_ started: Started) throws(StartFailure) {
@@ -63,8 +78,8 @@ extension Cluster {
         let answer = Guarded<Bool?>(nil)
         question { isTrue in answer.write { $0 = isTrue } }
         while true {
-            if let isTrue = answer.read({ $0 }) { return isTrue }
             try endIfStopped(started)
+            if let isTrue = answer.read({ $0 }) { return isTrue }
             try pause(seconds: 0.01)
         }
     }

@@ -233,7 +233,7 @@ extension Cluster {
     }
 
     /// Asks the directory until etcd answers.
-    func ask<Answer: Sendable>(
+    private func ask<Answer: Sendable>(
         _ question: (
             @escaping @Sendable (Result<Answer, ClusterDirectory.Failure>) -> Void
         ) -> Void

@@ -219,6 +219,7 @@ final class Cluster: Sendable {
             if let byteCount = found.read({ $0 }) { return byteCount }
             try pause(seconds: 0.2)
         }
+        log.write(.warning, "etcd does not say how long a request can be")
         return nil
     }
 
