@@ -32,7 +32,7 @@ sys.path += [str(TOP / "scripts"), str(TOP / "Tests/durability")]
 import etcd  # noqa: E402
 import shim  # noqa: E402
 from changes import LATER_SECONDS, Talker, path  # noqa: E402
-from process import Failure, events, expect, run  # noqa: E402
+from process import Failure, create_certificate, events, expect, run  # noqa: E402
 from record import Service  # noqa: E402
 
 COMMAND_SECONDS_MAX = 300
@@ -337,6 +337,9 @@ def check_settings(case, place, variables, wanted):
     """Without those that were removed since, check-config says the same. Returns these."""
     folder, removed = case.scratch / "lib", set()
     folder.mkdir(exist_ok=True)
+    certificate, key = create_certificate(folder)
+    for name, file in {"ca": certificate, "certificate": certificate, "key": key}.items():
+        shutil.copy(file, folder / f"etcd-{name}")
     while True:
         done = subprocess.run(
             [case.binary, "check-config"], capture_output=True, text=True, check=False,
