@@ -16,6 +16,8 @@ BEGIN = """
 import asyncio, os, signal, socket, sys, threading, time
 import latchkey
 from latchkey import AsyncLatchkey, Latchkey
+# What a shell has started in the background ignores it, and so do its children.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 url = sys.argv[1]
 """
 FORK = """
