@@ -282,4 +282,6 @@ class Watch:
 
 if __name__ == "__main__":
     sys.set_int_max_str_digits(0)
+    # What a shell has started in the background ignores it, and so would the programs started here.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     Driver().serve()
