@@ -46,7 +46,7 @@ class ManualClock:
 
     def call_at(self, when, callback):
         self.loop = asyncio.get_running_loop()
-        timer = Timer(when, callback, self.timers)
+        timer = Timer(when, callback, self.timers, self.loop)
         self.timers.append(timer)
         return timer
 
@@ -80,8 +80,9 @@ class VirtualClock(ManualClock):
         while timer in self.timers:
             count = self.count
             await settled()
+            # A client that was closed can leave timers, and its loop calls none of them.
             if count == self.count and timer in self.timers and all(
-                    timer.when <= each.when for each in self.timers):
+                    timer.when <= each.when for each in self.timers if each.loop is timer.loop):
                 self.count += 1
                 self.time = max(self.time, timer.when)
                 timer.cancel()
@@ -95,8 +96,8 @@ async def settled():
 
 
 class Timer:
-    def __init__(self, when, callback, timers):
-        self.when, self.callback, self.timers = when, callback, timers
+    def __init__(self, when, callback, timers, loop):
+        self.when, self.callback, self.timers, self.loop = when, callback, timers, loop
 
     def cancel(self):
         if self in self.timers:
