@@ -17,6 +17,7 @@ from clients import Client, Prober, Reader, Watcher
 from judge import MADE, REFUSED, Order, check, compare_events
 from moving import stop
 from process import PATIENCE_SECONDS, Failure, Latchkey, await_true
+from replicas import all_changes
 
 CLIENTS = 3
 # So that the members of etcd and the replicas get the processors, too.
@@ -224,17 +225,6 @@ def served(replica):
 def has_no_expiry(change):
     return all(each.get("reason") != "expired" and each["type"] != "expire"
                for each in change["effects"])
-
-
-def all_changes(service):
-    """All that a service has had, and the revision."""
-    found, after = [], ""
-    while True:
-        page = service.ask_json(f"/v1/changes?limit=1000{after}")
-        found += page["changes"]
-        if not page["hasMore"]:
-            return found, page["revision"]
-        after = f"&after={page['next']}"
 
 
 def words(replica):

@@ -25,10 +25,7 @@ def full(trial):
     cluster.may_be_full = True
     put_until_full(cluster)
     load.await_answer(507)
-    for replica in cluster.replicas:
-        trial.await_said(replica, "space")
-        trial.await_logged(replica, "space")
-        trial.await_counted(replica, "latchkey_cluster_etcd_failures_total")
+    trial.await_told("space")
     replica = trial.choose.choice(cluster.replicas)
     replica.end()
     cluster.restart(replica, trial.choose)

@@ -146,6 +146,13 @@ class Trial:
         if len(lines()) > 20:
             raise Failure(f"replica {replica.number} logs {needles} {len(lines())} times")
 
+    def await_told(self, words):
+        """Until each replica says what etcd says: when it is asked, in its log, and by a metric."""
+        for replica in self.cluster.replicas:
+            self.await_said(replica, words)
+            self.await_logged(replica, words)
+            self.await_counted(replica, "latchkey_cluster_etcd_failures_total")
+
     def count(self, replica, name):
         """The sum of the samples of a metric."""
         return sum(value for series, value in replica.metrics().items()

@@ -147,14 +147,7 @@ class Replica(Latchkey):
         return self.ask("GET", "/v1/export?replica=true")[2].decode()
 
     def changes(self):
-        """All that there were, and the revision."""
-        found, query = [], "replica=true"
-        while True:
-            page = self.ask_json(f"/v1/changes?limit=1000&{query}")
-            found += page["changes"]
-            if not page["hasMore"]:
-                return found, page["revision"]
-            query = f"replica=true&after={page['next']}"
+        return all_changes(self, "&replica=true")
 
 
 class Cluster:
@@ -286,6 +279,17 @@ class Cluster:
         return place and any(
             member.ask("/v3/kv/compaction", {"revision": place}, 1) is not None
             for member in self.members)
+
+
+def all_changes(service, query=""):
+    """All that a service has had, and the revision."""
+    found, after = [], ""
+    while True:
+        page = service.ask_json(f"/v1/changes?limit=1000{query}{after}")
+        found += page["changes"]
+        if not page["hasMore"]:
+            return found, page["revision"]
+        after = f"&after={page['next']}"
 
 
 def difference(states):
