@@ -52,7 +52,7 @@ struct EtcdMemberTests {
         let (log, followed) = (EtcdLog(client, key: [1]), EtcdLogTests.Followed())
         #expect(Self.reason(Self.append(log, [1])).contains("learner"))
         #expect(client.trouble?.hasPrefix(etcd.addresses[0]) == true)
-        #expect(client.failureCounts == [.unavailable: 1])
+        #expect(client.report.failureCounts == [.unavailable: 1])
         #expect(Self.append(log, [2]) == .appended && client.trouble == nil)
         // One that follows leaves it by itself.
         let other = EtcdLog(Self.client(etcd.addresses), key: [1])
@@ -77,7 +77,7 @@ struct EtcdMemberTests {
             + "log is in \(String(known, radix: 16))."
         #expect(Self.append(log, [1]) == .unknown(sentence))
         #expect(client.membership == .strangers(sentence) && client.trouble == sentence)
-        #expect(client.failureCounts == [.stranger: 1] && client.troubles.isEmpty)
+        #expect(client.report.failureCounts == [.stranger: 1] && client.report.troubles.isEmpty)
         #expect(Self.append(log, [2]) == .appended)
         #expect(client.membership == .known && client.trouble == nil)
         // It is not asked again, and has nothing of what was put.
@@ -104,7 +104,7 @@ struct EtcdMemberTests {
         log.follow(after: .start) { followed.add($0) }
         let isOther = { (event: LogEvent) in
             if case .otherLog(let reason) = event {
-                reason.contains(String(known, radix: 16)) && reason.contains("docs/cluster.md")
+                reason.contains(known.hexadecimal) && reason.contains("restored or replaced")
             } else {
                 false
             }
@@ -118,7 +118,7 @@ struct EtcdMemberTests {
         client.use(Self.servers(etcd.addresses), EtcdTrust())
         #expect(Self.append(log, [1]) == .appended && client.membership == .known)
         client.use(Self.servers(etcd.addresses), EtcdTrust())
-        #expect(Self.append(log, [2]) == .appended && client.failureCounts[.stranger] != nil)
+        #expect(Self.append(log, [2]) == .appended && client.report.failureCounts[.stranger] != nil)
     }
 
     @Test(arguments: [
@@ -130,7 +130,7 @@ struct EtcdMemberTests {
         let client = Self.client([proxy.address] + etcd.addresses)
         let log = EtcdLog(client, key: Array("proxy \(answer)".utf8))
         #expect(Self.reason(Self.append(log, [1])) != "")
-        #expect(client.failureCounts == [.other: 1])
+        #expect(client.report.failureCounts == [.other: 1])
         #expect(Self.append(log, [1]) == .appended && proxy.connectionCount == 1)
     }
 
@@ -142,8 +142,8 @@ struct EtcdMemberTests {
         let log = EtcdLog(client, key: Array("denied".utf8))
         for _ in 0..<3 { #expect(Self.append(log, [1]) == .unknown(answer.reason)) }
         #expect(refusing.connectionCount == 1)
-        #expect(client.troubles == [.log: answer.reason])
-        #expect(client.failureCounts == [.denied: 3] && client.trouble == nil)
+        #expect(client.report.troubles == [.log: answer.reason])
+        #expect(client.report.failureCounts == [.denied: 3] && client.trouble == nil)
     }
 
     @Test func `once all have failed, no connection is made for a while`() throws {

@@ -181,18 +181,8 @@ package struct ClusterDirectory: Sendable {
         }
     }
 
-    /// What the key of the log is now.
-    package struct LogState: Sendable, Equatable {
-        /// The cluster ID of etcd.
-        package let etcd: UInt64
-        /// The revision at which the key was made, and that of the last entry; nil if it is not
-        /// there.
-        package let created: UInt64?
-        package let end: LogPlace
-    }
-
-    /// Asks for the state of the log's key.
-    package func logState(completion: @escaping @Sendable (Result<LogState, Failure>) -> Void) {
+    /// Asks for the revision of etcd at which the log's key was made; nil if it is not there.
+    package func logStart(completion: @escaping @Sendable (Result<UInt64?, Failure>) -> Void) {
         client.send(
             EtcdClient.range,
             EtcdRequest.range(logKey, isKeysOnly: true),
@@ -201,15 +191,7 @@ package struct ClusterDirectory: Sendable {
             timeout: Self.timeout
         ) { result in
             completion(
-                result.mapError { Failure(reason: $0.reason) }
-                    .map { answer in
-                        let value = answer.values.first
-                        return LogState(
-                            etcd: answer.header.cluster,
-                            created: value?.created,
-                            end: LogPlace(value?.modified ?? 0)
-                        )
-                    }
+                result.mapError { Failure(reason: $0.reason) }.map { $0.values.first?.created }
             )
         }
     }
@@ -260,11 +242,11 @@ package struct ClusterDirectory: Sendable {
     /// Asks whether the log has all entries since its first one.
     package func hasStart(completion: @escaping @Sendable (Result<Bool, Failure>) -> Void) {
         let (client, key) = (client, logKey)
-        logState { result in
+        logStart { result in
             switch result {
             case .failure(let failure): completion(.failure(failure))
-            case .success(let state):
-                guard let first = state.created else { return completion(.success(true)) }
+            case .success(let first):
+                guard let first else { return completion(.success(true)) }
                 client.send(
                     EtcdClient.range,
                     EtcdRequest.range(key, at: first, isKeysOnly: true),

@@ -198,16 +198,18 @@ package final class EtcdClient: Sendable {
 
     package var membership: Membership { state.read { $0.members.membership } }
 
-    /// What ``membership`` says of each address, also while one of the known cluster answers.
-    package var strangers: [String] { state.read { $0.members.strangerSentences } }
-
-    /// Why calls were refused last, by what they were for; without those that were answered since.
-    ///
-    /// What keeps all calls from being made is in ``trouble``, and not here.
-    package var troubles: [Use: String] { state.read { $0.troubles.byUse } }
-
-    /// How many calls have failed, by kinds.
-    package var failureCounts: [EtcdFailureKind: UInt64] { state.read { $0.troubles.counts } }
+    /// What there is to say of the calls now.
+    package var report: EtcdReport {
+        state.read { state in
+            EtcdReport(
+                trouble: state.members.trouble,
+                membership: state.members.membership,
+                strangers: state.members.strangerSentences,
+                troubles: state.troubles.byUse,
+                failureCounts: state.troubles.counts
+            )
+        }
+    }
 
     /// Takes answers of this cluster of etcd only; those of others are failures, and their members
     /// are passed over.

@@ -36,16 +36,11 @@ enum EtcdFailure: Error, Equatable, Sendable {
     /// Of what etcd says of a watch that it ends: the text of a status, as gRPC for Go writes it.
     init(cancelled reason: String) {
         let mark = "rpc error: code = PermissionDenied desc = "
-        let isDenied = reason.hasPrefix(mark)
-        self =
-            reason.isEmpty
-            ? .invalid
-            : Self(
-                RPCChannel.Status(
-                    code: isDenied ? 7 : 2,
-                    reason: isDenied ? String(reason.dropFirst(mark.count)) : reason
-                )
-            )
+        if reason.hasPrefix(mark) {
+            self = .status(.init(.denied, String(reason.dropFirst(mark.count))))
+        } else {
+            self = reason.isEmpty ? .invalid : .status(.init(.unknown, reason))
+        }
     }
 
     /// Whether etcd has forgotten the revision that was asked for.
@@ -95,7 +90,7 @@ enum EtcdFailure: Error, Equatable, Sendable {
 extension RPCChannel.Status {
     /// The statuses of gRPC that are told apart
     /// (https://github.com/grpc/grpc/blob/master/doc/statuscodes.md).
-    private enum Code: Int {
+    fileprivate enum Code: Int {
         case cancelled = 1
         case unknown = 2
         case late = 4
@@ -108,6 +103,10 @@ extension RPCChannel.Status {
         case unavailable = 14
         case dataLoss = 15
         case unauthenticated = 16
+    }
+
+    fileprivate init(_ code: Code, _ reason: String) {
+        self.init(code: code.rawValue, reason: reason)
     }
 
     /// etcd's own bound is the first one, and that of gRPC, which is greater, the second one.

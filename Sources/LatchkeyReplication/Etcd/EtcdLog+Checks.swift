@@ -29,7 +29,7 @@ extension EtcdLog {
     func objection(to value: EtcdKeyValue?, _ now: Following) -> String? {
         let known = created.read { $0 }
         guard let value else {
-            return known == nil ? nil : "\(name) is not there any more. \(advice)"
+            return known == nil ? nil : "\(name) is not there any more."
         }
         if let known { return value.created == known ? nil : madeAgain(value, known) }
         // An entry that was executed is not before the first one of the log.
@@ -40,14 +40,10 @@ extension EtcdLog {
     func madeAgain(_ value: EtcdKeyValue, _ known: UInt64?) -> String {
         "\(name) was made at revision \(value.created) of etcd"
             + (known.map { ", and the log was made at \($0)" } ?? "")
-            + ": it was deleted and made again, or it is of another cluster. \(advice)"
+            + ": it was deleted and made again, or it is of another cluster."
     }
 
     var name: String { "The key \(String(decoding: key, as: UTF8.self)) of etcd" }
-
-    var advice: String {
-        "What this replica has is not in this log: see docs/cluster.md before you delete anything."
-    }
 
     /// Looks at the entry at the place, which is not the last one of the log.
     func look(_ now: Following, _ end: EtcdAnswer) {
@@ -103,10 +99,7 @@ extension EtcdLog {
                 // Also if it is the next one: what is at the place cannot be compared any more.
                 if log.isCurrent(now) { now.receive(.compacted) }
             } else if value == nil, now.place != .start {
-                log.leaves(
-                    "\(log.name) was not there at revision \(compacted). \(log.advice)",
-                    now
-                )
+                log.leaves("\(log.name) was not there at revision \(compacted).", now)
             } else {
                 log.checked(value, from: compacted + 1, now, answer)
             }

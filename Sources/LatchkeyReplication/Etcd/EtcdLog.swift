@@ -180,14 +180,15 @@ package final class EtcdLog: ReplicatedLog {
     private func take(_ event: EtcdWatchAnswer.Event, _ cluster: UInt64, _ now: Following) -> Bool {
         let value = event.value
         if event.isDeletion {
-            leaves("\(name) was deleted at revision \(value.modified). \(advice)", now)
+            leaves("\(name) was deleted at revision \(value.modified).", now)
             return false
         }
         if let known = created.read({ $0 }), value.created != known {
             leaves(madeAgain(value, known), now)
             return false
         }
-        identifies(cluster, value.created, now)
+        // Not for each entry: what is told is known to be the same then.
+        if now.identity?.created != value.created { identifies(cluster, value.created, now) }
         let place = LogPlace(value.modified)
         let isCurrent = following.write { following in
             guard following?.generation == now.generation else { return false }
@@ -236,7 +237,7 @@ package final class EtcdLog: ReplicatedLog {
         guard let now else { return }
         now.stream?.cancel()
         if case .onlyStrangers(let reason) = client.membership {
-            return leaves("\(reason) etcd was restored or replaced. \(advice)", now)
+            return leaves("\(reason) etcd was restored or replaced.", now)
         }
         now.receive(.disconnected(client.trouble ?? failure.reason))
         queue.asyncAfter(deadline: .now() + .nanoseconds(Int(client.pause / .nanoseconds(1)))) {

@@ -102,10 +102,10 @@ struct EtcdMembers: Sendable {
         isStrange = false
     }
 
-    /// Goes on with other addresses.
+    /// Goes on with other addresses, from one of them on: not all replicas with the first one.
     mutating func use(_ servers: [EtcdServer]) {
         let expected = expected
-        self = Self(servers, first: 0)
+        self = Self(servers, first: Int.random(in: 0..<servers.count))
         self.expected = expected
     }
 

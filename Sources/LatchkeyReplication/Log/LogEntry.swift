@@ -159,7 +159,7 @@ struct LogEntryWriter: Sendable {
     private var changes = BinaryWriter()
     private var count = 0
 
-    init(_ changes: [[UInt8]] = []) {
+    init(_ changes: some Sequence<[UInt8]> = EmptyCollection()) {
         for change in changes { add(change) }
     }
 

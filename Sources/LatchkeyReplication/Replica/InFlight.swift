@@ -21,7 +21,7 @@ extension Replica {
         /// Makes an entry that is sent now.
         init(_ changes: [Waiting], life: Life?, _ head: LogEntry.Head, at now: UInt64) {
             (self.changes, self.life, self.head) = (changes, life, head)
-            bytes = LogEntryWriter(changes.map(\.encoded)).bytes(head)
+            bytes = LogEntryWriter(changes.lazy.map(\.encoded)).bytes(head)
             (since, sent) = (now, now)
         }
 
@@ -51,7 +51,7 @@ extension Replica {
         /// The same changes as an entry of its own, which is sent now.
         mutating func begins(anew head: LogEntry.Head, at now: UInt64) {
             self.head = head
-            bytes = LogEntryWriter(changes.map(\.encoded)).bytes(head)
+            bytes = LogEntryWriter(changes.lazy.map(\.encoded)).bytes(head)
             (sent, attemptCount, hasMoved) = (now, 1, false)
         }
 

@@ -52,8 +52,8 @@ extension Cluster {
     ///
     /// One that has none is new, whatever comes until the replica serves.
     private func canBeRestored(_ agreement: ClusterAgreement) throws(StartFailure) -> Bool {
-        let log = try ask { self.directory.logState(completion: $0) }
-        return log.created != nil || agreement.life ?? 1 > 1
+        let start = try ask { self.directory.logStart(completion: $0) }
+        return start != nil || agreement.life ?? 1 > 1
     }
 
     /// Asks the members which cluster of etcd they are of, until most of them are of one.

@@ -74,7 +74,7 @@ final class Cluster: Sendable {
         let client = EtcdClient(access.servers, access.trust, first: Int.random(in: 0..<1000))
         self.client = client
         self.access = Guarded(access)
-        state = ClusterState(name: settings.name, etcd: { EtcdReport(client) })
+        state = ClusterState(name: settings.name, etcd: { client.report })
         directory = ClusterDirectory(client, name: settings.name)
         unsafe timer = DispatchSource.makeTimerSource(queue: queue)
         unsafe timer.schedule(deadline: .now(), repeating: .milliseconds(Self.tickMilliseconds))

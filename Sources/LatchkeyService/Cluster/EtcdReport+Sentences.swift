@@ -1,25 +1,8 @@
 internal import LatchkeyReplication
 
-/// What the client of etcd says of its calls now.
-struct EtcdReport: Sendable {
-    /// Why no server answers; nil if one does.
-    var trouble: String?
-    var membership = EtcdClient.Membership.known
-    /// The addresses that are of another etcd, also while one of the known one answers.
-    var strangers: [String] = []
-    var troubles: [EtcdClient.Use: String] = [:]
-    var failureCounts: [EtcdFailureKind: UInt64] = [:]
+// What a replica says of etcd.
 
-    init() {}
-
-    init(_ client: EtcdClient) {
-        trouble = client.trouble
-        membership = client.membership
-        strangers = client.strangers
-        troubles = client.troubles
-        failureCounts = client.failureCounts
-    }
-
+extension EtcdReport {
     /// What is to be said where members of another etcd answer; nil if the known one does.
     var onlyHeard: String? {
         switch membership {
