@@ -30,9 +30,9 @@ extension Cluster {
         if isCopy {
             started.replica.enter(
                 .otherLog(
-                    "Another process, which began before this one, runs with the id of this folder "
-                        + "(\(identity)): one of both folders is a copy. Move this one away, and "
-                        + "start with an empty one."
+                    "Another process runs with the id of this folder (\(identity)), and began "
+                        + "before this one: one of both folders is a copy. Move this one away, "
+                        + "and start with an empty one."
                 )
             )
         }

@@ -132,26 +132,18 @@ extension Cluster {
         started.write { $0 = nil }
         queue.sync {}
         saying.wait()
-        let (isOwn, isDone) = (Guarded(false), DispatchSemaphore(value: 0))
-        directory.records { [copies, process] result in
-            if case .success(let records) = result {
-                let isOriginal = copies.write { copies in
-                    _ = copies.hears(records[data.identity], process, from: start)
-                    return copies.isOriginal
-                }
-                isOwn.write { $0 = isOriginal }
-            }
-            isDone.signal()
+        let answer = Self.wait { directory.records(completion: $0) }
+        guard case .success(let records) = answer else { return failure }
+        let isOriginal = copies.write { copies in
+            _ = copies.hears(records[data.identity], process, from: start)
+            return copies.isOriginal
         }
-        isDone.wait()
-        if isOwn.read({ $0 }) { removeRecord(of: data.identity) }
+        if isOriginal { removeRecord(of: data.identity) }
         return failure
     }
 
     private func removeRecord(of identity: String) {
-        let isDone = DispatchSemaphore(value: 0)
-        directory.remove(identity) { _ in isDone.signal() }
-        isDone.wait()
+        _ = Self.wait { directory.remove(identity, completion: $0) }
     }
 
     /// Takes the state of any other replica that has some, and waits for one if it must.
@@ -218,7 +210,6 @@ extension Cluster {
 
     /// Has the others keep the log for this replica, from the place of the state that it takes.
     private func holdLog(at place: UInt64, for identity: Persistence.Identity) {
-        let isDone = DispatchSemaphore(value: 0)
         let record = ClusterDirectory.Record(
             url: "",
             place: place,
@@ -228,8 +219,7 @@ extension Cluster {
             format: settings.rules.rawValue
         )
         // Without it, the replica learns later that it is too late.
-        directory.say(record, of: identity.text) { _ in isDone.signal() }
-        isDone.wait()
+        _ = Self.wait { directory.say(record, of: identity.text, completion: $0) }
     }
 
     /// Asks the directory until etcd answers.
@@ -248,14 +238,7 @@ extension Cluster {
         // Each reason once: that of each address comes again and again.
         var told: Set<String> = []
         while true {
-            let outcome = Guarded<Result<Answer, Unanswered>?>(nil)
-            let isDone = DispatchSemaphore(value: 0)
-            question { answer in
-                outcome.write { $0 = answer }
-                isDone.signal()
-            }
-            isDone.wait()
-            switch outcome.read({ $0 }) {
+            switch Self.wait(question) {
             case .success(let answer): return answer
             case .failure(let failure):
                 // It says the address, too.
@@ -270,10 +253,25 @@ extension Cluster {
                 if told.insert(reason).inserted {
                     log.write(.warning, "etcd does not answer", ["reason": reason])
                 }
-            case nil: preconditionFailure("A question is answered.")
             }
             try pause(seconds: 0.2)
         }
+    }
+
+    /// Waits for the answer to a question of etcd, which comes on another thread.
+    static func wait<Answer: Sendable>(
+        _ question: (@escaping @Sendable (Answer) -> Void) -> Void
+    ) -> Answer {
+        let (answer, isDone) = (Guarded<Answer?>(nil), DispatchSemaphore(value: 0))
+        question { found in
+            answer.write { $0 = found }
+            isDone.signal()
+        }
+        isDone.wait()
+        guard let answer = answer.read({ $0 }) else {
+            preconditionFailure("A question is answered.")
+        }
+        return answer
     }
 
     func endIfAsked() throws(StartFailure) {

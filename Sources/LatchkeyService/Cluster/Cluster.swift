@@ -108,13 +108,14 @@ final class Cluster: Sendable {
     /// Addresses of another etcd would end the replica for good.
     private func checkCluster(of access: EtcdAccess) throws(StartFailure) {
         guard let cluster = client.expectedCluster else { return }
-        let (found, isDone) = (Guarded<Set<UInt64>>([]), DispatchSemaphore(value: 0))
-        client.survey(key: directory.logKey, of: (access.servers, access.trust)) { answers in
-            found.write { $0 = Set(answers.compactMap { try? $0.get() }) }
-            isDone.signal()
+        let answers = Self.wait {
+            client.survey(
+                key: directory.logKey,
+                of: (access.servers, access.trust),
+                completion: $0
+            )
         }
-        isDone.wait()
-        let clusters = found.read { $0 }
+        let clusters = Set(answers.compactMap { try? $0.get() })
         guard clusters.isEmpty || clusters.contains(cluster) else {
             throw StartFailure(
                 reason: "--cluster: the addresses are of another cluster of etcd, "
@@ -210,13 +211,9 @@ final class Cluster: Sendable {
     /// The longest request that etcd takes; nil if it does not say it when it is asked some times.
     private func requestByteCountMax() throws(StartFailure) -> Int? {
         for _ in 0..<3 {
-            let (found, isDone) = (Guarded<Int?>(nil), DispatchSemaphore(value: 0))
-            client.requestByteCountMax { byteCount in
-                found.write { $0 = byteCount }
-                isDone.signal()
+            if let byteCount = Self.wait({ client.requestByteCountMax(completion: $0) }) {
+                return byteCount
             }
-            isDone.wait()
-            if let byteCount = found.read({ $0 }) { return byteCount }
             try pause(seconds: 0.2)
         }
         log.write(.warning, "etcd does not say how long a request can be")
