@@ -93,8 +93,14 @@ let package = Package(
             dependencies: ["LatchkeyContention", "LatchkeySync"]
         ),
         .target(
+            name: "LatchkeyGuards",
+            dependencies: [
+                "CLatchkeySystem", "LatchkeyContention", "LatchkeyStrategies", "LatchkeySync",
+            ]
+        ),
+        .target(
             name: "LatchkeyStore",
-            dependencies: ["CLatchkeySystem", "LatchkeySettings", "LatchkeySync"]
+            dependencies: ["CLatchkeySystem", "LatchkeyGuards", "LatchkeySettings", "LatchkeySync"]
         ),
         .target(
             name: "LatchkeyPersistence",
@@ -209,8 +215,16 @@ let package = Package(
             dependencies: ["LatchkeyMetering", "LatchkeyStrategies", "LatchkeyTestSupport"]
         ),
         .testTarget(
+            name: "LatchkeyGuardsTests",
+            dependencies: [
+                "LatchkeyContention", "LatchkeyGuards", "LatchkeyStrategies", "LatchkeyTestSupport",
+            ]
+        ),
+        .testTarget(
             name: "LatchkeyStoreTests",
-            dependencies: ["LatchkeyStore", "LatchkeyStrategies", "LatchkeyTestSupport"]
+            dependencies: [
+                "LatchkeyGuards", "LatchkeyStore", "LatchkeyStrategies", "LatchkeyTestSupport",
+            ]
         ),
         // A file system for SQLite whose calls fail when a test says so.
         .target(

@@ -1,0 +1,33 @@
+package import LatchkeySync
+
+/// What a switch from one strategy to another was.
+package struct SwitchReport: Sendable, Equatable {
+    package var from: StrategyKind
+    package var to: StrategyKind
+    /// From the first stripe to the last one.
+    package var duration: Duration
+    /// The longest time that the switch kept one stripe.
+    package var longestHold: Duration
+    /// The longest access that ended meanwhile, its wait and its hold.
+    package var longestAccess: Duration
+
+    package init(
+        from: StrategyKind,
+        to: StrategyKind,
+        duration: Duration = .zero,
+        longestHold: Duration = .zero,
+        longestAccess: Duration = .zero
+    ) {
+        (self.from, self.to) = (from, to)
+        (self.duration, self.longestHold) = (duration, longestHold)
+        self.longestAccess = longestAccess
+    }
+}
+
+/// Why a switch was refused. Nothing was changed.
+package enum SwitchRefusal: Error, Equatable {
+    /// Another one is under way.
+    case underWay
+    /// A strategy without an access that blocks guards one stripe only.
+    case needsOneStripe(StrategyKind, stripeCount: Int)
+}
