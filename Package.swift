@@ -77,6 +77,7 @@ let package = Package(
         .target(
             name: "CLatchkeyHTTP",
             dependencies: ["CGnuTLS", "CMicrohttpd"],
+            cSettings: [.headerSearchPath(".")],
             linkerSettings: [.linkedLibrary("microhttpd"), .linkedLibrary("gnutls")]
         ),
         .target(name: "LatchkeySync", dependencies: ["CLatchkeySystem"]),

@@ -1,4 +1,10 @@
-// Declarations that the files of this target share. Nothing here is visible outside.
+// The state that the files of this target share: a connection with its request, and the server.
+// Nothing here is visible outside.
+//
+// Each folder uses only those before it: library/ (what is ours around libmicrohttpd), connection/
+// (a connection and the bytes that come), stream/, request/ (a request and its answer), tls/,
+// server/ (all connections: begin, deadlines, end). What has to call up does so through a pointer
+// in the server.
 //
 // Length: the states of a connection, and who changes them, in one place.
 //
@@ -86,11 +92,9 @@
 #include <sys/socket.h>
 
 #include "CLatchkeyHTTP.h"
-#include "arrival.h"
-#include "clock.h"
-#include "lines.h"
-#include "short.h"
-#include "suspend.h"
+#include "connection/arrival.h"
+#include "library/suspend.h"
+#include "request/reused_answer.h"
 
 #define LIKELY(condition) __builtin_expect((condition), 1)
 #define UNLIKELY(condition) __builtin_expect((condition), 0)
@@ -139,7 +143,21 @@ typedef struct counted_client {
 } counted_client;
 
 typedef struct connection connection;
-struct body_reader;
+
+// The reader of a body (body.c). The pointer to it in a connection is set and cleared under the
+// server's lock, by the server's thread.
+struct body_reader {
+    latchkey_http_body_reader callbacks;  // never changes
+    // The handler was called, an answer was given, or `gone` was called.
+    atomic_bool is_over;
+    atomic_ullong received;  // bytes
+    // The server's thread. A round of libmicrohttpd's has passed since the last piece (response.c).
+    bool has_had_round;
+
+    // (lock) from here on: what the watchdog saw.
+    uint64_t watched_milliseconds;
+    uint64_t watched_received;
+};
 
 // A place in a list.
 typedef struct links {
@@ -206,7 +224,7 @@ struct connection {
     uint32_t answer_status;
     bool answer_close;
     latchkey_http_stream *stream;  // the body of the answer, or NULL (set and cleared under lock)
-    latchkey_http_gone *gone;      // the owners that want to know, or NULL (gone.c)
+    latchkey_http_gone *gone;      // the owners that want to know, or NULL (abandoned.c)
     // The request's own deadline for its answer: 0 for `answer_milliseconds`, UINT32_MAX for none.
     _Atomic uint32_t answer_milliseconds;
     atomic_uint answer_state;
@@ -214,7 +232,7 @@ struct connection {
     atomic_uint reference_count;
 
     atomic_uint phase;
-    _Atomic(const char *) sharing_lines;  // of answers past the library, or NULL (own.c)
+    _Atomic(const char *) sharing_lines;  // of answers past the library, or NULL (refusals.c)
 
     // (lock) from here on.
     links all;
@@ -300,199 +318,10 @@ struct latchkey_http_server {
     uint32_t refused_handshakes;  // so many connections over their client's share have come
     address_counter **addresses;  // chains by hash, or NULL without a bound per address
     uint32_t address_mask;
+
+    // Calls of what is above. They never change.
+    void (*free_connection)(connection *c);  // once the last reference to it is released
+    void (*say_failure)(void);               // why a handshake has failed (handshake.c)
 };
-
-// connection.c
-
-void latchkey_http_connection_notify(void *context, struct MHD_Connection *mhd,
-                                     void **socket_context,
-                                     enum MHD_ConnectionNotificationCode code);
-enum MHD_Result latchkey_http_connection_admit(void *context, const struct sockaddr *from,
-                                               socklen_t count);
-void latchkey_http_connection_release(connection *c);
-
-// How many refused connections there are at most, and how many more, because what is ended takes a
-// moment to go.
-enum { CONNECTIONS_ENDING_MAX = 64 };
-uint32_t latchkey_http_connection_refusals_max(const latchkey_http_options *options);
-
-// Changes the phase. Returns false if the connection has expired. The server's thread only.
-bool latchkey_http_connection_enter(connection *c, enum phase phase);
-enum phase latchkey_http_connection_phase(connection *c);
-
-// The kernel's state of a connection; false if the kernel does not give it.
-struct tcp_info;
-bool latchkey_http_connection_ask(connection *c, struct tcp_info *info);
-
-// The lists of connections. `offset` is that of the links in a connection. (lock)
-void latchkey_http_links_append(links *list, connection *c, size_t offset);
-void latchkey_http_links_take_out(links *list, connection *c, size_t offset);
-
-// Ends a connection without a request that is not refused, and gives its place to another. Returns
-// false if something else has ended it. (lock)
-bool latchkey_http_connection_displace(connection *c);
-
-// Sets the phase to EXPIRED if it is this one. Returns false if the phase has changed.
-bool latchkey_http_connection_expire(connection *c, unsigned phase);
-
-// Shuts a connection down: libmicrohttpd sees the end of the stream and closes. Bytes that the
-// client has not taken are discarded.
-void latchkey_http_connection_end(connection *c);
-
-// address.c
-
-// Whether the address is one of a proxy that speaks for others.
-bool latchkey_http_address_is_proxy(const latchkey_http_server *server,
-                                    const latchkey_http_address *address);
-
-// Makes room for the counters. Returns false without memory.
-bool latchkey_http_address_create(latchkey_http_server *server);
-
-// Counts a connection, or says over which bound it is. (lock)
-latchkey_http_rejection latchkey_http_address_enter(connection *c);
-void latchkey_http_address_leave(connection *c);
-
-// request.c
-
-void *latchkey_http_request_line(void *context, const char *target, struct MHD_Connection *mhd);
-enum MHD_Result latchkey_http_request_access(void *context, struct MHD_Connection *mhd,
-                                             const char *url, const char *method,
-                                             const char *version, const char *upload,
-                                             size_t *upload_count, void **request_context);
-void latchkey_http_request_completed(void *context, struct MHD_Connection *mhd,
-                                     void **request_context, enum MHD_RequestTerminationCode code);
-
-// head.c
-
-// Copies and checks the head of the request that libmicrohttpd has parsed; sets the request's
-// method, path, query and fields, and its rejection.
-void latchkey_http_head_take(connection *c, const char *method, const char *version);
-
-// fields.c
-
-// The bit of the name of a header field, in whatever case.
-latchkey_http_known latchkey_http_field_known(const char *name, size_t count);
-
-// raw.c
-
-// Refuses a request for which libmicrohttpd takes no answer, and sets the phase to EXPIRED. Does
-// nothing and returns false if the phase is not this one any more.
-bool latchkey_http_raw_refuse(connection *c, unsigned phase, const char *status,
-                              const char *problem);
-
-// Whether the client has ended its half of the connection, and all that it had sent was read. The
-// phase has lasted this long.
-//
-// libmicrohttpd uses edge-triggered events, and takes a read that is shorter than its buffer for
-// the last one. An end of the stream that has come together with the last bytes is then never seen,
-// and the connection would stay until it has been idle for too long.
-bool latchkey_http_raw_has_ended(connection *c, const struct tcp_info *info,
-                                 uint64_t elapsed_milliseconds);
-
-// own.c
-
-enum {
-    OWN_ORIGIN_BYTES_MAX = 270,  // that of an allowed origin
-    OWN_SHARING_BYTES_MAX = OWN_ORIGIN_BYTES_MAX + 128,
-};
-
-// Makes the header lines of answers past libmicrohttpd that say who may read them, if the request
-// says so while its body is still to come. The server's thread.
-void latchkey_http_own_share(connection *c);
-void latchkey_http_own_unshare(connection *c);
-
-// These lines, each with its line end. (lock, or the server's thread)
-const char *latchkey_http_own_sharing_lines(connection *c);
-
-// Adds the same lines to an answer that only this request gets. The server's thread.
-void latchkey_http_own_add_sharing(connection *c, struct MHD_Response *response);
-
-// An answer that any number of connections can be given, or NULL without memory.
-struct MHD_Response *latchkey_http_own_create(char *body, bool may_retry);
-
-// Hands an answer to libmicrohttpd: the shared one, or its like for this request. The server's
-// thread.
-enum MHD_Result latchkey_http_own_queue(connection *c, unsigned status, struct MHD_Response *shared,
-                                        char *body);
-
-// response.c
-
-// Calls the handler, and hands its answer to libmicrohttpd if it is there. `is_early` if the
-// request is not complete, so that libmicrohttpd would wait for the rest before it comes back.
-enum MHD_Result latchkey_http_response_dispatch(connection *c, bool is_early);
-
-// Asks the head callback. Returns whether it has answered.
-bool latchkey_http_response_ask_at_head(connection *c);
-
-// Hands the answer that was given at the head to libmicrohttpd.
-enum MHD_Result latchkey_http_response_give(connection *c);
-
-// Goes on with a request whose handler has returned without an answer.
-enum MHD_Result latchkey_http_response_continue(connection *c);
-
-// Suspends a request that is RUNNING, unless there is word of it already. Returns true if its
-// thread must go back to libmicrohttpd. The server's thread.
-bool latchkey_http_response_await(connection *c);
-
-// Takes a request that is RUNNING away from its handler: its connection has gone. Returns false if
-// it was answered already. The server's thread.
-bool latchkey_http_response_abandon(connection *c);
-
-// Takes a request that is SUSPENDED away from its handler, and resumes its connection. Returns
-// false if it is not suspended. latchkey_http_gone_tell_all() must be called behind it. (lock)
-bool latchkey_http_response_take_away(connection *c);
-
-// gone.c
-
-// Notes that the request of this connection was taken away; latchkey_http_gone_tell_all() must be
-// called once the lock is released. (lock, and that of the suspension)
-void latchkey_http_gone_note(connection *c);
-
-// Tells the owners of all requests that were noted.
-void latchkey_http_gone_tell_all(latchkey_http_server *server);
-
-// Tells the owners of a request that was taken away, each once. The caller holds the connection.
-void latchkey_http_gone_tell(connection *c);
-
-// Whether an owner of a request wants to know.
-bool latchkey_http_gone_is_awaited(connection *c);
-
-// Gives up the callbacks of a request that is over.
-void latchkey_http_gone_release(connection *c);
-
-// deadline.c
-
-void *latchkey_http_deadline_watch(void *server);
-
-// The time of deadlines, in milliseconds. Any thread.
-uint64_t latchkey_http_deadline_now(latchkey_http_server *server);
-
-// Ends and joins the watchdog, if it runs.
-void latchkey_http_deadline_stop(latchkey_http_server *server);
-
-// Refuses a body without end with a 413 (raw.c).
-void latchkey_http_deadline_refuse_body(connection *c);
-
-// log.c
-
-// Logs a sentence of ours, within the bound.
-void latchkey_http_log_write(latchkey_http_server *server, const char *message);
-
-// libmicrohttpd's logger.
-void latchkey_http_log_library(void *server, const char *format, va_list arguments)
-    __attribute__((format(printf, 2, 0)));
-
-// Suppresses the next line that libmicrohttpd logs on this thread, because a callback returns this
-// result on purpose.
-enum MHD_Result latchkey_http_log_not(enum MHD_Result result);
-
-// server.c
-
-void latchkey_http_server_release(latchkey_http_server *server);
-
-#include "body.h"
-#include "framing.h"
-#include "library.h"
-#include "stream.h"
 
 #endif

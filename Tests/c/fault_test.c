@@ -8,8 +8,8 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 
-#include "../../Sources/CLatchkeyHTTP/internal.h"
 #include "cases.h"
+#include "library/log.h"
 
 enum { STORM_CONNECTIONS = 48, STORM_ROUNDS = 8 };
 

@@ -25,7 +25,8 @@ build_test() {
     shift
     # shellcheck disable=SC2046,SC2086
     "$cc" -std=gnu17 -g -Wall -Wextra -Werror -fno-omit-frame-pointer "$@" \
-        -ISources/CLatchkeyHTTP/include -ITests/c Sources/CLatchkeyHTTP/*.c Tests/c/*.c \
+        -ISources/CLatchkeyHTTP -ISources/CLatchkeyHTTP/include -ITests/c \
+        Sources/CLatchkeyHTTP/*/*.c Tests/c/*.c \
         -lmicrohttpd -lgnutls -pthread $wraps
 }
 

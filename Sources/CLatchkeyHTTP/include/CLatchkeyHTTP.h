@@ -22,7 +22,7 @@
 // There is no route here. Of the answers, these have something of their own:
 //
 //     - Every answer has Date and the two constant lines of lines.h, which protect browsers.
-//     - An answer whose request is shared with other origins gets the lines of own.c.
+//     - An answer whose request is shared with other origins gets the lines of refusals.c.
 //     - The few answers that are made here are problem details (RFC 9457). Their bodies are
 //       options; server.c has one for each that is not given.
 //
@@ -237,7 +237,8 @@ typedef struct latchkey_http_options {
     uint32_t listen_backlog;
     uint32_t threads;  // event loops; at least 1
     // With an identity, the server speaks TLS, 1.2 and 1.3. It is taken over if the server starts.
-    // Nothing is written to a socket past libmicrohttpd then: raw.c lists what is different.
+    // Nothing is written to a socket past libmicrohttpd then: past_library.c lists what is
+    // different.
     latchkey_http_identity *identity;
     uint32_t connections_max;  // at least 1
     // 0: no bound. IPv6 addresses count by their first 64 bits.

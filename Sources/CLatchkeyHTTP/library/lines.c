@@ -1,0 +1,56 @@
+// The header lines that every answer has: Date, and those that never change.
+//
+// Design
+//
+// libmicrohttpd makes its Date anew for every answer, which takes it a twentieth of the
+// instructions of a short GET and the lock of the C library's time zone. Its switch for that,
+// MHD_USE_SUPPRESS_DATE_NO_CLOCK, would leave it out of the answers that the library makes itself.
+// It leaves Date out of an answer that has one. So each answer gets ours: one text for all lines,
+// of constant length, which is remade when the second of the clock is another one.
+//
+// The text is a thread's own. So there is no lock, and a clock that is set is followed at once.
+//
+// libmicrohttpd takes no line end in the value of a header line. It makes a copy of the value,
+// though, and sends as many bytes as that had. So a place holder of the same length is added, and
+// the copy is written over, as reused_answer.c does it with other lines.
+//
+// The pages of libmicrohttpd's own for heads that it cannot parse have its Date, and none of the
+// other lines.
+
+#include <string.h>
+
+#include "internal.h"
+#include "library/library.h"
+#include "library/lines.h"
+
+const lines *latchkey_http_lines(void) {
+    static _Thread_local lines own;
+    time_t now = time(NULL);
+    if (UNLIKELY(own.second != now || own.text[0] == '\0')) {
+        struct tm utc;
+        gmtime_r(&now, &utc);
+        strftime(own.text, LINES_DATE_BYTES + 1, "%a, %d %b %Y %H:%M:%S GMT", &utc);
+        memcpy(own.text + LINES_DATE_BYTES, LATCHKEY_HTTP_LINES_CONSTANT,
+               sizeof(LATCHKEY_HTTP_LINES_CONSTANT));
+        own.second = now;
+    }
+    return &own;
+}
+
+char *latchkey_http_lines_add(struct MHD_Response *response, const lines *now) {
+    char place_holder[LINES_BYTES + 1];
+    memset(place_holder, '-', LINES_BYTES);
+    place_holder[LINES_BYTES] = '\0';
+    if (MHD_add_response_header(response, MHD_HTTP_HEADER_DATE, place_holder) != MHD_YES) {
+        return NULL;
+    }
+    char *copy = latchkey_http_library_value(response, MHD_HTTP_HEADER_DATE);
+    memcpy(copy, now->text, LINES_BYTES);
+    return copy;
+}
+
+bool latchkey_http_lines_add_constant(struct MHD_Response *response) {
+    return MHD_add_response_header(response, "X-Content-Type-Options", "nosniff") == MHD_YES &&
+           MHD_add_response_header(response, "Cross-Origin-Resource-Policy", "same-origin") ==
+               MHD_YES;
+}
