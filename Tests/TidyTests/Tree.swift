@@ -5,7 +5,11 @@ struct Tree: Sendable {
     let files: [SourceFile]
 
     init(_ contents: KeyValuePairs<String, String>) {
-        files = contents.map { SourceFile(path: $0.key, text: $0.value) }
+        self.init(contents.map { ($0.key, $0.value) })
+    }
+
+    init(_ contents: [(path: String, text: String)]) {
+        files = contents.map { SourceFile(path: $0.path, text: $0.text) }
     }
 
     private init(files: [SourceFile]) {

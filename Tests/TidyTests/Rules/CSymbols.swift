@@ -46,7 +46,7 @@ extension Rule {
     }
 
     /// The name of the function that a line at the left margin declares.
-    private static func function(_ line: String) -> String? {
+    static func function(_ line: String) -> String? {
         guard line.first?.isLetter == true, !line.hasPrefix("typedef"), !line.hasPrefix("enum {"),
             let parenthesis = line.firstIndex(of: "(")
         else { return nil }
