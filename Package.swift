@@ -101,7 +101,10 @@ let package = Package(
         ),
         .target(
             name: "LatchkeyStore",
-            dependencies: ["CLatchkeySystem", "LatchkeyGuards", "LatchkeySettings", "LatchkeySync"]
+            dependencies: [
+                "CLatchkeySystem", "LatchkeyGuards", "LatchkeySettings", "LatchkeyStrategies",
+                "LatchkeySync",
+            ]
         ),
         .target(
             name: "LatchkeyPersistence",

@@ -5,7 +5,6 @@
 /// The names and values usually borrow the memory of a request: the maker of a change keeps them in
 /// place until the completion has been called. See ``Step/copy(_:)`` and ``init(decoding:)`` for
 /// changes that own their memory.
-@usableFromInline
 package enum Change: Sendable {
     /// A case of its own, so that such a change allocates nothing.
     case step(Step)
@@ -92,9 +91,8 @@ package enum Change: Sendable {
 
 extension Change {
     /// One step of a change.
-    @usableFromInline
     package struct Step: Sendable {
-        @usableFromInline package let name: PropertyName
+        package let name: PropertyName
         package let action: Action
         /// How long the property lives from the commit on.
         ///
@@ -357,7 +355,6 @@ extension Change.Step {
     /// It is made before the guarded section, so that nothing is copied or allocated while others
     /// wait, and anew for each execution, which stamps it: so a change can be executed again, and
     /// by several stores.
-    @usableFromInline
     func prepare() -> Property? {
         guard case .put(let value) = action else {
             return nil

@@ -2,7 +2,6 @@
 ///
 /// It never changes: one reference to it is handed from the table to the journal, the hook and the
 /// answer. Its properties own their bytes.
-@usableFromInline
 package final class Commit: Sendable {
     package let revision: Revision
     /// When the change was decided, by the store's clock.
@@ -24,11 +23,11 @@ package final class Commit: Sendable {
     /// Whether the change had no effect.
     ///
     /// Then it took no revision, and ``revision`` is the latest one.
-    @usableFromInline package var isEmpty: Bool { first == nil }
+    package var isEmpty: Bool { first == nil }
 
     package var effects: [Effect] { (first.map { [$0] } ?? []) + others }
 
-    @usableFromInline var names: [PropertyName] { effects.map { PropertyName(of: $0.some) } }
+    var names: [PropertyName] { effects.map { PropertyName(of: $0.some) } }
 
     package init(
         revision: Revision,
@@ -119,7 +118,6 @@ package final class Commit: Sendable {
 /// Why a change was not made.
 ///
 /// Nothing of it is applied, now or later, unless it was withdrawn for unknown reasons.
-@usableFromInline
 package indirect enum Refusal: Error, Hashable, Sendable {
     /// There is no property to delete.
     case missing
@@ -168,4 +166,4 @@ extension Refusal {
 }
 
 /// The result of a change.
-@usableFromInline package typealias Decision = Result<Commit, Refusal>
+package typealias Decision = Result<Commit, Refusal>

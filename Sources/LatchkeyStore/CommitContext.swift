@@ -3,7 +3,6 @@ internal import Synchronization
 /// What the tables of one store share.
 ///
 /// **Design.** The tables are guarded one by one, so what is common to them is atomic.
-@usableFromInline
 final class CommitContext: Sendable {
     let revisions: RevisionSequence
     let room: StoreRoom
@@ -15,7 +14,7 @@ final class CommitContext: Sendable {
     private let uses = Atomic<UInt64>(0)
     private let workUnits = Atomic<UInt64>(0)
     private let ruleNumber = Atomic(RuleLevel.current.rawValue)
-    /// The hook of a ``HookedStore``.
+    /// That of the store, if it has one.
     let hook: CommitHook?
     /// Called between the steps of a commit and of a withdrawal: a test plants a delay there.
     let betweenSteps: (@Sendable () -> Void)?
@@ -165,34 +164,16 @@ final class CommitContext: Sendable {
     /// The generation of what is decided now.
     var generation: Generation { hook?.generation ?? 0 }
 
-    /// Keeps a commit that is made until it is released, inside the guarded section, or gives back
-    /// the place of a change that makes none.
-    func keep(_ decision: Decision, takenByteCount: Int) {
-        guard let hook else {
-            return
-        }
-        if case .success(let commit) = decision, !commit.isEmpty {
-            hook.unreleasedCommits.keep(commit, takenByteCount: takenByteCount)
-        } else {
-            hook.unreleasedCommits.giveBack(1, takenByteCount)
-        }
-    }
-
     /// Lets new commits follow this revision.
     ///
     /// Called when readers see what was there before, while all tables are held.
     func endTakingBack(to revision: Revision, _ reason: Withdrawal) {
+        betweenSteps?()
         revisions.move(to: revision)
         hook?.beginWithdrawal(after: revision, reason)
     }
 
-    /// The digest of a store of these tables, which the caller holds.
-    @usableFromInline
-    func digest(of tables: [PropertyTable]) -> UInt64 {
-        tables.reduce(revisions.last &* 0x9E37_79B9_7F4A_7C15) { $0 &+ $1.digest }
-    }
-
-    @usableFromInline
+    /// Ends the publication of the calling thread's commit, which readers see by now.
     func published() {
         revisions.published()
     }

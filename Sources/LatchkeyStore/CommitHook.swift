@@ -1,7 +1,7 @@
-public import LatchkeySync
+internal import LatchkeySync
 internal import Synchronization
 
-/// Receives every commit of a ``HookedStore``, and says when it may be seen.
+/// Receives every commit of a ``PropertyStore``, and says when it may be seen.
 ///
 /// **Design.** A journal or a replicated log uses it. It receives each commit once, with its
 /// revision, after the guarded section, before any answer shows it, and on the thread that made it.
@@ -14,7 +14,7 @@ internal import Synchronization
 /// waits. A waiting answer is a closure in `state`, which the releasing thread calls. It blocks
 /// no thread and holds no guarded section.
 ///
-/// **Withdrawal.** ``HookedStore/withdraw(after:_:completion:)`` takes commits back while it holds
+/// **Withdrawal.** ``PropertyStore/withdraw(after:_:completion:)`` takes commits back while it holds
 /// all tables. Before a table is free again, ``beginWithdrawal(after:_:)`` numbers a new
 /// generation. Revisions are used again, so each answer has the generation that it was decided
 /// in. An answer of an older generation whose revision was withdrawn is no longer true. Its change
@@ -26,10 +26,8 @@ internal import Synchronization
 /// of the new generation wait in `deferred` meanwhile, and no thread does.
 ///
 /// `state` is guarded by its lock, which is not held while anything is called.
-@usableFromInline
 package final class CommitHook: Sendable {
     /// What became of what an answer depends on.
-    @usableFromInline
     enum Outcome: Sendable {
         case released
         case withdrawn(Withdrawal)
@@ -102,7 +100,7 @@ package final class CommitHook: Sendable {
     /// A reader that can enter beside a writer asks before it looks: then it does not take what it
     /// finds for newer than it is. Acquiring: pairs with the store in
     /// ``beginWithdrawal(after:_:)``, so that who sees a generation finds no earlier table.
-    @usableFromInline var generation: Generation { currentGeneration.load(ordering: .acquiring) }
+    var generation: Generation { currentGeneration.load(ordering: .acquiring) }
 
     /// Begins behind a revision, which counts as released, before a first commit is received.
     func begin(after revision: Revision) {
@@ -133,14 +131,12 @@ package final class CommitHook: Sendable {
     /// Whether an answer may be seen.
     ///
     /// The revision is asked first. If the generation is current after that, it was then, too.
-    @usableFromInline
     func isReleased(_ revision: Revision, _ generation: Generation) -> Bool {
         revision <= released && generation == self.generation
     }
 
     /// Calls `proceed` once the answer that depends on the revision may be seen, or was withdrawn:
     /// at once if it is so.
-    @usableFromInline
     func whenDecided(
         _ revision: Revision,
         _ generation: Generation,
@@ -161,20 +157,27 @@ package final class CommitHook: Sendable {
     }
 
     /// Takes a place for a change of so many bytes, until its commit is released.
-    @usableFromInline
     func admit(_ byteCount: Int) throws(BacklogFull) {
         try unreleasedCommits.take(byteCount)
     }
 
+    /// Keeps a commit that is made until it is released, inside the guarded section, or gives back
+    /// the place of a change that makes none.
+    func keep(_ decision: Decision, takenByteCount: Int) {
+        if case .success(let commit) = decision, !commit.isEmpty {
+            unreleasedCommits.keep(commit, takenByteCount: takenByteCount)
+        } else {
+            unreleasedCommits.giveBack(1, takenByteCount)
+        }
+    }
+
     /// Gives back the place of a change that was not submitted.
-    @usableFromInline
     func giveBack(_ byteCount: Int) {
         unreleasedCommits.giveBack(1, byteCount)
     }
 
     /// Gives the commit to the user of the hook, and calls `proceed` as
     /// ``whenDecided(_:_:_:)``.
-    @usableFromInline
     func pass(
         _ commit: Commit,
         _ generation: Generation,

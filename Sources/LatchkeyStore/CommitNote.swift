@@ -1,5 +1,4 @@
 /// What the user of a ``CommitHook`` keeps with a commit.
-@usableFromInline
 package struct CommitNote: Sendable {
     /// The name of who made the change, if that is known.
     package var author: [UInt8]?

@@ -1,6 +1,5 @@
 /// The preconditions of a request, in terms of the store: RFC 9110 sections 13.1.1 and 13.1.2
 /// with revisions for entity tags.
-@usableFromInline
 package struct Conditions: Sendable, Hashable {
     /// What a condition compares the current revision with.
     package enum Tags: Sendable, Hashable {

@@ -2,7 +2,6 @@
 ///
 /// A value instead of a closure: it is allocated only where it has to be kept, such as in a store
 /// that makes room first, and not for each change.
-@usableFromInline
 package protocol DecisionReceiver: Sendable {
     /// Called exactly once, outside the guarded section.
     func receive(_ decision: Decision)
@@ -22,29 +21,23 @@ package protocol DecisionReceiver: Sendable {
 
 extension DecisionReceiver {
     /// No receiver.
-    @inlinable
     package var author: [UInt8]? { nil }
 
     /// None.
-    @inlinable
     package var identity: RequestIdentity? { nil }
 
     /// Nothing.
-    @inlinable
     package func note(for commit: Commit) -> CommitNote? { nil }
 }
 
 /// A closure that takes the decision.
-@usableFromInline
 package struct DecisionClosure: DecisionReceiver {
-    @usableFromInline let closure: @Sendable (Decision) -> Void
+    let closure: @Sendable (Decision) -> Void
 
-    @inlinable
     package init(_ closure: @escaping @Sendable (Decision) -> Void) {
         self.closure = closure
     }
 
-    @inlinable
     package func receive(_ decision: Decision) {
         closure(decision)
     }

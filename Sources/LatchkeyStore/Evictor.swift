@@ -1,4 +1,5 @@
 internal import Dispatch
+package import LatchkeyGuards
 internal import LatchkeySync
 internal import Synchronization
 
@@ -16,7 +17,6 @@ internal import Synchronization
 ///
 /// One removal follows the other in the completion of the first one. Every few of them continue on
 /// `queue`, so that the stack stays small however much room is made.
-@usableFromInline
 package final class Evictor: Sendable {
     private struct Candidate: Sendable {
         let property: Property
@@ -49,12 +49,6 @@ package final class Evictor: Sendable {
         }
     }
 
-    /// What the evictor uses of the store.
-    private struct Users: Sendable {
-        let commit: @Sendable (Change, @escaping @Sendable (Decision) -> Void) -> Bool
-        let snapshot: @Sendable (@escaping @Sendable (StoreSnapshot) -> Void) -> Void
-    }
-
     /// One in this many properties is a candidate.
     private static let share = 16
     /// How many candidates there are at least: more than a change can name.
@@ -66,11 +60,11 @@ package final class Evictor: Sendable {
     /// How many removals follow each other on one stack.
     private static let removalsOnStackMax = 16
     /// How often room is made for one change before it is refused: others may take the room.
-    static let attemptsMax = 32
+    private static let attemptsMax = 32
 
     private let queue = DispatchQueue(label: "latchkey.eviction", qos: .userInitiated)
     private let state = Synchronized<State, AdaptiveStrategy>(State())
-    private let users = Synchronized<Users?, AdaptiveStrategy>(nil)
+    private let store = Synchronized<(any CommittingStore)?, AdaptiveStrategy>(nil)
     private let evictedCount = Atomic<UInt64>(0)
 
     package init() {}
@@ -84,19 +78,34 @@ package final class Evictor: Sendable {
     ///
     /// Call it once. The store is kept from then on, so one that refers to the evictor is never
     /// freed: a store lives as long as its process.
-    package func start(_ store: some CommittingStore) {
-        let users = Users(
-            commit: { change, completion in
-                do throws(BacklogFull) {
-                    try store.commit(change, observer: NoObserver().here(), completion: completion)
-                    return true
-                } catch {
-                    return false
-                }
-            },
-            snapshot: { store.snapshot(completion: $0) }
-        )
-        self.users.write { $0 = users }
+    package func start(_ store: any CommittingStore) {
+        self.store.write { $0 = store }
+    }
+
+    /// Makes room for a change that found too little, and commits it again.
+    @inline(never)
+    package func commitAgain(
+        _ change: Change,
+        _ full: StoreFull,
+        _ attempt: Int,
+        _ ask: Ask,
+        _ receiver: some DecisionReceiver
+    ) {
+        guard attempt < Self.attemptsMax, let store = store.read({ $0 }) else {
+            return receiver.receive(.failure(.full(full)))
+        }
+        makeRoom(for: change, full) { made in
+            switch made {
+            case .room: break
+            case .nothing: return receiver.receive(.failure(.full(full)))
+            case .refused(let refusal): return receiver.receive(.failure(refusal))
+            }
+            do throws(BacklogFull) {
+                try store.commit(change, attempt: attempt + 1, ask, receiver: receiver)
+            } catch {
+                receiver.receive(.failure(.backlogFull))
+            }
+        }
     }
 
     /// Removes as many properties as a change lacks room.
@@ -105,7 +114,7 @@ package final class Evictor: Sendable {
     ///   - change: The change. Properties that it names are not removed.
     ///   - full: Why the change was refused.
     ///   - completion: Told what was removed.
-    func makeRoom(
+    private func makeRoom(
         for change: Change,
         _ full: StoreFull,
         completion: @escaping @Sendable (Result) -> Void
@@ -119,7 +128,7 @@ package final class Evictor: Sendable {
     }
 
     /// What became of making room.
-    enum Result: Sendable {
+    private enum Result: Sendable {
         /// Properties were removed.
         case room
         /// There was nothing to remove.
@@ -156,35 +165,36 @@ package final class Evictor: Sendable {
         _ removed: Removed,
         completion: @escaping @Sendable (Result) -> Void
     ) {
-        guard !removed.reaches(goal), let users = users.read({ $0 }) else {
+        guard !removed.reaches(goal), let store = store.read({ $0 }) else {
             completion(removed.result)
             return
         }
-        next(users, goal, scanCount: 0) { [self] property in
+        next(store, goal, scanCount: 0) { [self] property in
             guard let property else {
                 completion(removed.result)
                 return
             }
-            let isAccepted = users.commit(.evict(property)) { [self] decision in
-                var removed = removed
-                removed.tryCount += 1
-                switch decision {
-                case .success:
-                    evictedCount.wrappingAdd(1, ordering: .relaxed)
-                    removed.size += StoreSize(property)
-                case .failure(let refusal) where refusal.isOfStore:
-                    completion(removed.result(refusal))
-                    return
-                case .failure:
-                    break
+            do throws(BacklogFull) {
+                try store.commit(.evict(property), .here()) { [self] decision in
+                    var removed = removed
+                    removed.tryCount += 1
+                    switch decision {
+                    case .success:
+                        evictedCount.wrappingAdd(1, ordering: .relaxed)
+                        removed.size += StoreSize(property)
+                    case .failure(let refusal) where refusal.isOfStore:
+                        completion(removed.result(refusal))
+                        return
+                    case .failure:
+                        break
+                    }
+                    guard removed.tryCount % Self.removalsOnStackMax == 0 else {
+                        evict(goal, removed, completion: completion)
+                        return
+                    }
+                    queue.async { [self, removed] in evict(goal, removed, completion: completion) }
                 }
-                guard removed.tryCount % Self.removalsOnStackMax == 0 else {
-                    evict(goal, removed, completion: completion)
-                    return
-                }
-                queue.async { [self, removed] in evict(goal, removed, completion: completion) }
-            }
-            if !isAccepted {
+            } catch {
                 completion(removed.result(.backlogFull))
             }
         }
@@ -192,7 +202,7 @@ package final class Evictor: Sendable {
 
     /// Finds the property that was not used for the longest time; nil if there is none.
     private func next(
-        _ users: Users,
+        _ store: any CommittingStore,
         _ goal: Goal,
         scanCount: Int,
         completion: @escaping @Sendable (Property?) -> Void
@@ -207,13 +217,13 @@ package final class Evictor: Sendable {
             }
             if found == nil, !isLast {
                 state.waiting.append { [weak self] in
-                    self?.next(users, goal, scanCount: scanCount + 1, completion: completion)
+                    self?.next(store, goal, scanCount: scanCount + 1, completion: completion)
                 }
             }
             return (found, scans)
         }
         if scans {
-            users.snapshot { [weak self] snapshot in self?.scan(snapshot) }
+            store.snapshot(.here()) { [weak self] snapshot in self?.scan(snapshot) }
         }
         if found != nil || isLast {
             completion(found)

@@ -1,4 +1,5 @@
 internal import Dispatch
+internal import LatchkeyGuards
 internal import LatchkeySync
 internal import Synchronization
 
@@ -18,7 +19,6 @@ internal import Synchronization
 /// `state` is guarded by its lock, which is not held while commits are made. The timer is set while
 /// it is held, so that the last setting is that for `wakeUp`. The timer and the commits use
 /// `queue`, one after the other.
-@usableFromInline
 package final class ExpiryQueue: Sendable {
     private struct Entry: Precedable, Sendable {
         let expiry: Timestamp
@@ -46,14 +46,7 @@ package final class ExpiryQueue: Sendable {
         var wakeUp = Timestamp.never
         /// Before this time nothing is tried: the store has refused commits.
         var pauseEnd = Timestamp(milliseconds: .min)
-        var users: Users?
-    }
-
-    /// What the queue uses of the store.
-    private struct Users: Sendable {
-        let commit:
-            @Sendable (Change, @escaping @Sendable (Decision) -> Void) throws(BacklogFull) -> Void
-        let snapshot: @Sendable (@escaping @Sendable (StoreSnapshot) -> Void) -> Void
+        var store: (any CommittingStore)?
     }
 
     /// How many entries may be added before the heap is made anew, for a small store.
@@ -100,18 +93,8 @@ package final class ExpiryQueue: Sendable {
     ///
     /// Call it once. The store is kept from then on, so one that refers to the queue is never
     /// freed: a store lives as long as its process.
-    package func start(_ store: some CommittingStore) {
-        let users = Users(
-            commit: { (change, completion) throws(BacklogFull) in
-                try store.commit(
-                    change,
-                    observer: NoObserver().here(),
-                    completion: completion
-                )
-            },
-            snapshot: { store.snapshot(completion: $0) }
-        )
-        state.write { $0.users = users }
+    package func start(_ store: any CommittingStore) {
+        state.write { $0.store = store }
         queue.async { self.run() }
     }
 
@@ -119,19 +102,18 @@ package final class ExpiryQueue: Sendable {
     ///
     /// Called when properties are there that came by no commit.
     package func rebuild() {
-        let users = state.write { state in
-            guard let users = state.users, !state.isRebuilding else {
+        let store = state.write { state -> (any CommittingStore)? in
+            guard let store = state.store, !state.isRebuilding else {
                 state.rebuildsAgain = state.isRebuilding
-                return Users?.none
+                return nil
             }
             state.isRebuilding = true
-            return users
+            return store
         }
-        users?.snapshot { [weak self] snapshot in self?.rebuild(snapshot) }
+        store?.snapshot(.here()) { [weak self] snapshot in self?.rebuild(snapshot) }
     }
 
     /// Takes the properties of a commit that expire.
-    @inline(__always)
     package func note(_ commit: Commit) {
         if commit.first?.reason == .expired {
             expiredCount.wrappingAdd(1, ordering: .relaxed)
@@ -149,7 +131,6 @@ package final class ExpiryQueue: Sendable {
         }
     }
 
-    @inline(never)
     private func add(_ property: Property) {
         let entry = Entry(
             expiry: property.expiry,
@@ -169,9 +150,9 @@ package final class ExpiryQueue: Sendable {
             if entry.expiry.milliseconds < state.wakeUp.milliseconds {
                 wake(at: entry.expiry, &state)
             }
-            return rebuild ? state.users : nil
+            return rebuild ? state.store : nil
         }
-        rebuild?.snapshot { [weak self] snapshot in self?.rebuild(snapshot) }
+        rebuild?.snapshot(.here()) { [weak self] snapshot in self?.rebuild(snapshot) }
     }
 
     /// Tries expiries again that the store could not keep.
@@ -236,17 +217,17 @@ package final class ExpiryQueue: Sendable {
     private func run() {
         let now = clock.now()
         let nameCountMax = rules() >= .second ? Self.nameCountMax : 1
-        let (due, users) = state.write { state in
-            (Self.due(at: now, &state.heap, nameCountMax), state.users)
+        let (due, store) = state.write { state in
+            (Self.due(at: now, &state.heap, nameCountMax), state.store)
         }
-        guard let users else {
+        guard let store else {
             return
         }
         var refused: [Entry] = []
         for entries in due {
             let change = Change.expire(entries.map { ($0.name, $0.revision) })
             do throws(BacklogFull) {
-                try users.commit(change) { [weak self] decision in
+                try store.commit(change, .here()) { [weak self] decision in
                     if case .failure(let refusal) = decision, refusal.isOfStore {
                         self?.retry(entries)
                     }

@@ -12,7 +12,6 @@ internal import Synchronization
 ///
 /// Its users keep a place, not a queue: a revision, from which on they read when they like. So a
 /// slow user costs nothing, and the only memory is the history.
-@usableFromInline
 package final class Journal: Sendable {
     private struct Waiting: Sendable {
         let revision: Revision

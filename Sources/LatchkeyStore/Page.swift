@@ -1,5 +1,4 @@
 /// The parameters of a listing.
-@usableFromInline
 package struct PageRequest: Sendable {
     package static let limitDefault = 100
     package static let limitMax = 1000
@@ -50,7 +49,6 @@ package struct PageRequest: Sendable {
 }
 
 /// Properties in the order of their names, all as of one revision of the store.
-@usableFromInline
 package struct Page: Sendable {
     package let revision: Revision
     /// When the page was taken.
@@ -73,7 +71,6 @@ extension Page {
     /// The page of a snapshot.
     ///
     /// Nothing of the snapshot but the listed properties outlives the call, if all is read.
-    @usableFromInline
     init(_ request: PageRequest, _ snapshot: StoreSnapshot) {
         var reading = PageReading(request, snapshot)
         let isRead = reading.read(unitsMax: 2 * PageRequest.limitMax)

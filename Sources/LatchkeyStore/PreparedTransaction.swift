@@ -1,13 +1,11 @@
 /// The tables that hold some properties.
-@usableFromInline
 struct TableSelection: Sendable {
     /// The stripes of the tables, in ascending order, each once; never empty.
-    @usableFromInline let stripes: [Int]
+    let stripes: [Int]
     /// For each property, the position of its table among `stripes`.
-    @usableFromInline let positions: [Int]
+    let positions: [Int]
 
     /// - Parameter propertyStripes: The stripe of each property.
-    @usableFromInline
     init(_ propertyStripes: consuming [Int]) {
         var positions = propertyStripes
         guard !Self.isAscending(positions) else {
@@ -66,7 +64,6 @@ struct TableSelection: Sendable {
 ///
 /// It has all that the execution needs, so that the closure that executes it is this object, and
 /// not one more allocation.
-@usableFromInline
 final class PreparedTransaction: Sendable {
     /// What belongs to a step: the property that it puts, and the position of its name.
     struct Step: Sendable {
@@ -84,18 +81,17 @@ final class PreparedTransaction: Sendable {
     let steps: [Step]
     let otherwise: [Step]
     /// The tables of `names`; all tables if a step takes a prefix.
-    @usableFromInline let tables: TableSelection
+    let tables: TableSelection
     let takesPrefixes: Bool
     let isExpiry: Bool
     /// How many pairs of prefixes its pops with claims have.
-    @usableFromInline let claimPairCount: Int
+    let claimPairCount: Int
 
     /// - Parameters:
     ///   - transaction: The transaction.
     ///   - time: When it is executed; nil for the time of the store's clock.
     ///   - stripeCount: How many stripes there are.
     ///   - stripe: The stripe of a property.
-    @usableFromInline
     init(
         _ transaction: Transaction,
         at time: Timestamp?,

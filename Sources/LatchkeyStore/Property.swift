@@ -2,7 +2,6 @@ internal import CLatchkeySystem
 internal import Glibc
 
 /// A revision of the store: 1 for the first commit, one more for each further one, never 0.
-@usableFromInline
 package typealias Revision = UInt64
 
 /// One property at one revision: its name and its value's bytes as they were sent.
@@ -14,7 +13,6 @@ package typealias Revision = UInt64
 /// SAFETY: `@unchecked Sendable` because the only writes after `init` are that of
 /// ``assign(revision:created:expiry:)``, inside the guarded section that publishes the property,
 /// and those of an atomic number.
-@usableFromInline
 package struct Property: @unchecked Sendable {
     private struct Header {
         /// Read and written atomically; the first field, so that its place is that of the header.
@@ -54,7 +52,6 @@ package struct Property: @unchecked Sendable {
     /// Copies a name and a value.
     ///
     /// The revisions are 0 until the write is committed.
-    @usableFromInline
     package init(name: PropertyName, value: UnsafeRawBufferPointer) {
         let byteCount = unsafe name.bytes.count + value.count
         let header = unsafe Header(

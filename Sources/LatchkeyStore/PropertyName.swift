@@ -9,16 +9,15 @@
 /// name from borrowed bytes keeps them in place until the operation that was given the name has
 /// called its completion; a name made with an `owner` keeps them itself.
 @safe
-@usableFromInline
 package struct PropertyName: @unchecked Sendable {
     package static let byteCountMax = 256
 
     package let bytes: UnsafeRawBufferPointer
-    @usableFromInline let owner: AnyObject?
+    let owner: AnyObject?
 
     /// Hash of the bytes with the process's random seed, so that clients cannot choose
     /// names that collide.
-    @usableFromInline package let hash: UInt64
+    package let hash: UInt64
 
     /// Checks the bytes and borrows them.
     ///
@@ -53,7 +52,6 @@ package struct PropertyName: @unchecked Sendable {
     }
 
     /// The stripe of the name where there are so many, as `Striped.index(hash:)` chooses it.
-    @inlinable
     func stripe(of count: Int) -> Int { Int(truncatingIfNeeded: hash) & (count &- 1) }
 
     private static func hash(_ bytes: UnsafeRawBufferPointer) -> UInt64 {
@@ -97,12 +95,10 @@ package struct PropertyName: @unchecked Sendable {
 }
 
 extension PropertyName: Hashable {
-    @usableFromInline
     package static func == (one: PropertyName, other: PropertyName) -> Bool {
         unsafe one.hash == other.hash && one.bytes.equals(other.bytes)
     }
 
-    @usableFromInline
     package func hash(into hasher: inout Hasher) {
         hasher.combine(hash)
     }

@@ -1,138 +1,71 @@
-public import LatchkeySync
+package import LatchkeyGuards
+internal import LatchkeyStrategies
+package import LatchkeySync
 
-/// A store of properties as its users see it: one way to look and one way to change.
+/// The properties, guarded by a strategy that is chosen by name, and can be switched.
 ///
-/// Every operation takes a completion, because some strategies apply it later: it is called exactly
-/// once, outside the guarded section. A store whose strategy blocks, and which no hook holds back,
-/// calls it before the operation returns; any other may call it on another thread.
-@usableFromInline
-package protocol CommittingStore: Sendable {
-    /// Finds a property in a scope.
-    ///
-    /// The name's bytes stay in place until the completion has been called.
-    ///
-    /// - Throws: ``BacklogFull`` if as many reads wait as the strategy accepts. Nothing was
-    ///   submitted then.
-    func look(
-        _ name: PropertyName,
-        in scope: PropertyScope,
-        observer: some EntryObserver,
-        completion: @escaping @Sendable (Property?) -> Void
-    ) throws(BacklogFull)
-
-    /// Decides a change and makes it, or refuses it.
-    ///
-    /// The change's bytes stay in place until the receiver has the decision.
-    ///
-    /// - Throws: ``BacklogFull`` if as many changes wait as the strategy accepts. Nothing was
-    ///   submitted then.
-    func commit(
-        _ change: Change,
-        observer: some EntryObserver,
-        receiver: some DecisionReceiver
-    ) throws(BacklogFull)
-
-    /// Lists properties in the order of their names, as of one revision.
-    func list(
-        _ request: PageRequest,
-        observer: some EntryObserver,
-        completion: @escaping @Sendable (Page) -> Void
-    )
-
-    /// Takes all properties as of one revision.
-    func snapshot(completion: @escaping @Sendable (StoreSnapshot) -> Void)
-}
-
-/// Which properties a look finds.
-@usableFromInline
-package enum PropertyScope: Sendable {
-    /// Those that are served. To find one is a use of it.
-    case live
-    /// Also those whose time is over: until a commit removes them, they are stored.
-    ///
-    /// That is no use of a property.
-    case stored
-}
-
-extension CommittingStore {
-    /// Finds a property that is served.
-    @inlinable
-    @inline(__always)
-    package func look(
-        _ name: PropertyName,
-        observer: some EntryObserver = NoObserver(),
-        completion: @escaping @Sendable (Property?) -> Void
-    ) throws(BacklogFull) {
-        try look(name, in: .live, observer: observer, completion: completion)
-    }
-
-    /// Decides a change and calls `completion` with the decision.
-    @inlinable
-    @inline(__always)
-    package func commit(
-        _ change: Change,
-        observer: some EntryObserver = NoObserver(),
-        completion: @escaping @Sendable (Decision) -> Void
-    ) throws(BacklogFull) {
-        try commit(change, observer: observer, receiver: DecisionClosure(completion))
-    }
-}
-
-/// The properties, guarded by a strategy.
+/// **Design.** Names are spread over tables by their hash; each table is a value of its own with a
+/// guard, so an operation on one property meets only the operations on the same stripe. Check and
+/// change are one step inside the guarded section. A change of several properties holds the stripes
+/// of all of them, a listing holds all stripes.
 ///
-/// **Design.** Names are spread over tables by their hash; each table is a value of its own under
-/// the strategy, so an operation on one property meets only the operations on the same stripe.
-/// Check and change are one step inside the guarded section. A change of several properties holds
-/// the stripes of all of them, a listing holds all stripes.
+/// Nothing changes state but a commit. Where there is a hook, it gets each one, and nobody sees a
+/// commit before the hook releases it. Then the journal gets it. An answer does not wait for the
+/// journal: who needs it to have caught up with a revision that was shown asks
+/// ``Journal/whenReached(_:_:)``.
 ///
-/// Nothing changes state but a commit. ``HookedStore`` passes each one to a hook.
-@usableFromInline
-package final class PropertyStore<ChosenStrategy: Strategy>: CommittingStore {
-    @usableFromInline let stripes: Striped<PropertyTable, ChosenStrategy>
-    @usableFromInline let context: CommitContext
+/// **Two doors.** What a guard applies at once goes in by functions without a type parameter and
+/// without closures that are kept: ``look(_:in:_:)``, and the decision of a commit. What it applies
+/// later is submitted, in functions that are never inlined: else their closures would be allocated
+/// on the fast path.
+package final class PropertyStore: CommittingStore {
+    let stripes: Stripes<PropertyTable>
+    let context: CommitContext
+    let parts: StoreParts
 
-    /// Makes an empty store, with a strategy of its own for each stripe.
+    /// Makes an empty store.
     ///
-    /// `revision` is the one before the first commit.
-    package convenience init(
+    /// - Parameters:
+    ///   - limits: The bounds.
+    ///   - stripeCount: How many stripes there are, a power of two.
+    ///   - guards: What the guards of the stripes are made with.
+    ///   - clock: The clock.
+    ///   - revision: The one before the first commit, which counts as released.
+    ///   - parts: What is attached to the store.
+    ///   - betweenSteps: Called between the steps of a commit and of a withdrawal: a test plants a
+    ///     delay there.
+    package init(
         limits: StoreLimits,
         stripeCount: Int,
-        strategy: () -> ChosenStrategy,
+        guards: GuardSettings,
         clock: StoreClock = .system,
-        after revision: Revision = 0
-    ) {
-        self.init(
-            limits: limits,
-            stripeCount: stripeCount,
-            strategy: strategy,
-            clock: clock,
-            after: revision,
-            hook: nil
-        )
-    }
-
-    /// Makes the store behind a ``HookedStore``, which alone uses it, or that of a test.
-    init(
-        limits: StoreLimits,
-        stripeCount: Int,
-        strategy: () -> ChosenStrategy,
-        clock: StoreClock,
-        after revision: Revision,
-        hook: CommitHook?,
+        after revision: Revision = 0,
+        parts: StoreParts = StoreParts(),
         betweenSteps: (@Sendable () -> Void)? = nil
     ) {
+        parts.hook?.begin(after: revision)
         let context = CommitContext(
             limits: limits,
             clock: clock,
             after: revision,
-            ordersPublication: ChosenStrategy.traits.readsDuringWrites,
-            hook: hook,
+            ordersPublication: guards.kind.traits.readsDuringWrites,
+            hook: parts.hook,
             betweenSteps: betweenSteps
         )
         self.context = context
-        stripes = Striped(count: stripeCount, strategy: strategy) { _ in
-            PropertyTable(context: context)
-        }
+        self.parts = parts
+        stripes = Stripes(count: stripeCount, guards) { _ in PropertyTable(context: context) }
+    }
+
+    /// The strategy that new accesses ask.
+    package var kind: StrategyKind { stripes.kind }
+
+    /// Switches to another strategy, stripe by stripe, and blocks meanwhile.
+    ///
+    /// Commits are published in order from before the first reader enters beside a writer until
+    /// after the last one has.
+    package func `switch`(to kind: StrategyKind) throws(SwitchRefusal) -> SwitchReport {
+        try stripes.switch(to: kind) { context.revisions.orderPublication($0) }
     }
 
     /// The rules that changes are decided by.
@@ -143,213 +76,180 @@ package final class PropertyStore<ChosenStrategy: Strategy>: CommittingStore {
         set { context.rules = newValue }
     }
 
+    /// How full the store is, and the latest revision that may be shown.
     package var usage: StoreUsage { context.usage }
 
-    /// How full the quotas are, in the order of their prefixes.
+    /// How full the quotas are, in the order of their prefixes, changes that are not released
+    /// included.
     package var quotaUsage: [QuotaUsage] { context.quotas.usage }
 
     /// Changes that were accepted and are not yet applied.
     package var backlogCount: Int { stripes.backlogCount }
 
     /// Those of the stripe that has the most: each stripe has the bound.
-    package var fullestBacklogCount: Int {
-        (0..<stripes.count).reduce(0) { max($0, stripes[$1].backlogCount) }
-    }
+    package var fullestBacklogCount: Int { stripes.fullestBacklogCount }
 
-    @inlinable
     func index(_ name: PropertyName) -> Int {
         name.stripe(of: stripes.count)
     }
+}
 
-    @inlinable
-    @inline(__always)
+/// What is attached to a store. It needs none of them.
+package struct StoreParts: Sendable {
+    /// Gets each commit, and says when it may be seen.
+    package var hook: CommitHook?
+    /// Why no change is accepted now; asked before one is decided.
+    package var refusal: (@Sendable () -> Withdrawal?)?
+    /// Gets the commits that may be seen.
+    package var journal: Journal?
+    /// Gets what expires.
+    package var expiries: ExpiryQueue?
+    /// Makes room where a change finds too little; without it, such a change is refused.
+    package var evictor: Evictor?
+
+    package init(
+        hook: CommitHook? = nil,
+        refusal: (@Sendable () -> Withdrawal?)? = nil,
+        journal: Journal? = nil,
+        expiries: ExpiryQueue? = nil,
+        evictor: Evictor? = nil
+    ) {
+        self.hook = hook
+        self.refusal = refusal
+        self.journal = journal
+        self.expiries = expiries
+        self.evictor = evictor
+    }
+}
+
+// MARK: looking
+
+/// What a look found, or that it did not look.
+package enum Look: Sendable {
+    /// The property, if there is one.
+    case found(Property?)
+    /// What was found may not be seen yet.
+    case withheld(Withheld<Property?>)
+    /// Nothing was looked at: the guard would do it later, on another thread.
+    case later
+}
+
+extension PropertyStore {
+    /// Finds a property in a scope, if that can be done at once.
+    package func look(_ name: PropertyName, in scope: PropertyScope, _ ask: Ask) -> Look {
+        let stripe = index(name)
+        guard !stripes.appliesLater(stripe, .read) else { return .later }
+        guard let hook = parts.hook else {
+            return .found(stripes.read(stripe, ask) { $0.findPublished(name, in: scope) })
+        }
+        let generation = hook.generation
+        let answer = stripes.read(stripe, ask) { $0.findWithheld(name, in: scope, generation) }
+        return hook.isReleased(answer.revision, generation)
+            ? .found(answer.value) : .withheld(answer)
+    }
+
     package func look(
         _ name: PropertyName,
         in scope: PropertyScope,
-        observer: some EntryObserver,
+        _ ask: Ask,
         completion: @escaping @Sendable (Property?) -> Void
     ) throws(BacklogFull) {
-        try stripes.submitRead(
-            index(name),
-            observer: observer,
-            {
-                ChosenStrategy.traits.readsDuringWrites
-                    ? $0.findPublished(name, in: scope) : $0.find(name, in: scope)
-            },
-            completion: completion
-        )
+        try complete(look(name, in: scope, ask), name, in: scope, ask, completion: completion)
     }
 
-    @inlinable
-    package func commit(
-        _ change: Change,
-        observer: some EntryObserver,
-        receiver: some DecisionReceiver
-    ) throws(BacklogFull) {
-        try execute(change, at: nil, observer: observer, receiver: receiver)
-    }
-
-    /// Decides a change as if it were this time, and makes it or refuses it.
+    /// Calls `completion` with what a look found: at once, or when it is found or may be seen.
     ///
-    /// Without a time, the store's clock is read inside the guarded section.
-    ///
-    /// Deterministic: the same changes at the same times in the same order make the same store,
-    /// revisions and answers included, under every strategy, with any number of stripes, and in
-    /// every process.
-    @inlinable
-    package func execute(
-        _ change: Change,
-        at time: Timestamp?,
-        observer: some EntryObserver,
-        receiver: some DecisionReceiver
+    /// - Throws: ``BacklogFull`` if as many reads wait as the strategy accepts.
+    @inline(never)
+    package func complete(
+        _ look: Look,
+        _ name: PropertyName,
+        in scope: PropertyScope,
+        _ ask: Ask,
+        completion: @escaping @Sendable (Property?) -> Void
     ) throws(BacklogFull) {
-        switch change {
-        case .step(let step):
-            let property = step.prepare()
-            try submitWrite(
-                index(step.name),
-                observer: observer,
-                { $0.execute(step, property, at: time) },
-                completion: { receiver.receive($0) }
+        switch look {
+        case .found(let property): completion(property)
+        case .withheld(let answer): wait(for: answer, name, scope, ask, completion)
+        case .later:
+            let generation = context.generation
+            try stripes.submitRead(
+                index(name),
+                ask,
+                { $0.findWithheld(name, in: scope, generation) },
+                completion: { [self] in wait(for: $0, name, scope, ask, completion) }
             )
-        case .transaction(let transaction):
-            let prepared = prepare(transaction, at: time)
-            guard prepared.claimPairCount > 0 else {
-                return try submit(prepared, observer, receiver)
+        }
+    }
+
+    private func wait(
+        for answer: Withheld<Property?>,
+        _ name: PropertyName,
+        _ scope: PropertyScope,
+        _ ask: Ask,
+        _ completion: @escaping @Sendable (Property?) -> Void
+    ) {
+        guard let hook = parts.hook else { return completion(answer.value) }
+        hook.whenDecided(answer.revision, answer.generation) { [self] outcome in
+            switch outcome {
+            case .released: completion(answer.value)
+            case .withdrawn: lookAgain(name, scope, ask, completion)
             }
-            try submitPassing(
-                prepared,
-                observer: observer,
-                { $0.executeIfKnown(prepared) },
-                completion: { receiver.receive($0) }
-            )
         }
     }
 
-    @inlinable
-    func submit(
-        _ prepared: PreparedTransaction,
-        _ observer: some EntryObserver,
-        _ receiver: some DecisionReceiver
-    ) throws(BacklogFull) {
-        try submitWrite(
-            prepared.tables,
-            observer: observer,
-            { $0.execute(prepared) },
-            completion: { receiver.receive($0) }
+    /// Submits a read of all stripes, which no strategy refuses.
+    private func lookAgain(
+        _ name: PropertyName,
+        _ scope: PropertyScope,
+        _ ask: Ask,
+        _ completion: @escaping @Sendable (Property?) -> Void
+    ) {
+        let (generation, index) = (context.generation, index(name))
+        stripes.submitReadAll(
+            ask,
+            { $0[index].findWithheld(name, in: scope, generation) },
+            completion: { [self] in wait(for: $0, name, scope, ask, completion) }
         )
     }
 
-    /// Makes the change of a commit that was decided elsewhere, without deciding again.
-    ///
-    /// Commits are applied in the order of their revisions, one after the other, while nothing else
-    /// changes the store.
-    @inlinable
-    package func apply(
-        _ commit: Commit,
-        observer: some EntryObserver = NoObserver(),
-        completion: @escaping @Sendable () -> Void
-    ) throws(BacklogFull) {
-        let tables = TableSelection(commit.names.map { index($0) })
-        try submitWrite(
-            tables,
-            observer: observer,
-            { $0.apply(commit, tables.positions) },
-            completion: completion
-        )
-    }
-
-    /// Submits a write to a stripe.
-    ///
-    /// Where readers do not wait for writers, the context is told when they see what it wrote.
-    @inlinable
-    @inline(__always)
-    func submitWrite<Result: Sendable>(
-        _ stripe: Int,
-        observer: some EntryObserver,
-        _ body: @escaping @Sendable (inout PropertyTable) -> Result,
-        completion: @escaping @Sendable (Result) -> Void
-    ) throws(BacklogFull) {
-        guard ChosenStrategy.traits.readsDuringWrites else {
-            return try stripes.submitWrite(
-                stripe,
-                observer: observer,
-                body,
-                completion: completion
-            )
-        }
-        try stripes.submitWrite(
-            stripe,
-            observer: PublicationObserver(observer, context),
-            body,
-            completion: completion
-        )
-    }
-
-    /// Submits a write to several stripes, which it takes in ascending order.
-    @inlinable
-    @inline(__always)
-    func submitWrite<Result: Sendable>(
-        _ tables: TableSelection,
-        observer: some EntryObserver,
-        _ body: @escaping @Sendable (inout [PropertyTable]) -> Result,
-        completion: @escaping @Sendable (Result) -> Void
-    ) throws(BacklogFull) {
-        guard ChosenStrategy.traits.readsDuringWrites else {
-            return try stripes.submitWrite(
-                several: tables.stripes,
-                observer: observer,
-                body,
-                completion: completion
-            )
-        }
-        try stripes.submitWrite(
-            several: tables.stripes,
-            observer: PublicationObserver(observer, context),
-            body,
-            completion: completion
-        )
-    }
-
-    @inlinable
-    func prepare(_ transaction: Transaction, at time: Timestamp?) -> PreparedTransaction {
-        PreparedTransaction(transaction, at: time, stripeCount: stripes.count) { index($0) }
-    }
-
-    @inlinable
     package func list(
         _ request: PageRequest,
-        observer: some EntryObserver = NoObserver(),
+        _ ask: Ask,
         completion: @escaping @Sendable (Page) -> Void
     ) {
-        // All stripes are held only for the snapshot, and the page is made behind that.
-        stripes.submitReadAll(
-            observer: observer,
-            { [context] in StoreSnapshot(tables: $0, context: context) },
-            completion: { completion(Page(request, $0)) }
-        )
+        take(ask, { Page(request, $0) }, completion)
     }
 
-    /// Takes all properties as of one revision.
+    package func snapshot(
+        _ ask: Ask,
+        completion: @escaping @Sendable (StoreSnapshot) -> Void
+    ) {
+        take(ask, { $0 }, completion)
+    }
+
+    /// Takes all properties as of one revision, and makes something of them outside.
     ///
     /// All stripes are held only while references are copied, whatever their size.
-    @inlinable
-    package func snapshot(completion: @escaping @Sendable (StoreSnapshot) -> Void) {
-        stripes.submitReadAll(
-            { [context] in StoreSnapshot(tables: $0, context: context) },
-            completion: completion
-        )
-    }
-
-    /// A hash of the whole store, which is the same in every process: of the names and values, and
-    /// of all revisions.
-    @inlinable
-    package func digest(
-        completion: @escaping @Sendable (UInt64) -> Void
+    private func take<Answer: Sendable>(
+        _ ask: Ask,
+        _ make: @escaping @Sendable (StoreSnapshot) -> Answer,
+        _ completion: @escaping @Sendable (Answer) -> Void
     ) {
+        let generation = context.generation
         stripes.submitReadAll(
-            { [context] in context.digest(of: $0) },
-            completion: completion
+            ask,
+            { [context] in StoreSnapshot(tables: $0, context: context) },
+            completion: { [self] taken in
+                let answer = make(taken)
+                guard let hook = parts.hook else { return completion(answer) }
+                hook.whenDecided(taken.revision, generation) { [self] outcome in
+                    switch outcome {
+                    case .released: completion(answer)
+                    case .withdrawn: take(ask, make, completion)
+                    }
+                }
+            }
         )
     }
 }

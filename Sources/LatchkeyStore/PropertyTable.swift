@@ -9,14 +9,13 @@
 /// **Expiry.** A property whose time is over is as good as none for readers and for changes, until
 /// a commit removes it. The time is read inside the guarded section: after a reader has missed an
 /// expired property, no change finds it.
-@usableFromInline
 package struct PropertyTable: Sendable {
     private var byName = NameTable()
     private(set) var order = NameOrder()
     private var traces = WithheldTraces()
     /// The revision of the latest commit over several tables that changed this one.
     ///
-    /// 0 if there is none, or if no reader can see such a commit before it is published.
+    /// 0 if there is none.
     private var sharedRevision: Revision = 0
     /// Set while all tables are held.
     var claimPairs = ClaimPairs()
@@ -29,7 +28,6 @@ package struct PropertyTable: Sendable {
     var count: Int { byName.count }
 
     /// Finds a property in a scope.
-    @usableFromInline
     func find(_ name: PropertyName, in scope: PropertyScope) -> Property? {
         guard let property = byName.find(name) else {
             return nil
@@ -47,7 +45,6 @@ package struct PropertyTable: Sendable {
     ///
     /// Tables are published one after the other. A reader who finds one of them waits until all
     /// of that commit can be seen: another table could still show what was before it.
-    @usableFromInline
     func findPublished(_ name: PropertyName, in scope: PropertyScope) -> Property? {
         context.revisions.waitUntilPublished(sharedRevision)
         return find(name, in: scope)
@@ -56,7 +53,6 @@ package struct PropertyTable: Sendable {
     /// Decides a change of one step and makes it, or refuses it.
     ///
     /// `prepared` is the property of a put. Without a time it is that of the store's clock.
-    @usableFromInline
     mutating func execute(
         _ step: Change.Step,
         _ prepared: Property?,
@@ -181,10 +177,10 @@ package struct PropertyTable: Sendable {
     }
 
     /// Remembers that a commit over several tables changed this one.
+    ///
+    /// Also while readers wait for writers: the strategy can be switched.
     mutating func noteShared(_ revision: Revision) {
-        if context.revisions.ordersPublication {
-            sharedRevision = revision
-        }
+        sharedRevision = revision
     }
 
     /// All properties in the order of their names.
@@ -199,13 +195,6 @@ package struct PropertyTable: Sendable {
             properties.append(property)
         }
         return properties
-    }
-
-    /// A hash of the properties, their revisions included, that is the same in every process.
-    ///
-    /// The sum over the properties, so that it does not depend on how they are spread over tables.
-    var digest: UInt64 {
-        properties.reduce(0) { $0 &+ $1.digest }
     }
 }
 
@@ -226,7 +215,6 @@ extension PropertyTable {
     /// The result of a read of the name, and the revision that it depends on.
     ///
     /// The generation is that from before this table was found.
-    @usableFromInline
     func findWithheld(
         _ name: PropertyName,
         in scope: PropertyScope,
@@ -241,8 +229,7 @@ extension PropertyTable {
     /// Executes a change of one step, and says which revision the answer depends on.
     ///
     /// That of the commit, or the newest one that a refusal was decided by.
-    @usableFromInline
-    mutating func executeWithheld(
+    mutating func execute(
         _ step: Change.Step,
         _ prepared: Property?,
         at time: Timestamp?,
@@ -257,17 +244,21 @@ extension Withheld<Decision> {
     /// The answer to a change; a refusal depends on the revision that it was decided by.
     ///
     /// Made inside the guarded section. A writer keeps withdrawals out, so the generation is that
-    /// of the table.
+    /// of the table. Without a hook it depends on nothing.
     init(
         _ decision: Decision,
         _ context: CommitContext,
         _ takenByteCount: Int,
         decidedBy revision: () -> Revision
     ) {
-        context.keep(decision, takenByteCount: takenByteCount)
+        guard let hook = context.hook else {
+            self.init(decision, 0, 0)
+            return
+        }
+        hook.keep(decision, takenByteCount: takenByteCount)
         switch decision {
-        case .success(let commit): self.init(decision, commit.revision, context.generation)
-        case .failure: self.init(decision, revision(), context.generation)
+        case .success(let commit): self.init(decision, commit.revision, hook.generation)
+        case .failure: self.init(decision, revision(), hook.generation)
         }
     }
 }

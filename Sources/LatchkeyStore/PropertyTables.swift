@@ -4,19 +4,9 @@ extension [PropertyTable] {
     /// Decides a transaction and makes it in all tables, or refuses it and leaves all as they were.
     ///
     /// These are the tables that the transaction has selected.
-    @usableFromInline
-    mutating func execute(_ prepared: PreparedTransaction) -> Decision {
-        guard let decision = executeIfKnown(prepared) else {
-            preconditionFailure("Only a pop with a claim passes names.")
-        }
-        return decision
-    }
-
-    /// The same for one whose pops have claims.
     ///
-    /// - Returns: Nil if names were passed, and nothing is decided.
-    @usableFromInline
-    mutating func executeIfKnown(_ prepared: PreparedTransaction) -> Decision? {
+    /// - Returns: Nil if a pop with a claim has passed names, and nothing is decided.
+    mutating func execute(_ prepared: PreparedTransaction) -> Decision? {
         let time = prepared.time ?? self[0].context.clock.now()
         var drafts = TransactionDrafts(prepared, self, at: time)
         let decision: Decision
@@ -107,31 +97,13 @@ extension [PropertyTable] {
     /// Executes a change, and says which revision the answer depends on.
     ///
     /// That of the commit, or the newest one of the properties that a refusal was decided by.
-    @usableFromInline
-    mutating func executeWithheld(
-        _ prepared: PreparedTransaction,
-        takenByteCount: Int
-    ) -> Withheld<Decision> {
-        withheld(execute(prepared), prepared, takenByteCount)
-    }
-
-    /// The same for one whose pops have claims.
     ///
-    /// - Returns: Nil if names were passed, and nothing is decided.
-    @usableFromInline
-    mutating func executeWithheldIfKnown(
+    /// - Returns: Nil if a pop with a claim has passed names, and nothing is decided.
+    mutating func execute(
         _ prepared: PreparedTransaction,
         takenByteCount: Int
     ) -> Withheld<Decision>? {
-        guard let decision = executeIfKnown(prepared) else { return nil }
-        return withheld(decision, prepared, takenByteCount)
-    }
-
-    private func withheld(
-        _ decision: Decision,
-        _ prepared: PreparedTransaction,
-        _ takenByteCount: Int
-    ) -> Withheld<Decision> {
+        guard let decision = execute(prepared) else { return nil }
         let context = self[0].context
         return Withheld(decision, context, takenByteCount) {
             // What has names that were not known is decided by all that there is.
@@ -145,7 +117,6 @@ extension [PropertyTable] {
     /// Makes the change of a commit that was decided elsewhere, without deciding again.
     ///
     /// `positions` has the position of the table for each effect.
-    @usableFromInline
     mutating func apply(_ commit: Commit, _ positions: [Int]) {
         let context = self[0].context
         var formerSize = StoreSize()
@@ -182,6 +153,18 @@ extension [PropertyTable] {
             self[0].context.quotas.replace(found, by: property, name)
         }
         self[0].context.room.restore(new, beyond: former)
+    }
+
+    /// Puts properties in the place of all that are there.
+    ///
+    /// `table` has the position of the table of a name.
+    mutating func replace(with properties: [Property], _ table: (PropertyName) -> Int) {
+        var former = StoreSize()
+        for index in indices {
+            former += self[index].removeAll()
+        }
+        self[0].context.room.restore(StoreSize(), beyond: former)
+        load(properties, table)
     }
 
     /// Makes the changes of commits that were made before, in the order of their revisions.
@@ -222,7 +205,6 @@ extension [PropertyTable] {
             )
         }
         context.room.restore(new, beyond: former)
-        context.revisions.move(to: last)
         return replayed
     }
 

@@ -1,5 +1,4 @@
 /// A bound on the bytes of all properties whose names begin with a prefix.
-@usableFromInline
 package struct Quota: Sendable, Hashable {
     /// How many quotas a store can have.
     ///

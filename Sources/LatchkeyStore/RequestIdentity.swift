@@ -1,5 +1,4 @@
 /// What a request is known by when it is sent again.
-@usableFromInline
 package struct RequestIdentity: Sendable, Hashable {
     /// What the client has chosen, and who it is.
     package let key: [UInt8]

@@ -1,5 +1,5 @@
 internal import Glibc
-public import LatchkeySync
+internal import LatchkeySync
 internal import Synchronization
 
 /// The revisions of a store: one for each commit, without a gap.
@@ -18,10 +18,16 @@ internal import Synchronization
 /// exchange of a pointer, not for the copy of a table. A commit over several tables exchanges a
 /// pointer for each: a reader that finds the first of them waits for the last
 /// (``waitUntilPublished(_:)``).
+///
+/// One way at a time for all stripes, or two commits would get one revision:
+/// ``orderPublication(_:)``. So writers of a lock publish in order, too, while another stripe has
+/// readers beside its writer.
 struct RevisionSequence: ~Copyable, Sendable {
     private let lastRevision: Atomic<Revision>
-    /// Whether each commit is ended with ``published()``.
-    let ordersPublication: Bool
+    /// Whether commits become visible one after the other.
+    ///
+    /// Relaxed: it is written while all tables are held, and read inside one of them.
+    private let ordersPublication: Atomic<Bool>
     private let publication = AdaptiveLock()
     /// The thread that holds `publication`, or 0.
     ///
@@ -31,10 +37,17 @@ struct RevisionSequence: ~Copyable, Sendable {
 
     /// - Parameters:
     ///   - start: The revision before the first commit.
-    ///   - ordersPublication: Whether each commit is ended with ``published()``.
+    ///   - ordersPublication: Whether commits become visible one after the other.
     init(after start: Revision, ordersPublication: Bool) {
         lastRevision = Atomic(start)
-        self.ordersPublication = ordersPublication
+        self.ordersPublication = Atomic(ordersPublication)
+    }
+
+    /// Lets commits become visible one after the other, or not.
+    ///
+    /// The calling thread holds all tables: no revision is taken that is not yet visible.
+    func orderPublication(_ orders: Bool) {
+        ordersPublication.store(orders, ordering: .relaxed)
     }
 
     /// The revision of the latest commit, or the one before the first commit.
@@ -48,7 +61,7 @@ struct RevisionSequence: ~Copyable, Sendable {
     /// Called only inside the guarded section, at most once in each, and after everything that
     /// takes time.
     func next() -> Revision {
-        guard ordersPublication else {
+        guard ordersPublication.load(ordering: .relaxed) else {
             return lastRevision.add(1, ordering: .acquiringAndReleasing).newValue
         }
         publication.lock()
@@ -60,7 +73,8 @@ struct RevisionSequence: ~Copyable, Sendable {
     ///
     /// Does nothing if the thread has taken no revision.
     func published() {
-        guard publisher.load(ordering: .relaxed) == UInt(pthread_self()) else {
+        let owner = publisher.load(ordering: .relaxed)
+        guard owner != 0, owner == UInt(pthread_self()) else {
             return
         }
         publisher.store(0, ordering: .relaxed)
@@ -124,36 +138,4 @@ extension Revision {
             revision <= clock ? clock + 2 * span + second : revision + span + clock % span
         return InputCheck.revision(later)
     }
-}
-
-/// Ends the publication of a commit when its write leaves the guarded section.
-///
-/// Readers see it by then. A write to several stripes publishes all values before it leaves the
-/// first section. Another observer is told of everything.
-@usableFromInline
-struct PublicationObserver<Base: EntryObserver>: EntryObserver {
-    @usableFromInline static var isActive: Bool { Base.isActive }
-
-    @usableFromInline let base: Base
-    @usableFromInline let context: CommitContext
-
-    @inlinable
-    init(_ base: Base, _ context: CommitContext) {
-        self.base = base
-        self.context = context
-    }
-
-    @inlinable var site: CallSite { base.site }
-    @inlinable func asks(_ request: AccessRequest) -> Base.Entry { base.asks(request) }
-    @inlinable func isBlocked(_ entry: inout Base.Entry) { base.isBlocked(&entry) }
-    @inlinable func enters(_ entry: inout Base.Entry) { base.enters(&entry) }
-
-    @inlinable
-    func leaves(_ entry: Base.Entry) {
-        context.published()
-        base.leaves(entry)
-    }
-
-    /// No revision was taken.
-    @inlinable func givesUp(_ entry: Base.Entry) { base.givesUp(entry) }
 }

@@ -6,7 +6,6 @@
 ///
 /// A store has one level at a time. Without a cluster that is ``current`` from the start. A replica
 /// begins with that of its place in the log, and raises it where the log says so.
-@usableFromInline
 package enum RuleLevel: UInt8, Sendable, CaseIterable, Comparable {
     /// What 0.1 does.
     case first = 1
@@ -20,6 +19,5 @@ package enum RuleLevel: UInt8, Sendable, CaseIterable, Comparable {
         self = Self.allCases.last { $0.rawValue <= number } ?? .first
     }
 
-    @usableFromInline
     package static func < (one: Self, other: Self) -> Bool { one.rawValue < other.rawValue }
 }

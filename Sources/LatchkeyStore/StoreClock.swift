@@ -2,7 +2,6 @@ internal import Glibc
 internal import Synchronization
 
 /// A moment of the calendar: milliseconds since the start of 1970, UTC.
-@usableFromInline
 package struct Timestamp: Sendable, Hashable {
     package var milliseconds: Int64
 
@@ -18,7 +17,6 @@ package struct Timestamp: Sendable, Hashable {
 ///
 /// **Design.** The offset of ``system`` is the only thing that changes: it is set once, before the
 /// service serves.
-@usableFromInline
 package struct StoreClock: Sendable {
     package let now: @Sendable () -> Timestamp
 

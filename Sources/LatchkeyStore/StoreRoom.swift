@@ -140,7 +140,6 @@ struct StoreSize {
 /// Which bound a change would break, and how much room it lacks.
 ///
 /// The shortage is nil if the change needs more than the bound, so that no other room helps.
-@usableFromInline
 package enum StoreFull: Error, Hashable {
     case properties(shortage: Int?)
     case bytes(shortage: Int?)

@@ -3,7 +3,6 @@
 /// **Design.** It shares the sorted lists of the tables, which are values: taking it copies one
 /// reference for each table, while all stripes are held. Afterwards it needs no lock, however long
 /// it is used. Meanwhile a write copies the chunk of 512 references that it changes, once.
-@usableFromInline
 package struct StoreSnapshot: Sendable {
     /// The revision that the properties are of.
     package let revision: Revision
@@ -13,7 +12,6 @@ package struct StoreSnapshot: Sendable {
     let useCount: UInt64
     private let orders: [NameOrder]
 
-    @usableFromInline
     init(tables: [PropertyTable], context: CommitContext) {
         revision = context.revisions.last
         time = context.clock.now()

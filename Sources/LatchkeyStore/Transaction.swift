@@ -3,7 +3,6 @@
 /// First the conditions are checked against the properties as they were. If all hold, `steps` are
 /// made, else `otherwise`. The steps are made in their order, each on the result of those before
 /// it.
-@usableFromInline
 package struct Transaction: Sendable {
     /// How many values of the greatest length the results can have together.
     static let valuesMax = 16
@@ -39,12 +38,11 @@ package struct Transaction: Sendable {
     }
 
     /// Whether a step takes names that are not known before it is made.
-    @usableFromInline var takesPrefixes: Bool {
+    var takesPrefixes: Bool {
         steps.contains { $0.action.takesPrefix } || otherwise.contains { $0.action.takesPrefix }
     }
 
     /// The steps that are made.
-    @usableFromInline
     package enum Branch: String, Sendable {
         /// Those for conditions that all hold.
         case then

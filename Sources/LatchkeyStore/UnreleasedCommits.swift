@@ -148,7 +148,7 @@ extension Commit {
 
 extension Change {
     /// The length of the names and contents of all steps.
-    @usableFromInline var byteCount: Int {
+    var byteCount: Int {
         switch self {
         case .step(let step): step.byteCount
         case .transaction(let transaction):

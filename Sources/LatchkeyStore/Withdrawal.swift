@@ -1,5 +1,4 @@
 /// Why commits were withdrawn: made, but taken back before anybody was shown them.
-@usableFromInline
 package enum Withdrawal: Hashable, Sendable {
     /// There is no room to write them down. They never show up later.
     case full
@@ -17,7 +16,7 @@ package enum Withdrawal: Hashable, Sendable {
 ///
 /// Revisions that are withdrawn are used again. So a revision names a commit only together with the
 /// generation.
-@usableFromInline typealias Generation = UInt64
+typealias Generation = UInt64
 
 /// The latest withdrawals.
 struct Withdrawals: Sendable {

@@ -1,11 +1,9 @@
 /// An answer, and the commit that it must not be seen before.
-@usableFromInline
-struct Withheld<Value: Sendable>: Sendable {
-    @usableFromInline let value: Value
-    @usableFromInline let revision: Revision
-    @usableFromInline let generation: Generation
+package struct Withheld<Value: Sendable>: Sendable {
+    let value: Value
+    let revision: Revision
+    let generation: Generation
 
-    @usableFromInline
     init(_ value: Value, _ revision: Revision, _ generation: Generation) {
         self.value = value
         self.revision = revision

@@ -1,0 +1,253 @@
+internal import Dispatch
+package import LatchkeyGuards
+package import LatchkeySync
+
+// How a change is decided and answered.
+
+extension PropertyStore {
+    package func commit(
+        _ change: Change,
+        attempt: Int,
+        _ ask: Ask,
+        receiver: some DecisionReceiver
+    ) throws(BacklogFull) {
+        if let reason = parts.refusal?() {
+            return receiver.receive(.failure(.withdrawn(reason)))
+        }
+        try execute(change, at: nil, attempt, ask, receiver)
+    }
+
+    /// Decides a change as if it were this time, and makes it or refuses it.
+    ///
+    /// No room is made for it, and it is not asked whether changes are accepted.
+    ///
+    /// Without a time, the store's clock is read inside the guarded section; so it is, too, where a
+    /// withdrawal took away what the change was decided by.
+    ///
+    /// Deterministic: the same changes at the same times in the same order make the same store,
+    /// revisions and answers included, under every strategy, with any number of stripes, and in
+    /// every process.
+    package func execute(
+        _ change: Change,
+        at time: Timestamp?,
+        _ ask: Ask,
+        receiver: some DecisionReceiver
+    ) throws(BacklogFull) {
+        try execute(change, at: time, nil, ask, receiver)
+    }
+
+    private func execute(
+        _ change: Change,
+        at time: Timestamp?,
+        _ attempt: Int?,
+        _ ask: Ask,
+        _ receiver: some DecisionReceiver
+    ) throws(BacklogFull) {
+        var byteCount = 0
+        if let hook = parts.hook {
+            byteCount = change.byteCount
+            try hook.admit(byteCount)
+        }
+        guard let answer = decide(change, at: time, byteCount, ask) else {
+            return try submit(change, at: time, attempt, byteCount, ask, receiver)
+        }
+        settle(answer, change, attempt, ask, receiver)
+    }
+
+    /// Decides a change of one step, if its guard does that at once.
+    @inline(never)
+    private func decide(
+        _ change: Change,
+        at time: Timestamp?,
+        _ byteCount: Int,
+        _ ask: Ask
+    ) -> Withheld<Decision>? {
+        guard case .step(let step) = change else { return nil }
+        let stripe = index(step.name)
+        guard !stripes.appliesLater(stripe, .write) else { return nil }
+        let property = step.prepare()
+        return stripes.write(stripe, ask) {
+            $0.execute(step, property, at: time, takenByteCount: byteCount)
+        } published: {
+            context.published()
+        }
+    }
+
+    @inline(never)
+    private func submit(
+        _ change: Change,
+        at time: Timestamp?,
+        _ attempt: Int?,
+        _ byteCount: Int,
+        _ ask: Ask,
+        _ receiver: some DecisionReceiver
+    ) throws(BacklogFull) {
+        do throws(BacklogFull) {
+            try submit(change, at: time, byteCount, ask) { [self] answer in
+                settle(answer, change, attempt, ask, receiver)
+            }
+        } catch {
+            parts.hook?.giveBack(byteCount)
+            throw error
+        }
+    }
+
+    private func submit(
+        _ change: Change,
+        at time: Timestamp?,
+        _ byteCount: Int,
+        _ ask: Ask,
+        completion: @escaping @Sendable (Withheld<Decision>) -> Void
+    ) throws(BacklogFull) {
+        switch change {
+        case .step(let step):
+            let property = step.prepare()
+            try stripes.submitWrite(
+                index(step.name),
+                ask,
+                { $0.execute(step, property, at: time, takenByteCount: byteCount) },
+                published: { [context] in context.published() },
+                completion: completion
+            )
+        case .transaction(let transaction):
+            let prepared = PreparedTransaction(
+                transaction,
+                at: time,
+                stripeCount: stripes.count,
+                stripe: index
+            )
+            try submit(prepared, byteCount, ask, completion: completion)
+        }
+    }
+
+    /// Submits a transaction, whose pops may have to pass more names than at a time.
+    ///
+    /// Then it is decided once more, and others enter the stripes in between.
+    ///
+    /// - Throws: ``BacklogFull``. Once this has returned, it is tried again and again: a replica
+    ///   must decide each change that it has begun.
+    private func submit(
+        _ prepared: PreparedTransaction,
+        _ byteCount: Int,
+        _ ask: Ask,
+        completion: @escaping @Sendable (Withheld<Decision>) -> Void
+    ) throws(BacklogFull) {
+        try stripes.submitWrite(
+            several: prepared.tables.stripes,
+            ask,
+            { $0.execute(prepared, takenByteCount: byteCount) },
+            published: { [context] in context.published() },
+            completion: { [self] answer in
+                if let answer {
+                    return completion(answer)
+                }
+                // Elsewhere: a thread that serves passes no more than this.
+                DispatchQueue.global().async {
+                    Self.untilAccepted { [self] () throws(BacklogFull) in
+                        try submit(prepared, byteCount, ask, completion: completion)
+                    }
+                }
+            }
+        )
+    }
+
+    /// Submits again and again while the strategy refuses it.
+    static func untilAccepted(_ submit: @escaping @Sendable () throws(BacklogFull) -> Void) {
+        do throws(BacklogFull) {
+            try submit()
+        } catch {
+            DispatchQueue.global().asyncAfter(deadline: .now() + .milliseconds(1)) {
+                untilAccepted(submit)
+            }
+        }
+    }
+}
+
+extension PropertyStore {
+    /// Answers a change, once that may be seen which the answer depends on.
+    private func settle(
+        _ answer: Withheld<Decision>,
+        _ change: Change,
+        _ attempt: Int?,
+        _ ask: Ask,
+        _ receiver: some DecisionReceiver
+    ) {
+        guard let hook = parts.hook else {
+            return finish(answer.value, change, attempt, ask, receiver)
+        }
+        if case .success(let commit) = answer.value, !commit.isEmpty {
+            pass(commit, answer.generation, hook, receiver)
+        } else if hook.isReleased(answer.revision, answer.generation) {
+            finish(answer.value, change, attempt, ask, receiver)
+        } else {
+            wait(for: answer, hook, change, attempt, ask, receiver)
+        }
+    }
+
+    @inline(never)
+    private func pass(
+        _ commit: Commit,
+        _ generation: Generation,
+        _ hook: CommitHook,
+        _ receiver: some DecisionReceiver
+    ) {
+        let note = receiver.note(for: commit)
+        hook.pass(commit, generation, note: note) { [self] outcome in
+            switch outcome {
+            case .released:
+                record(commit)
+                receiver.receive(.success(commit))
+            case .withdrawn(let reason): receiver.receive(.failure(.withdrawn(reason)))
+            }
+        }
+    }
+
+    @inline(never)
+    private func wait(
+        for answer: Withheld<Decision>,
+        _ hook: CommitHook,
+        _ change: Change,
+        _ attempt: Int?,
+        _ ask: Ask,
+        _ receiver: some DecisionReceiver
+    ) {
+        hook.whenDecided(answer.revision, answer.generation) { [self] outcome in
+            switch outcome {
+            case .released: finish(answer.value, change, attempt, ask, receiver)
+            case .withdrawn:
+                do throws(BacklogFull) {
+                    try execute(change, at: nil, attempt, ask, receiver)
+                } catch {
+                    receiver.receive(.failure(.backlogFull))
+                }
+            }
+        }
+    }
+
+    /// Hands on a decision, or makes room first and commits again.
+    private func finish(
+        _ decision: Decision,
+        _ change: Change,
+        _ attempt: Int?,
+        _ ask: Ask,
+        _ receiver: some DecisionReceiver
+    ) {
+        switch decision {
+        case .success(let commit): record(commit)
+        case .failure(.full(let full)):
+            if let attempt, let evictor = parts.evictor {
+                return evictor.commitAgain(change, full, attempt, ask, receiver)
+            }
+        case .failure: break
+        }
+        receiver.receive(decision)
+    }
+
+    /// Gives a commit with an effect to those who follow the store, before anybody is told of it.
+    private func record(_ commit: Commit) {
+        if !commit.isEmpty {
+            parts.expiries?.note(commit)
+            parts.journal?.append(commit)
+        }
+    }
+}
