@@ -159,7 +159,7 @@ let package = Package(
             name: "LatchkeyService",
             dependencies: [
                 "CGnuTLS", "CLatchkeyPages", "CLatchkeySystem", "LatchkeyClient",
-                "LatchkeyContention", "LatchkeyHTTP",
+                "LatchkeyContention", "LatchkeyGuards", "LatchkeyHTTP",
                 "LatchkeyMachine", "LatchkeyMetrics", "LatchkeyOperations", "LatchkeyPersistence",
                 "LatchkeyReplication", "LatchkeySettings", "LatchkeyStore", "LatchkeyStrategies",
                 "LatchkeyTrace",

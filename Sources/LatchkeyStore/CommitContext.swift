@@ -154,8 +154,8 @@ final class CommitContext: Sendable {
     /// Takes the revision of a commit, and gives back the room of `former` behind it.
     func nextRevision(givingBack former: StoreSize, beyond new: StoreSize) -> Revision {
         let revision = revisions.next()
+        betweenSteps?()
         if former.propertyCount > new.propertyCount || former.byteCount > new.byteCount {
-            betweenSteps?()
             room.giveBack(former, beyond: new)
         }
         return revision

@@ -1,3 +1,4 @@
+import LatchkeyGuards
 import LatchkeyStrategies
 import LatchkeyTestSupport
 import Testing
@@ -5,11 +6,50 @@ import Testing
 @testable import LatchkeyStore
 
 /// A store whose operations wait for their completion, so that a test reads from top to bottom.
-final class BlockingStore<Store: CommittingStore>: Sendable {
-    let base: Store
+final class BlockingStore: Sendable {
+    let base: PropertyStore
+    /// What changes go through.
+    private let committing: any CommittingStore
 
-    init(_ base: Store) {
+    init(_ base: PropertyStore, through committing: (any CommittingStore)? = nil) {
         self.base = base
+        self.committing = committing ?? base
+    }
+
+    /// A store whose clock stands still, unless it has another one.
+    ///
+    /// An actor has one stripe.
+    convenience init(
+        _ kind: StrategyKind = .lock,
+        stripeCount: Int,
+        limits: StoreLimits = StoreLimits(),
+        clock: StoreClock = StoreClock { Timestamp(milliseconds: 0) },
+        after revision: Revision = 0,
+        hook: CommitHook? = nil,
+        betweenSteps: (@Sendable () -> Void)? = nil
+    ) {
+        self.init(
+            PropertyStore(
+                limits: limits,
+                stripeCount: kind.traits.prefersOneStripe ? 1 : stripeCount,
+                guards: GuardSettings(kind),
+                clock: clock,
+                after: revision,
+                parts: StoreParts(hook: hook),
+                betweenSteps: betweenSteps
+            )
+        )
+    }
+
+    /// A store with 8 stripes, and a pause between the steps of changes.
+    static func pausing(
+        _ kind: StrategyKind,
+        _ limits: StoreLimits,
+        turns: Int
+    ) -> BlockingStore {
+        BlockingStore(kind, stripeCount: 8, limits: limits) {
+            for _ in 0..<turns { Yield.now() }
+        }
     }
 
     func wait<Result: Sendable>(
@@ -28,14 +68,14 @@ final class BlockingStore<Store: CommittingStore>: Sendable {
         // Three times as long as usual: actors share the pool's few threads with other tests.
         guard isDone.pass() || isDone.pass() || isDone.pass(), let value = result.read({ $0 })
         else {
-            preconditionFailure("the completion of \(Store.self) brought the result")
+            preconditionFailure("the completion brought the result")
         }
         return value
     }
 
     func commit(_ change: Change) -> Decision {
         wait { (completion) throws(BacklogFull) in
-            try base.commit(change, observer: NoObserver(), completion: completion)
+            try committing.commit(change, .here(), completion: completion)
         }
     }
 
@@ -64,7 +104,7 @@ final class BlockingStore<Store: CommittingStore>: Sendable {
 
     func property(_ name: String) -> Property? {
         wait { (completion) throws(BacklogFull) in
-            try base.look(.owning(name), observer: NoObserver(), completion: completion)
+            try base.look(.owning(name), in: .live, .here(), completion: completion)
         }
     }
 
@@ -82,87 +122,32 @@ final class BlockingStore<Store: CommittingStore>: Sendable {
             after: after.map { OwnedBytes(Array($0.utf8)) },
             limit: limit
         )
-        return wait { base.list(request, observer: NoObserver(), completion: $0) }
+        return wait { base.list(request, .here(), completion: $0) }
     }
 }
 
 extension BlockingStore {
-    /// A store whose clock stands still, unless it has another one.
-    convenience init<ChosenStrategy: Strategy>(
-        stripeCount: Int,
-        limits: StoreLimits = StoreLimits(),
-        clock: StoreClock = StoreClock { Timestamp(milliseconds: 0) },
-        after revision: Revision = 0,
-        strategy: () -> ChosenStrategy
-    ) where Store == PropertyStore<ChosenStrategy> {
-        self.init(
-            PropertyStore(
-                limits: limits,
-                stripeCount: stripeCount,
-                strategy: strategy,
-                clock: clock,
-                after: revision
-            )
-        )
-    }
-
-    convenience init<ChosenStrategy: MakeableStrategy>(
-        stripeCount: Int
-    ) where Store == PropertyStore<ChosenStrategy> {
-        self.init(stripeCount: stripeCount) { ChosenStrategy() }
-    }
-
-    convenience init<ChosenStrategy: MakeableStrategy>(
-        stripeCount: Int,
-        limits: StoreLimits = StoreLimits(),
-        after revision: Revision = 0,
-        hook: CommitHook
-    ) where Store == HookedStore<ChosenStrategy> {
-        self.init(
-            HookedStore(
-                limits: limits,
-                stripeCount: stripeCount,
-                strategy: { ChosenStrategy() },
-                clock: StoreClock { Timestamp(milliseconds: 0) },
-                after: revision,
-                hook: hook
-            )
-        )
-    }
-
-    func execute<ChosenStrategy: Strategy>(
-        _ change: Change,
-        at time: Timestamp
-    ) -> Decision where Store == PropertyStore<ChosenStrategy> {
+    func execute(_ change: Change, at time: Timestamp) -> Decision {
         wait { (completion) throws(BacklogFull) in
-            try base.execute(
-                change,
-                at: time,
-                observer: NoObserver(),
-                receiver: DecisionClosure(completion)
-            )
+            let receiver = DecisionClosure(completion)
+            try base.execute(change, at: time, .here(), receiver: receiver)
         }
     }
 
-    func apply<ChosenStrategy: Strategy>(_ commit: Commit)
-    where Store == PropertyStore<ChosenStrategy> {
-        let _: Bool = wait { (completion) throws(BacklogFull) in
-            try base.apply(commit) { completion(true) }
+    func apply(_ commit: Commit) {
+        wait { (completion: @escaping @Sendable (()) -> Void) throws(BacklogFull) in
+            try base.apply(commit, .here()) { completion(()) }
         }
     }
 
-    func digest<ChosenStrategy: Strategy>() -> UInt64 where Store == PropertyStore<ChosenStrategy> {
-        wait { base.digest(completion: $0) }
+    func snapshot() -> StoreSnapshot {
+        wait { base.snapshot(.here(), completion: $0) }
     }
 
-    func digest<ChosenStrategy: Strategy>() -> UInt64 where Store == HookedStore<ChosenStrategy> {
-        wait { base.base.digest(completion: $0) }
-    }
+    /// A hash of the names and values, and of all revisions.
+    func digest() -> UInt64 { snapshot().digest }
 
-    func stripe<ChosenStrategy: Strategy>(of name: String) -> Int
-    where Store == PropertyStore<ChosenStrategy> {
-        base.index(.owning(name))
-    }
+    func stripe(of name: String) -> Int { base.index(.owning(name)) }
 }
 
 extension PropertyName {
@@ -264,13 +249,15 @@ extension PropertyTable {
         let now = Timestamp(milliseconds: 0)
         switch change {
         case .step(let step):
-            return execute(step, step.prepare(), at: now)
+            return execute(step, step.prepare(), at: now, takenByteCount: 0).value
         case .transaction(let transaction):
             var tables = [self]
             defer { self = tables[0] }
-            return tables.execute(
-                PreparedTransaction(transaction, at: now, stripeCount: 1) { _ in 0 }
-            )
+            let prepared = PreparedTransaction(transaction, at: now, stripeCount: 1) { _ in 0 }
+            guard let decision = tables.execute(prepared) else {
+                preconditionFailure("only a pop with a claim passes names")
+            }
+            return decision
         }
     }
 
@@ -298,27 +285,5 @@ extension PropertyTable {
 extension PropertyName {
     var text: String {
         unsafe String(decoding: bytes, as: UTF8.self)
-    }
-}
-
-extension BlockingStore {
-    /// A store whose clock stands still, with 8 stripes and a pause between the steps of changes.
-    static func pausing<ChosenStrategy: MakeableStrategy>(
-        _ limits: StoreLimits,
-        turns: Int
-    ) -> BlockingStore where Store == PropertyStore<ChosenStrategy> {
-        BlockingStore(
-            PropertyStore(
-                limits: limits,
-                stripeCount: 8,
-                strategy: { ChosenStrategy() },
-                clock: StoreClock { Timestamp(milliseconds: 0) },
-                after: 0,
-                hook: nil,
-                betweenSteps: {
-                    for _ in 0..<turns { Yield.now() }
-                }
-            )
-        )
     }
 }

@@ -7,7 +7,7 @@ import Testing
 /// The bound on the work of a change while its stripes are held.
 @Suite(.timeLimit(.minutes(15)), .offPool)
 struct ChangeWorkTests {
-    private static func bench(unitsMax: Int) -> JournaledBench<LockStrategy> {
+    private static func bench(unitsMax: Int) -> JournaledBench {
         var limits = StoreLimits()
         limits.changeUnitsMax = unitsMax
         return JournaledBench(limits: limits)
@@ -20,7 +20,7 @@ struct ChangeWorkTests {
     }
 
     private static func decide(
-        _ bench: JournaledBench<LockStrategy>,
+        _ bench: JournaledBench,
         _ name: String,
         equals text: String
     ) -> Decision {
@@ -61,7 +61,7 @@ struct ChangeWorkTests {
     }
 
     @Test func `steps that find nothing are bounded, too`() {
-        let store = BlockingStore<PropertyStore<LockStrategy>>(stripeCount: 128)
+        let store = BlockingStore(stripeCount: 128)
         let steps = (0..<15).map { Change.Step.count("none/\($0)") }
         #expect(store.commit(steps).refusal == nil)
         #expect(store.base.usage.workUnits == 15 * (1 + 512))
@@ -91,7 +91,7 @@ struct ChangeWorkTests {
 
     /// 1 MB took 47 to 96 ms, issue 46.
     @Test func `members in another order count, and the square of their number`() {
-        let bench = JournaledBench<LockStrategy>()
+        let bench = JournaledBench()
         func units(_ one: String, _ other: String, _ outcome: Refusal? = nil) -> UInt64 {
             bench.put("a", one)
             let before = bench.base.usage.workUnits
@@ -174,7 +174,7 @@ struct ChangeWorkTests {
     }
 
     @Test func `a change of a few long values is not refused`() {
-        let bench = JournaledBench<LockStrategy>()
+        let bench = JournaledBench()
         bench.put("a", Self.text(1024))
         #expect(bench.store.commit([Self.merge("a", #"{"y":1}"#)]).refusal == nil)
         let steps = (0..<7).map { Self.merge("a", #"{"y":\#($0)}"#) }
@@ -185,7 +185,7 @@ struct ChangeWorkTests {
     func `the units are the same with any number of stripes`(stripeCount: Int) {
         var limits = StoreLimits()
         limits.changeUnitsMax = 4000
-        let store = BlockingStore(stripeCount: stripeCount, limits: limits) { LockStrategy() }
+        let store = BlockingStore(stripeCount: stripeCount, limits: limits)
         for number in 0..<500 { _ = store.commit(Change(.put("a/\(number)", "1"))) }
         for number in 0..<50 {
             _ = store.commit([.count("a/\(number % 10)"), .claim("a/", "c/", ttl: 99)])
@@ -199,10 +199,10 @@ struct ChangeWorkTests {
 /// What replicas decide by the first rules, as 0.1 did: the bytes of a transaction are counted.
 @Suite(.timeLimit(.minutes(15)), .offPool)
 struct FirstRulesWorkTests {
-    private static func bench(byteCountMax: Int) -> JournaledBench<LockStrategy> {
+    private static func bench(byteCountMax: Int) -> JournaledBench {
         var limits = StoreLimits()
         limits.transactionByteCountMax = byteCountMax
-        let bench = JournaledBench<LockStrategy>(limits: limits)
+        let bench = JournaledBench(limits: limits)
         bench.base.rules = .first
         return bench
     }
@@ -246,7 +246,7 @@ struct FirstRulesWorkTests {
 
     /// 128 merges into a value of 1 MiB held a stripe for 1.7 s.
     @Test func `short steps cannot work on a long value without end, issue 17`() {
-        let bench = JournaledBench<LockStrategy>()
+        let bench = JournaledBench()
         bench.base.rules = .first
         bench.put("a", #"{"x":"\#(String(repeating: "x", count: 1 << 20))"}"#)
         let steps = (0..<128).map { Self.merge("a", #"{"y":\#($0)}"#) }

@@ -7,7 +7,7 @@ import Testing
 /// Pops with claims behind many claims.
 @Suite(.timeLimit(.minutes(15)), .offPool)
 struct ClaimQueueTests {
-    private typealias Store = BlockingStore<PropertyStore<LockStrategy>>
+    private typealias Store = BlockingStore
 
     private static func store(
         passedCountMax: Int = 128,
@@ -15,7 +15,7 @@ struct ClaimQueueTests {
     ) -> Store {
         var limits = StoreLimits()
         limits.passedCountMax = passedCountMax
-        return Store(stripeCount: stripeCount, limits: limits) { LockStrategy() }
+        return Store(stripeCount: stripeCount, limits: limits)
     }
 
     private static let pop = Change.Step.claim("j/", "c/", ttl: 1000)
@@ -124,6 +124,7 @@ struct ClaimQueueTests {
         func isPassing() -> Bool {
             store.wait { completion in
                 store.base.stripes.submitReadAll(
+                    .here(),
                     { tables in
                         let time = Timestamp(milliseconds: 9)
                         let found = claims.firstFree(pair, tables, at: time) { _ in true }
@@ -149,6 +150,7 @@ struct ClaimQueueTests {
         func watched() -> [Int] {
             store.wait { completion in
                 store.base.stripes.submitReadAll(
+                    .here(),
                     { $0.map(\.claimPairs.all.count) },
                     completion: completion
                 )

@@ -12,14 +12,14 @@ struct CommitHookTests {
         kind: StrategyKind,
         stripeCount: Int
     ) {
-        kind.accept(ReleasingLate(stripeCount: stripeCount))
+        releasingLate(kind, stripeCount: stripeCount)
     }
 
     @Test(arguments: Depth.kinds)
     func `each commit passes the hook once, and no read shows what is not released`(
         kind: StrategyKind
     ) {
-        kind.accept(ReadingReleased())
+        ReadingReleased().run(kind)
     }
 
     @Test(arguments: Depth.kinds, [1, 8])
@@ -27,7 +27,7 @@ struct CommitHookTests {
         kind: StrategyKind,
         stripeCount: Int
     ) {
-        kind.accept(ReleasingSeveral(stripeCount: stripeCount))
+        releasingSeveral(kind, stripeCount: stripeCount)
     }
 }
 
@@ -40,48 +40,44 @@ struct CommitHookTests {
 ///     4 gone deleted              nothing that depends on gone, no page
 ///                      3          what depends on new
 ///                      4          the rest
-private struct ReleasingLate: StrategyVisitor {
-    let stripeCount: Int
+private func releasingLate(_ kind: StrategyKind, stripeCount: Int) {
+    let commits = Arrivals()
+    let hook = CommitHook { _, _ in commits.arrive() }
+    let store = BlockingStore(kind, stripeCount: stripeCount, hook: hook)
+    let answers = Answers(store)
+    let exists = Conditions(ifNoneMatch: .any)
 
-    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) {
-        let commits = Arrivals()
-        let hook = CommitHook { _, _ in commits.arrive() }
-        let store = BlockingStore<HookedStore<ChosenStrategy>>(stripeCount: stripeCount, hook: hook)
-        let answers = Answers(store)
-        let exists = Conditions(ifNoneMatch: .any)
+    answers.commit("1", Change(.put("old", "1")))
+    answers.commit("2", Change(.put("gone", "1")))
+    #expect(commits.wait(for: 2))
+    hook.release(through: 2)
+    #expect(answers.wait(for: ["1 done", "2 done"]))
 
-        answers.commit("1", Change(.put("old", "1")))
-        answers.commit("2", Change(.put("gone", "1")))
-        #expect(commits.wait(for: 2))
-        hook.release(through: 2)
-        #expect(answers.wait(for: ["1 done", "2 done"]))
+    answers.commit("3", Change(.put("new", "1")))
+    #expect(commits.wait(for: 3))
+    answers.commit("4", Change(.delete("gone")))
+    #expect(commits.wait(for: 4))
+    answers.look("new")
+    answers.look("gone")
+    answers.commit("new again", Change(.put("new", "2", exists)))
+    answers.commit("gone again", Change(.delete("gone")))
+    answers.list()
+    answers.commit("old again", Change(.put("old", "2", exists)))
+    answers.look("never")
+    answers.look("old")
+    let atOnce = ["1 done", "2 done", "old again preconditionFailed", "never -", "old 1"]
+    #expect(answers.wait(for: atOnce))
+    #expect(store.base.usage.revision == 2)
 
-        answers.commit("3", Change(.put("new", "1")))
-        #expect(commits.wait(for: 3))
-        answers.commit("4", Change(.delete("gone")))
-        #expect(commits.wait(for: 4))
-        answers.look("new")
-        answers.look("gone")
-        answers.commit("new again", Change(.put("new", "2", exists)))
-        answers.commit("gone again", Change(.delete("gone")))
-        answers.list()
-        answers.commit("old again", Change(.put("old", "2", exists)))
-        answers.look("never")
-        answers.look("old")
-        let atOnce = ["1 done", "2 done", "old again preconditionFailed", "never -", "old 1"]
-        #expect(answers.wait(for: atOnce))
-        #expect(store.base.usage.revision == 2)
+    hook.release(through: 3)
+    let later = ["3 done", "new 1", "new again preconditionFailed"]
+    #expect(answers.wait(for: atOnce + later))
+    #expect(store.base.usage.revision == 3)
 
-        hook.release(through: 3)
-        let later = ["3 done", "new 1", "new again preconditionFailed"]
-        #expect(answers.wait(for: atOnce + later))
-        #expect(store.base.usage.revision == 3)
-
-        hook.release(through: 4)
-        let last = ["4 done", "gone -", "gone again missing", "page 4: 2"]
-        #expect(answers.wait(for: atOnce + later + last))
-        #expect(store.property("new")?.revision == 3)
-    }
+    hook.release(through: 4)
+    let last = ["4 done", "gone -", "gone again missing", "page 4: 2"]
+    #expect(answers.wait(for: atOnce + later + last))
+    #expect(store.property("new")?.revision == 3)
 }
 
 /// A commit of several properties waits for its release.
@@ -91,58 +87,54 @@ private struct ReleasingLate: StrategyVisitor {
 ///     1 three puts                 1          all
 ///     2 p0 put, p1 and p2 gone                nothing that depends on one of them, no page
 ///                                  2          the rest
-private struct ReleasingSeveral: StrategyVisitor {
-    let stripeCount: Int
-
-    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) {
-        let passed = Synchronized<[Commit], LockStrategy>([])
-        let commits = Arrivals()
-        let hook = CommitHook { commit, _ in
-            passed.write { $0.append(commit) }
-            commits.arrive()
-        }
-        let store = BlockingStore<HookedStore<ChosenStrategy>>(stripeCount: stripeCount, hook: hook)
-        let answers = Answers(store)
-        let exists = Conditions(ifNoneMatch: .any)
-
-        answers.commit("1", Change([.put("p0", "1"), .put("p1", "1"), .put("p2", "1")]))
-        #expect(commits.wait(for: 1))
-        answers.commit("never", Change(.delete("q")))
-        #expect(answers.wait(for: ["never missing"]))
-        hook.release(through: 1)
-        #expect(answers.wait(for: ["never missing", "1 done"]))
-
-        answers.commit("2", Change([.delete("p2"), .put("p0", "2"), .delete("p1")]))
-        #expect(commits.wait(for: 2))
-        for name in ["p0", "p1", "p2", "q"] { answers.look(name) }
-        answers.list()
-        let isThere = Conditions(ifMatch: .any)
-        let refusal = Refusal.step(1, .then, .preconditionFailed)
-        answers.commit("refused", Change([.put("q", "1"), .get("p2", isThere)]))
-        answers.commit("refused too", Change([.put("q", "1"), .put("p0", "3", exists)]))
-        answers.commit("apart", Change([.put("q", "1"), .get("r", isThere)]))
-        let atOnce = ["never missing", "1 done", "q -", "apart \(refusal)"]
-        #expect(answers.wait(for: atOnce))
-        #expect(store.base.usage.revision == 1)
-
-        hook.release(through: 2)
-        let later = [
-            "2 done", "p0 2", "p1 -", "p2 -", "page 2: 1", "refused \(refusal)",
-            "refused too \(refusal)",
-        ]
-        #expect(answers.wait(for: atOnce + later))
-        #expect(passed.read { $0.map(\.revision) } == [1, 2])
-        #expect(passed.read { $0.map(\.effects.count) } == [3, 3])
+private func releasingSeveral(_ kind: StrategyKind, stripeCount: Int) {
+    let passed = Synchronized<[Commit], LockStrategy>([])
+    let commits = Arrivals()
+    let hook = CommitHook { commit, _ in
+        passed.write { $0.append(commit) }
+        commits.arrive()
     }
+    let store = BlockingStore(kind, stripeCount: stripeCount, hook: hook)
+    let answers = Answers(store)
+    let exists = Conditions(ifNoneMatch: .any)
+
+    answers.commit("1", Change([.put("p0", "1"), .put("p1", "1"), .put("p2", "1")]))
+    #expect(commits.wait(for: 1))
+    answers.commit("never", Change(.delete("q")))
+    #expect(answers.wait(for: ["never missing"]))
+    hook.release(through: 1)
+    #expect(answers.wait(for: ["never missing", "1 done"]))
+
+    answers.commit("2", Change([.delete("p2"), .put("p0", "2"), .delete("p1")]))
+    #expect(commits.wait(for: 2))
+    for name in ["p0", "p1", "p2", "q"] { answers.look(name) }
+    answers.list()
+    let isThere = Conditions(ifMatch: .any)
+    let refusal = Refusal.step(1, .then, .preconditionFailed)
+    answers.commit("refused", Change([.put("q", "1"), .get("p2", isThere)]))
+    answers.commit("refused too", Change([.put("q", "1"), .put("p0", "3", exists)]))
+    answers.commit("apart", Change([.put("q", "1"), .get("r", isThere)]))
+    let atOnce = ["never missing", "1 done", "q -", "apart \(refusal)"]
+    #expect(answers.wait(for: atOnce))
+    #expect(store.base.usage.revision == 1)
+
+    hook.release(through: 2)
+    let later = [
+        "2 done", "p0 2", "p1 -", "p2 -", "page 2: 1", "refused \(refusal)",
+        "refused too \(refusal)",
+    ]
+    #expect(answers.wait(for: atOnce + later))
+    #expect(passed.read { $0.map(\.revision) } == [1, 2])
+    #expect(passed.read { $0.map(\.effects.count) } == [3, 3])
 }
 
 /// The answers of a store, as they come.
-final class Answers<ChosenStrategy: Strategy>: Sendable {
-    private let store: BlockingStore<HookedStore<ChosenStrategy>>
+final class Answers: Sendable {
+    private let store: BlockingStore
     private let texts = Synchronized<[String], LockStrategy>([])
     private let arrivals = Arrivals()
 
-    init(_ store: BlockingStore<HookedStore<ChosenStrategy>>) {
+    init(_ store: BlockingStore) {
         self.store = store
     }
 
@@ -161,7 +153,7 @@ final class Answers<ChosenStrategy: Strategy>: Sendable {
 
     func commit(_ title: String, _ change: Change) {
         do {
-            try store.base.commit(change) { [self] decision in
+            try store.base.commit(change, .here()) { [self] decision in
                 switch decision {
                 case .success: add("\(title) done")
                 case .failure(let refusal): add("\(title) \(refusal)")
@@ -174,7 +166,7 @@ final class Answers<ChosenStrategy: Strategy>: Sendable {
 
     func look(_ name: String) {
         do throws(BacklogFull) {
-            try store.base.look(.owning(name)) { [self] property in
+            try store.base.look(.owning(name), in: .live, .here()) { [self] property in
                 add("\(name) \(property.map(store.text) ?? "-")")
             }
         } catch {
@@ -184,20 +176,20 @@ final class Answers<ChosenStrategy: Strategy>: Sendable {
 
     func list() {
         let request = PageRequest(prefix: OwnedBytes([]), after: nil, limit: 10)
-        store.base.list(request) { [self] page in
+        store.base.list(request, .here()) { [self] page in
             add("page \(page.revision): \(page.properties.count)")
         }
     }
 }
 
 /// Writers count; a journal releases what it has without a gap, late and in pieces.
-private struct ReadingReleased: StrategyVisitor {
+private struct ReadingReleased {
     private static let (writerCount, stepCount, nameCount) = (3, 100, 5)
 
-    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) {
+    func run(_ kind: StrategyKind) {
         let passed = Synchronized<[Revision], LockStrategy>([])
         let hook = CommitHook { commit, _ in passed.write { $0.append(commit.revision) } }
-        let store = BlockingStore<HookedStore<ChosenStrategy>>(stripeCount: 8, hook: hook)
+        let store = BlockingStore(kind, stripeCount: 8, hook: hook)
         let writers = Arrivals()
         let commitCount = Revision(Self.writerCount * Self.stepCount)
         let journal = TestThread {

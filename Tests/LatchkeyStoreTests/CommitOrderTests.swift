@@ -1,7 +1,8 @@
-import LatchkeyStore
 import LatchkeyStrategies
 import LatchkeyTestSupport
 import Testing
+
+@testable import LatchkeyStore
 
 /// Once a revision was shown to anyone, every access that begins later sees all commits up to it.
 @Suite(.timeLimit(.minutes(15)), .offPool)
@@ -12,14 +13,14 @@ struct CommitOrderTests {
         kind: StrategyKind,
         witness: Witness
     ) {
-        kind.accept(LateWriter(witness: witness))
+        LateWriter(witness: witness).run(kind)
     }
 
     @Test(arguments: Depth.kinds)
     func `readers of several stripes see commits in the order of their revisions, issue 7`(
         kind: StrategyKind
     ) {
-        kind.accept(ReadingAcross())
+        ReadingAcross().run(kind)
     }
 }
 
@@ -38,21 +39,19 @@ enum Witness: CaseIterable {
 ///     held back ─────────────────▶ takes N + 1 ─────────▶ sees N + 1
 ///                                                         must see N in a
 ///     let go
-private struct LateWriter: StrategyVisitor {
+private struct LateWriter {
     let witness: Witness
 
-    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) {
+    func run(_ kind: StrategyKind) {
         let (taken, letGo) = (Gate(), Gate())
         let isHeld = Synchronized<Bool, LockStrategy>(false)
-        let store = BlockingStore(stripeCount: 2) {
-            Paused(ChosenStrategy()) {
-                if isHeld.write({ held in
-                    defer { held = false }
-                    return held
-                }) {
-                    taken.open()
-                    letGo.pass()
-                }
+        let store = BlockingStore(kind, stripeCount: 2) {
+            if isHeld.write({ held in
+                defer { held = false }
+                return held
+            }) {
+                taken.open()
+                letGo.pass()
             }
         }
         let (a, b) = Self.names(of: store)
@@ -83,8 +82,8 @@ private struct LateWriter: StrategyVisitor {
     }
 
     /// Two names in different stripes.
-    private static func names<ChosenStrategy>(
-        of store: BlockingStore<PropertyStore<ChosenStrategy>>
+    private static func names(
+        of store: BlockingStore
     ) -> (String, String) {
         let other = (0...).lazy.map { "b\($0)" }.first {
             store.stripe(of: $0) != store.stripe(of: "a")
@@ -95,8 +94,8 @@ private struct LateWriter: StrategyVisitor {
 
 extension Witness {
     /// Whether the reader knows of a commit after the one that is held back.
-    fileprivate func isShown<ChosenStrategy>(
-        by store: BlockingStore<PropertyStore<ChosenStrategy>>,
+    fileprivate func isShown(
+        by store: BlockingStore,
         _ name: String
     ) -> Bool {
         switch self {
@@ -110,18 +109,16 @@ extension Witness {
 /// Writers count on names in eight stripes and now and then yield before they publish.
 ///
 /// A reader remembers the highest revision it was shown, and what it saw after that.
-private struct ReadingAcross: StrategyVisitor {
+private struct ReadingAcross {
     struct Sight: Hashable, Sendable {
         let shown: Revision
         let name: Int
         let seen: Revision
     }
 
-    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) {
-        let store = BlockingStore(stripeCount: 8) {
-            Paused(ChosenStrategy()) {
-                for _ in 0..<10 { Yield.now() }
-            }
+    func run(_ kind: StrategyKind) {
+        let store = BlockingStore(kind, stripeCount: 8) {
+            for _ in 0..<10 { Yield.now() }
         }
         let commits = Synchronized<[[Revision]], LockStrategy>(Array(repeating: [], count: 8))
         let sights = Synchronized<Set<Sight>, LockStrategy>([])
@@ -153,70 +150,5 @@ private struct ReadingAcross: StrategyVisitor {
             all[sight.name].contains { $0 <= sight.shown && $0 > sight.seen }
         }
         #expect(missed.count == 0, "reads that missed a commit")
-    }
-}
-
-/// A strategy whose writers do something after their body has run and before readers see it.
-private struct Paused<Base: Strategy>: Strategy {
-    static var strategyPromise: Promise<Self> { unsafe .unchecked() }
-    let base: Base
-    let pause: @Sendable () -> Void
-
-    init(_ base: Base, _ pause: @escaping @Sendable () -> Void) {
-        self.base = base
-        self.pause = pause
-    }
-
-    static var name: String { Base.name }
-    static var traits: StrategyTraits { Base.traits }
-    var backlogCount: Int { base.backlogCount }
-
-    func submit<Observer: EntryObserver, Result: Sendable>(
-        _ request: AccessRequest,
-        observer: Observer,
-        _ body: @escaping @Sendable () -> Result,
-        completion: @escaping @Sendable (Result) -> Void
-    ) throws(BacklogFull) {
-        try base.submit(request, observer: observer, body, completion: completion)
-    }
-
-    static func submitAll<Observer: EntryObserver, Result: Sendable>(
-        _ request: AccessRequest,
-        _ strategies: [Self],
-        observers: [Observer],
-        _ body: @escaping @Sendable () -> Result,
-        completion: @escaping @Sendable (Result) -> Void
-    ) throws(BacklogFull) {
-        let bases = strategies.map(\.base)
-        try Base.submitAll(request, bases, observers: observers, body, completion: completion)
-    }
-
-    nonisolated(nonsending) func awaiting<Observer: EntryObserver, Result: Sendable>(
-        _ request: AccessRequest,
-        observer: Observer,
-        whenFull: WhenFull,
-        _ body: @Sendable () -> Result
-    ) async throws(AccessRefused) -> Result {
-        try await base.awaiting(request, observer: observer, whenFull: whenFull, body)
-    }
-
-    func begin<Value>(_ guarded: GuardedValue<Value>) { base.begin(guarded) }
-
-    func reading<Value: ~Copyable, Result: ~Copyable, Failure: Error>(
-        _ guarded: GuardedValue<Value>,
-        _ body: (borrowing LentValue<Value>) throws(Failure) -> Result
-    ) throws(Failure) -> Result {
-        try unsafe base.reading(guarded, body)
-    }
-
-    func writing<Value, Result, Failure: Error>(
-        _ guarded: GuardedValue<Value>,
-        _ body: (inout Value) throws(Failure) -> Result
-    ) throws(Failure) -> Result {
-        try unsafe base.writing(guarded) { value throws(Failure) in
-            let result = try body(&value)
-            pause()
-            return result
-        }
     }
 }

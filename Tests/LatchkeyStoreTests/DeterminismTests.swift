@@ -12,9 +12,9 @@ struct DeterminismTests {
         kind: StrategyKind,
         seed: UInt64
     ) {
-        let expected = Execution(seed: seed, stripeCount: 1).visit(LockStrategy.self)
+        let expected = Execution(seed: seed, stripeCount: 1).run(.lock)
         let stripeCount = [4, 16, 64][Int(seed % 3)]
-        let found = kind.accept(Execution(seed: seed, stripeCount: stripeCount))
+        let found = Execution(seed: seed, stripeCount: stripeCount).run(kind)
         #expect(found.answers == expected.answers)
         #expect(found.digest == expected.digest)
         #expect(found.digest == found.digestOfApplied, "commits applied without deciding")
@@ -24,7 +24,7 @@ struct DeterminismTests {
 
     @Test func `the hash tells stores apart`() {
         func digest(_ changes: [Change]) -> UInt64 {
-            let store = BlockingStore<PropertyStore<LockStrategy>>(stripeCount: 4)
+            let store = BlockingStore(stripeCount: 4)
             for change in changes { _ = store.commit(change) }
             return store.digest()
         }
@@ -41,7 +41,7 @@ struct DeterminismTests {
 }
 
 /// Executes changes that follow from the seed, and applies their commits to a second store.
-private struct Execution: StrategyVisitor {
+private struct Execution {
     struct Result: Sendable {
         var answers: [String] = []
         var digest: UInt64 = 0
@@ -51,11 +51,11 @@ private struct Execution: StrategyVisitor {
     let seed: UInt64
     let stripeCount: Int
 
-    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) -> Result {
+    func run(_ kind: StrategyKind) -> Result {
         var limits = StoreLimits(propertyCountMax: 30, byteCountMax: 250)
         limits.changeUnitsMax = 300
-        let store = BlockingStore(stripeCount: stripeCount, limits: limits) { ChosenStrategy() }
-        let applied = BlockingStore(stripeCount: stripeCount, limits: limits) { ChosenStrategy() }
+        let store = BlockingStore(kind, stripeCount: stripeCount, limits: limits)
+        let applied = BlockingStore(kind, stripeCount: stripeCount, limits: limits)
         var random = SeededGenerator(seed)
         var result = Result()
         for number in 0..<1500 {

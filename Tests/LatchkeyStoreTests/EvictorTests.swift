@@ -1,3 +1,4 @@
+import LatchkeyGuards
 import LatchkeyStrategies
 import LatchkeyTestSupport
 import Testing
@@ -9,16 +10,16 @@ import Testing
 struct EvictorTests {
     @Test(arguments: Depth.kinds)
     func `what was used longest ago is removed first`(kind: StrategyKind) {
-        kind.accept(UsingInOrder())
+        usingInOrder(kind)
     }
 
     @Test(arguments: Depth.kinds)
     func `writers at the bound never exceed it and are never refused`(kind: StrategyKind) {
-        kind.accept(WritingAtTheBound())
+        writingAtTheBound(kind)
     }
 
     @Test func `what can never fit removes nothing`() {
-        let bench = JournaledBench<LockStrategy>(limits: .evicting(properties: 6, bytes: 100))
+        let bench = JournaledBench(limits: .evicting(properties: 6, bytes: 100))
         for name in ["a", "b", "c", "d", "e"] { bench.put(name, "123456789") }
         let large = bench.put("a", String(repeating: "1", count: 100))
         #expect(Outcome(large) == .refused(.full(.bytes(shortage: nil))))
@@ -38,16 +39,12 @@ struct EvictorTests {
         let base = PropertyStore(
             limits: .evicting(properties: 2),
             stripeCount: 4,
-            strategy: { LockStrategy() }
+            guards: GuardSettings(.lock),
+            parts: StoreParts(evictor: evictor)
         )
-        let store = BlockingStore(
-            JournaledStore(
-                FullStore(base) { $0 == 3 + refusedCommit },
-                journal: Journal(HistoryLimits()),
-                expiries: ExpiryQueue(),
-                evictor: evictor
-            )
-        )
+        let full = FullStore(base) { $0 == 3 + refusedCommit }
+        evictor.start(full)
+        let store = BlockingStore(base, through: full)
         _ = store.commit([Change.Step.put("a", "1")])
         _ = store.commit([Change.Step.put("b", "1")])
         // Commit 3 is refused for lack of room, 4 removes a property, 5 is made again.
@@ -61,7 +58,7 @@ struct EvictorTests {
     @Test func `one large value takes the room of very many small ones`() {
         let count = 20_000
         let limits = StoreLimits.evicting(properties: count, bytes: 6 * count)
-        let bench = JournaledBench<LockStrategy>(limits: limits)
+        let bench = JournaledBench(limits: limits)
         for index in 10_000..<10_000 + count { bench.put("\(index)", "1") }
         #expect(bench.base.usage.byteCount == 6 * count)
         let value = "\"" + String(repeating: "1", count: 6 * count - 10) + "\""
@@ -70,62 +67,58 @@ struct EvictorTests {
     }
 }
 
-private struct UsingInOrder: StrategyVisitor {
-    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) {
-        let bench = JournaledBench<ChosenStrategy>(limits: .evicting(properties: 4))
-        for name in ["a", "b", "c", "d"] { bench.put(name) }
-        _ = bench.store.property("a")
-        bench.put("e")
-        #expect(bench.story(after: 4) == ["5 evicted b", "6 put e 1"])
-        // A read, a step of a transaction that only reads, and a write: a is left behind.
-        _ = bench.store.property("c")
-        _ = bench.store.commit(Change.transaction(Transaction([.get("d")])))
-        bench.store.increment("e")
-        bench.put("f")
-        #expect(bench.story(after: 7) == ["8 evicted a", "9 put f 1"])
-        _ = bench.store.commit([.put("g", "1"), .put("h", "1"), .delete("e")])
-        #expect(
-            bench.story(after: 9).sorted() == [
-                "10 evicted c", "11 deleted e", "11 put g 1", "11 put h 1",
-            ]
-        )
-        #expect(bench.evictor.count == 3)
-        #expect(bench.base.usage.propertyCount == 4)
-    }
+private func usingInOrder(_ kind: StrategyKind) {
+    let bench = JournaledBench(kind, limits: .evicting(properties: 4))
+    for name in ["a", "b", "c", "d"] { bench.put(name) }
+    _ = bench.store.property("a")
+    bench.put("e")
+    #expect(bench.story(after: 4) == ["5 evicted b", "6 put e 1"])
+    // A read, a step of a transaction that only reads, and a write: a is left behind.
+    _ = bench.store.property("c")
+    _ = bench.store.commit(Change.transaction(Transaction([.get("d")])))
+    bench.store.increment("e")
+    bench.put("f")
+    #expect(bench.story(after: 7) == ["8 evicted a", "9 put f 1"])
+    _ = bench.store.commit([.put("g", "1"), .put("h", "1"), .delete("e")])
+    #expect(
+        bench.story(after: 9).sorted() == [
+            "10 evicted c", "11 deleted e", "11 put g 1", "11 put h 1",
+        ]
+    )
+    #expect(bench.evictor.count == 3)
+    #expect(bench.base.usage.propertyCount == 4)
 }
 
 /// Threads put properties of different lengths, while another one watches the bounds.
-private struct WritingAtTheBound: StrategyVisitor {
-    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) {
-        let limits = StoreLimits.evicting(properties: 20, bytes: 300)
-        let bench = JournaledBench<ChosenStrategy>(limits: limits)
-        let writers = Arrivals()
-        let (refused, exceeded) = (Arrivals(), Arrivals())
-        let threadCount = 4
-        let ended = TestThread.run(threadCount + 1) { thread in
-            guard thread < threadCount else {
-                while writers.value < threadCount {
-                    let usage = bench.base.usage
-                    if usage.propertyCount > 20 || usage.byteCount > 300 {
-                        exceeded.arrive()
-                    }
-                }
-                return
-            }
-            for step in 0..<60 {
-                let value = String(repeating: "1", count: 1 + step * 7 % 30)
-                if case .failure = bench.put("\(thread)/\(step % 45)", value) {
-                    refused.arrive()
+private func writingAtTheBound(_ kind: StrategyKind) {
+    let limits = StoreLimits.evicting(properties: 20, bytes: 300)
+    let bench = JournaledBench(kind, limits: limits)
+    let writers = Arrivals()
+    let (refused, exceeded) = (Arrivals(), Arrivals())
+    let threadCount = 4
+    let ended = TestThread.run(threadCount + 1) { thread in
+        guard thread < threadCount else {
+            while writers.value < threadCount {
+                let usage = bench.base.usage
+                if usage.propertyCount > 20 || usage.byteCount > 300 {
+                    exceeded.arrive()
                 }
             }
-            writers.arrive()
+            return
         }
-        #expect(ended)
-        #expect(refused.value == 0)
-        #expect(exceeded.value == 0)
-        #expect(bench.journal.wait(for: bench.base.usage.revision))
-        bench.expectBoundsInEachCommit(limits)
+        for step in 0..<60 {
+            let value = String(repeating: "1", count: 1 + step * 7 % 30)
+            if case .failure = bench.put("\(thread)/\(step % 45)", value) {
+                refused.arrive()
+            }
+        }
+        writers.arrive()
     }
+    #expect(ended)
+    #expect(refused.value == 0)
+    #expect(exceeded.value == 0)
+    #expect(bench.journal.wait(for: bench.base.usage.revision))
+    bench.expectBoundsInEachCommit(limits)
 }
 
 extension JournaledBench {

@@ -1,3 +1,4 @@
+import LatchkeyGuards
 import LatchkeyStrategies
 import LatchkeyTestSupport
 import Testing
@@ -11,13 +12,13 @@ struct ExpiryQueueTests {
     func `a property is not served after its time, and a commit removes it`(
         kind: StrategyKind
     ) {
-        kind.accept(Expiring())
+        expiring(kind)
     }
 
     @Test func `properties are removed in the order of their times`() {
         let (count, seed) = (2000, UInt64(7))
         var random = SeededGenerator(seed)
-        let bench = JournaledBench<LockStrategy>()
+        let bench = JournaledBench()
         for index in 0..<count {
             bench.put("n\(index)", ttl: .random(in: 1...20, using: &random))
         }
@@ -38,7 +39,7 @@ struct ExpiryQueueTests {
     /// Each property that expires before all others sets the timer anew; a timer for each of them
     /// would read the clock as often.
     @Test func `one timer serves all, however often it was set`() {
-        let bench = JournaledBench<LockStrategy>()
+        let bench = JournaledBench()
         bench.put("late", ttl: 200)
         for round in 1...50 {
             bench.put("early", ttl: 1)
@@ -77,11 +78,11 @@ struct ExpiryQueueTests {
 private struct RefusingBench {
     let clock = ManualClock()
     let expiries: ExpiryQueue
-    let store: BlockingStore<PropertyStore<LockStrategy>>
-    let full: FullStore<PropertyStore<LockStrategy>>
+    let store: BlockingStore
+    let full: FullStore
 
     init(refusals: Int) {
-        store = BlockingStore(stripeCount: 4, clock: clock.clock) { LockStrategy() }
+        store = BlockingStore(stripeCount: 4, clock: clock.clock)
         full = FullStore(store.base) { $0 <= refusals }
         expiries = ExpiryQueue(clock: clock.clock)
         expiries.start(full)
@@ -94,33 +95,31 @@ private struct RefusingBench {
     }
 }
 
-private struct Expiring: StrategyVisitor {
-    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) {
-        let bench = JournaledBench<ChosenStrategy>()
-        bench.put("a", ttl: 5)
-        bench.put("b", "2", ttl: 8)
-        bench.put("c")
-        bench.clock.advance(4)
-        #expect(bench.store.value("a") == "1")
-        bench.clock.advance(1)
-        #expect(bench.store.value("a") == nil, "at once, whether or not it is removed")
-        #expect(bench.store.value("b") == "2")
-        #expect(bench.store.list(limit: 10).properties.count == 2)
-        #expect(bench.journal.wait(for: 4))
-        bench.clock.advance(3)
-        #expect(bench.journal.wait(for: 5))
-        #expect(
-            bench.story() == ["1 put a 1", "2 put b 2", "3 put c 1", "4 expired a", "5 expired b"]
-        )
-        #expect(bench.store.list(limit: 10).properties.count == 1)
-        #expect(bench.base.usage.propertyCount == 1)
-        #expect(bench.expiries.count == 2)
-    }
+private func expiring(_ kind: StrategyKind) {
+    let bench = JournaledBench(kind)
+    bench.put("a", ttl: 5)
+    bench.put("b", "2", ttl: 8)
+    bench.put("c")
+    bench.clock.advance(4)
+    #expect(bench.store.value("a") == "1")
+    bench.clock.advance(1)
+    #expect(bench.store.value("a") == nil, "at once, whether or not it is removed")
+    #expect(bench.store.value("b") == "2")
+    #expect(bench.store.list(limit: 10).properties.count == 2)
+    #expect(bench.journal.wait(for: 4))
+    bench.clock.advance(3)
+    #expect(bench.journal.wait(for: 5))
+    #expect(
+        bench.story() == ["1 put a 1", "2 put b 2", "3 put c 1", "4 expired a", "5 expired b"]
+    )
+    #expect(bench.store.list(limit: 10).properties.count == 1)
+    #expect(bench.base.usage.propertyCount == 1)
+    #expect(bench.expiries.count == 2)
 }
 
 /// A store whose backlog is full for some commits.
-final class FullStore<Base: CommittingStore>: CommittingStore {
-    private let base: Base
+final class FullStore: CommittingStore {
+    private let base: PropertyStore
     private let isRefused: @Sendable (_ number: Int) -> Bool
     let tries = Arrivals()
     /// Counts the steps of all changes.
@@ -131,45 +130,47 @@ final class FullStore<Base: CommittingStore>: CommittingStore {
     /// - Parameters:
     ///   - base: What makes the commits.
     ///   - isRefused: Whether a commit is refused; the first one has the number 1.
-    init(_ base: Base, isRefused: @escaping @Sendable (_ number: Int) -> Bool) {
+    init(_ base: PropertyStore, isRefused: @escaping @Sendable (_ number: Int) -> Bool) {
         self.base = base
         self.isRefused = isRefused
     }
 
     func commit(
         _ change: Change,
-        observer: some EntryObserver,
+        attempt: Int,
+        _ ask: Ask,
         receiver: some DecisionReceiver
     ) throws(BacklogFull) {
         tries.arrive()
         for _ in change.steps { steps.arrive() }
         guard !isRefused(tries.value) else { throw BacklogFull() }
-        try base.commit(change, observer: observer) { [removals] decision in
+        let counting = DecisionClosure { [removals] decision in
             receiver.receive(decision)
             if case .success(let commit) = decision {
                 for _ in commit.effects { removals.arrive() }
             }
         }
+        try base.commit(change, attempt: attempt, ask, receiver: counting)
     }
 
     func look(
         _ name: PropertyName,
         in scope: PropertyScope,
-        observer: some EntryObserver,
+        _ ask: Ask,
         completion: @escaping @Sendable (Property?) -> Void
     ) throws(BacklogFull) {
-        try base.look(name, in: scope, observer: observer, completion: completion)
+        try base.look(name, in: scope, ask, completion: completion)
     }
 
     func list(
         _ request: PageRequest,
-        observer: some EntryObserver,
+        _ ask: Ask,
         completion: @escaping @Sendable (Page) -> Void
     ) {
-        base.list(request, observer: observer, completion: completion)
+        base.list(request, ask, completion: completion)
     }
 
-    func snapshot(completion: @escaping @Sendable (StoreSnapshot) -> Void) {
-        base.snapshot(completion: completion)
+    func snapshot(_ ask: Ask, completion: @escaping @Sendable (StoreSnapshot) -> Void) {
+        base.snapshot(ask, completion: completion)
     }
 }

@@ -42,7 +42,7 @@ struct JournalTests {
 
     @Test(arguments: Depth.kinds)
     func `each commit starts from what the one before it left`(kind: StrategyKind) {
-        kind.accept(Following())
+        following(kind)
     }
 
     @Test func `a history says from where on it has all commits`() {
@@ -115,38 +115,36 @@ struct JournalTests {
 }
 
 /// Three writers change the same few names, alone and together.
-private struct Following: StrategyVisitor {
-    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) {
-        let bench = JournaledBench<ChosenStrategy>()
-        let ended = TestThread.run(3) { thread in
-            for step in 0..<100 {
-                switch (step + thread) % 4 {
-                case 0: bench.store.increment("a")
-                case 1: _ = bench.store.commit([.increment("a"), .increment("b")])
-                case 2: _ = bench.store.commit([.delete("b"), .put("c", "\(step)")])
-                default: bench.put("b", "\(step)")
-                }
+private func following(_ kind: StrategyKind) {
+    let bench = JournaledBench(kind)
+    let ended = TestThread.run(3) { thread in
+        for step in 0..<100 {
+            switch (step + thread) % 4 {
+            case 0: bench.store.increment("a")
+            case 1: _ = bench.store.commit([.increment("a"), .increment("b")])
+            case 2: _ = bench.store.commit([.delete("b"), .put("c", "\(step)")])
+            default: bench.put("b", "\(step)")
             }
         }
-        #expect(ended)
-        #expect(bench.journal.wait(for: bench.base.usage.revision))
-        let commits = bench.journal.all()
-        #expect(commits.map(\.revision) == Array(1...bench.base.usage.revision))
-        var latest: [String: Revision] = [:]
-        for commit in commits {
-            for effect in commit.effects {
-                let name = PropertyName(of: effect.some).text
-                #expect(effect.former?.revision == latest[name])
-                latest[name] = effect.property?.revision
-            }
-        }
-        #expect(
-            latest
-                == ["a", "b", "c"].reduce(into: [:]) { latest, name in
-                    latest[name] = bench.store.property(name)?.revision
-                }
-        )
     }
+    #expect(ended)
+    #expect(bench.journal.wait(for: bench.base.usage.revision))
+    let commits = bench.journal.all()
+    #expect(commits.map(\.revision) == Array(1...bench.base.usage.revision))
+    var latest: [String: Revision] = [:]
+    for commit in commits {
+        for effect in commit.effects {
+            let name = PropertyName(of: effect.some).text
+            #expect(effect.former?.revision == latest[name])
+            latest[name] = effect.property?.revision
+        }
+    }
+    #expect(
+        latest
+            == ["a", "b", "c"].reduce(into: [:]) { latest, name in
+                latest[name] = bench.store.property(name)?.revision
+            }
+    )
 }
 
 extension Commit {

@@ -1,3 +1,4 @@
+import LatchkeyGuards
 import LatchkeyStrategies
 import LatchkeyTestSupport
 import Synchronization
@@ -29,7 +30,7 @@ final class ManualClock: Sendable {
 /// A timer that waits for the clock looks at it again after as many real milliseconds as are left
 /// on it: so tests use short times to live. Behind the end of a bench its clock is far ahead, so
 /// that no timer looks at it until the process ends. A test keeps the bench as long as its store.
-struct JournaledBench<ChosenStrategy: MakeableStrategy>: Sendable {
+struct JournaledBench: Sendable {
     private final class End: Sendable {
         let clock = ManualClock()
 
@@ -40,28 +41,23 @@ struct JournaledBench<ChosenStrategy: MakeableStrategy>: Sendable {
     let journal: Journal
     let expiries: ExpiryQueue
     let evictor = Evictor()
-    let base: PropertyStore<ChosenStrategy>
-    let store: BlockingStore<JournaledStore<PropertyStore<ChosenStrategy>>>
+    let store: BlockingStore
 
+    var base: PropertyStore { store.base }
     var clock: ManualClock { end.clock }
 
     init(
+        _ kind: StrategyKind = .lock,
         stripeCount: Int = 8,
         limits: StoreLimits = StoreLimits(),
         history: HistoryLimits = HistoryLimits(),
         rules: RuleLevel = .current
     ) {
-        let clock = end.clock
         journal = Journal(history)
-        expiries = ExpiryQueue(clock: clock.clock, rules: { rules })
-        base = PropertyStore(
-            limits: limits,
-            stripeCount: stripeCount,
-            strategy: { ChosenStrategy() },
-            clock: clock.clock
-        )
+        expiries = ExpiryQueue(clock: end.clock.clock, rules: { rules })
+        let parts = StoreParts(journal: journal, expiries: expiries, evictor: evictor)
+        store = BlockingStore(kind, stripeCount, limits, end.clock.clock, 0, parts)
         base.rules = rules
-        store = BlockingStore(base, journal, expiries, limits.eviction == .lru ? evictor : nil)
     }
 
     @discardableResult
@@ -82,32 +78,26 @@ struct JournaledBench<ChosenStrategy: MakeableStrategy>: Sendable {
     }
 }
 
-/// The same behind a hook, without a strategy of its own.
+/// The same with a hook, under `lock`.
 struct HookedBench: Sendable {
     let clock = ManualClock()
     let journal: Journal
     let expiries: ExpiryQueue
     let evictor = Evictor()
-    let base: HookedStore<LockStrategy>
-    let store: BlockingStore<JournaledStore<HookedStore<LockStrategy>>>
+    let store: BlockingStore
+
+    var base: PropertyStore { store.base }
 
     init(_ hook: CommitHook, limits: StoreLimits = StoreLimits(), after revision: Revision = 0) {
         journal = Journal(HistoryLimits(), after: revision)
         expiries = ExpiryQueue(clock: clock.clock)
-        base = HookedStore(
-            limits: limits,
-            stripeCount: 4,
-            strategy: { LockStrategy() },
-            clock: clock.clock,
-            after: revision,
-            hook: hook
-        )
-        store = BlockingStore(base, journal, expiries, limits.eviction == .lru ? evictor : nil)
+        let parts = StoreParts(hook: hook, journal: journal, expiries: expiries, evictor: evictor)
+        store = BlockingStore(.lock, 4, limits, clock.clock, revision, parts)
     }
 
     /// Adds 1 without waiting for the answer.
     func increment(_ name: String, ttl: TimeToLive? = nil) throws {
-        try store.base.commit(.increment(.owning(name), by: 1, ttl: ttl), completion: { _ in })
+        try base.commit(.increment(.owning(name), by: 1, ttl: ttl), .here(), completion: { _ in })
     }
 }
 
@@ -158,12 +148,27 @@ extension Change.Step {
 }
 
 extension BlockingStore {
-    fileprivate convenience init<Base>(
-        _ base: Base,
-        _ journal: Journal,
-        _ expiries: ExpiryQueue,
-        _ evictor: Evictor?
-    ) where Store == JournaledStore<Base> {
-        self.init(JournaledStore(base, journal: journal, expiries: expiries, evictor: evictor))
+    /// A store with its parts, of which the evictor is left out if a full store refuses.
+    fileprivate convenience init(
+        _ kind: StrategyKind,
+        _ stripeCount: Int,
+        _ limits: StoreLimits,
+        _ clock: StoreClock,
+        _ revision: Revision,
+        _ parts: StoreParts
+    ) {
+        var parts = parts
+        if limits.eviction != .lru { parts.evictor = nil }
+        let base = PropertyStore(
+            limits: limits,
+            stripeCount: kind.traits.prefersOneStripe ? 1 : stripeCount,
+            guards: GuardSettings(kind),
+            clock: clock,
+            after: revision,
+            parts: parts
+        )
+        parts.expiries?.start(base)
+        parts.evictor?.start(base)
+        self.init(base)
     }
 }

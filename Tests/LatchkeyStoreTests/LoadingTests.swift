@@ -12,11 +12,11 @@ struct LoadingTests {
         kind: StrategyKind,
         stripeCount: Int
     ) {
-        kind.accept(Restarting(stripeCount: stripeCount))
+        Restarting(stripeCount: stripeCount).run(kind)
     }
 
     @Test func `properties of later revisions can be loaded before what is replayed`() {
-        let store = BlockingStore<HookedStore<LockStrategy>>(
+        let store = BlockingStore(
             stripeCount: 2,
             hook: CommitHook { _, _ in }
         )
@@ -37,7 +37,7 @@ struct LoadingTests {
 
     @Test func `a commit out of order in what is replayed stops the process`() async {
         await #expect(processExitsWith: .failure) {
-            let store = BlockingStore<HookedStore<LockStrategy>>(
+            let store = BlockingStore(
                 stripeCount: 2,
                 hook: CommitHook { _, _ in }
             )
@@ -71,16 +71,14 @@ struct LoadingTests {
 }
 
 /// A store makes commits; another one begins with a part of them loaded, and replays the others.
-private struct Restarting: StrategyVisitor {
+private struct Restarting {
     private static let limits = StoreLimits.quotas(["n": .max, "n1": .max, "n20": .max])
 
     let stripeCount: Int
 
-    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) {
+    func run(_ kind: StrategyKind) {
         let start: Revision = 1 << 40
-        let source = BlockingStore(stripeCount: 4, limits: Self.limits, after: start) {
-            ChosenStrategy()
-        }
+        let source = BlockingStore(kind, stripeCount: 4, limits: Self.limits, after: start)
         var random = SeededGenerator(20)
         var commits: [Commit] = []
         func change(_ count: Int) {
@@ -102,7 +100,8 @@ private struct Restarting: StrategyVisitor {
         change(200)
 
         let hook = CommitHook { _, _ in }
-        let store = BlockingStore<HookedStore<ChosenStrategy>>(
+        let store = BlockingStore(
+            kind,
             stripeCount: stripeCount,
             limits: Self.limits,
             after: loaded.revision,
@@ -200,13 +199,11 @@ extension StoredCommit {
 }
 
 extension BlockingStore {
-    fileprivate func load<ChosenStrategy: Strategy>(_ properties: [Property])
-    where Store == HookedStore<ChosenStrategy> {
+    fileprivate func load(_ properties: [Property]) {
         let _: Bool = wait { completion in base.load(properties) { completion(true) } }
     }
 
-    fileprivate func replay<ChosenStrategy: Strategy>(_ commits: [StoredCommit]) -> [Commit]
-    where Store == HookedStore<ChosenStrategy> {
+    fileprivate func replay(_ commits: [StoredCommit]) -> [Commit] {
         wait { base.replay(commits, completion: $0) }
     }
 }

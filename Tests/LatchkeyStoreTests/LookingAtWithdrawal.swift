@@ -23,20 +23,17 @@ struct LookingBeforeWithdrawal {
         let commits = Arrivals()
         let hook = CommitHook { _, _ in commits.arrive() }
         let store = BlockingStore(
-            HookedStore(
-                limits: StoreLimits(),
-                stripeCount: 1,
-                strategy: { SnapshotStrategy() },
-                clock: StoreClock {
-                    if holds.exchange(false, ordering: .relaxed) {
-                        isHeld.open()
-                        goesOn.pass()
-                    }
-                    return Timestamp(milliseconds: 0)
-                },
-                after: 2,
-                hook: hook
-            )
+            .snapshot,
+            stripeCount: 1,
+            clock: StoreClock {
+                if holds.exchange(false, ordering: .relaxed) {
+                    isHeld.open()
+                    goesOn.pass()
+                }
+                return Timestamp(milliseconds: 0)
+            },
+            after: 2,
+            hook: hook
         )
         let writers = [("a", Outcome.refused(.withdrawn(.unavailable))), ("b", .created(3))]
             .map { name, outcome in
@@ -72,19 +69,14 @@ struct LookingDuringWithdrawal {
         let commits = Arrivals()
         let hook = CommitHook { _, _ in commits.arrive() }
         let store = BlockingStore(
-            HookedStore(
-                limits: StoreLimits(),
-                stripeCount: 8,
-                strategy: { SnapshotStrategy() },
-                clock: StoreClock { Timestamp(milliseconds: 0) },
-                after: 0,
-                hook: hook,
-                betweenSteps: {
-                    if let look = looks.read({ $0 }) {
-                        TestThread(look).join()
-                    }
+            .snapshot,
+            stripeCount: 8,
+            hook: hook,
+            betweenSteps: {
+                if let look = looks.read({ $0 }) {
+                    TestThread(look).join()
                 }
-            )
+            }
         )
         let writer = TestThread {
             let steps: [Change.Step] = [.put("a", "1"), .put("b", "1")]
@@ -95,9 +87,8 @@ struct LookingDuringWithdrawal {
             $0 = {
                 let generation = hook.generation
                 for name in ["a", "b"] {
-                    try? store.base.base.look(.owning(name)) { property in
-                        seen.write { $0.append("\(generation) \(property?.revision ?? 0)") }
-                    }
+                    let property = store.stored(name)
+                    seen.write { $0.append("\(generation) \(property?.revision ?? 0)") }
                 }
             }
         }
@@ -107,5 +98,12 @@ struct LookingDuringWithdrawal {
         #expect(seen.read { $0 } == ["0 1", "0 1", "0 0", "0 0"])
         #expect(hook.generation == 1)
         #expect(store.property("a") == nil)
+    }
+}
+
+extension BlockingStore {
+    /// What the table has, released or not.
+    fileprivate func stored(_ name: String) -> Property? {
+        base.stripes.read(stripe(of: name), .here()) { $0.find(.owning(name), in: .stored) }
     }
 }

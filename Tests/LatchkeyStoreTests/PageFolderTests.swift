@@ -12,7 +12,7 @@ struct PageFolderTests {
 
     /// All pages of a folder: its entries in the order of the pages.
     private func walk(
-        _ store: BlockingStore<PropertyStore<LockStrategy>>,
+        _ store: BlockingStore,
         _ prefix: String,
         limit: Int
     ) -> (properties: [String], folders: [String]) {
@@ -26,7 +26,7 @@ struct PageFolderTests {
                 delimiter: UInt8(ascii: "/")
             )
             let page = store.wait {
-                store.base.list(request, observer: NoObserver(), completion: $0)
+                store.base.list(request, .here(), completion: $0)
             }
             let count = page.properties.count + page.folders.count
             #expect(count == limit || count < limit && !page.hasMore)
@@ -39,7 +39,7 @@ struct PageFolderTests {
 
     @Test(arguments: [1, 2, 3, 1000])
     func `each name is in one folder, once, whatever the length of a page`(limit: Int) {
-        let store = BlockingStore<PropertyStore<LockStrategy>>(stripeCount: 4)
+        let store = BlockingStore(stripeCount: 4)
         let long = String(repeating: "l", count: 255) + "/"
         for name in [
             "a", "a!", "a/", "a/1", "a/b/2", "a/\u{10FFFF}", "a0", "é/x", long, "/", "//x",
@@ -62,7 +62,7 @@ struct PageFolderTests {
 
     /// They were passed without a count, and a page of them was read as a whole, issue 46.
     @Test func `names whose time is over count for a piece, and are no next page`() {
-        let store = BlockingStore<PropertyStore<LockStrategy>>(stripeCount: 4)
+        let store = BlockingStore(stripeCount: 4)
         for number in 0..<500 {
             let put = Change.Step.put("a/\(number)", "1", ttl: 5)
             _ = store.execute(Change(put), at: Timestamp(milliseconds: -9))
@@ -72,7 +72,7 @@ struct PageFolderTests {
             )
         }
         for name in ["m1", "m2", "m3"] { store.increment(name) }
-        let snapshot = store.wait { store.base.snapshot(completion: $0) }
+        let snapshot = store.wait { store.base.snapshot(.here(), completion: $0) }
         func page(after: String?) -> (Page, pieceCount: Int) {
             let request = PageRequest(
                 prefix: OwnedBytes([]),
@@ -103,10 +103,10 @@ struct PageFolderTests {
 
     /// A page of 1,000 folders held a thread that serves for 53 ms, issue 46.
     @Test func `a page is the same in pieces, and a count`() {
-        let store = BlockingStore<PropertyStore<LockStrategy>>(stripeCount: 16)
+        let store = BlockingStore(stripeCount: 16)
         for number in 0..<3000 { store.increment("f\(number % 700)/\(number)") }
         for number in 0..<50 { store.increment("f\(number)") }
-        let snapshot = store.wait { store.base.snapshot(completion: $0) }
+        let snapshot = store.wait { store.base.snapshot(.here(), completion: $0) }
         let prefix = OwnedBytes(Array("f".utf8))
         let request = PageRequest(
             prefix: prefix,

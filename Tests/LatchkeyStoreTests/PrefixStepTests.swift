@@ -7,7 +7,7 @@ import Testing
 /// Steps that take a prefix, and times to live that begin anew.
 @Suite(.timeLimit(.minutes(15)))
 struct PrefixStepTests {
-    private let store = BlockingStore<PropertyStore<LockStrategy>>(stripeCount: 4)
+    private let store = BlockingStore(stripeCount: 4)
 
     /// What properties have to be there: a value, and when it expires.
     private struct Model {
@@ -110,7 +110,7 @@ struct PrefixStepTests {
 
     @Test(arguments: [1, 2, 3, 4] as [UInt64], [1, 16])
     func `transactions do what a model does, step by step`(seed: UInt64, stripeCount: Int) throws {
-        let store = BlockingStore<PropertyStore<LockStrategy>>(stripeCount: stripeCount)
+        let store = BlockingStore(stripeCount: stripeCount)
         var random = SeededGenerator(seed)
         var model = Model()
         for round in 0..<2000 {
@@ -135,7 +135,7 @@ struct PrefixStepTests {
     }
 
     @Test func `a time to live begins anew without a revision of the property`() throws {
-        let bench = JournaledBench<LockStrategy>()
+        let bench = JournaledBench()
         defer { withExtendedLifetime(bench) {} }
         let store = bench.store
         _ = store.commit([.put("a", "7", ttl: 100_000)])
@@ -238,7 +238,7 @@ extension BlockingStore {
     func storedProperty(_ name: String) -> Property? {
         wait { (completion) throws(BacklogFull) in
             let name = PropertyName.owning(name)
-            try base.look(name, in: .stored, observer: NoObserver(), completion: completion)
+            try base.look(name, in: .stored, .here(), completion: completion)
         }
     }
 

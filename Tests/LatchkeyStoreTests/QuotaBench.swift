@@ -53,10 +53,7 @@ extension Decision {
 }
 
 extension BlockingStore {
-    func put<ChosenStrategy: Strategy>(
-        _ name: String,
-        _ byteCount: Int
-    ) -> Decision where Store == PropertyStore<ChosenStrategy> {
+    func put(_ name: String, _ byteCount: Int) -> Decision {
         commit(Change(.put(name, String(repeating: "1", count: byteCount))))
     }
 }

@@ -14,12 +14,12 @@ struct QuotaLawTests {
         kind: StrategyKind,
         seed: Int
     ) {
-        kind.accept(ChangingOneByOne(seed: UInt64(seed)))
+        ChangingOneByOne(seed: UInt64(seed)).run(kind)
     }
 
     @Test(arguments: Depth.kinds)
     func `no revision exceeds a quota, whoever else writes`(kind: StrategyKind) {
-        kind.accept(ChangingTogether(seed: 21))
+        ChangingTogether(seed: 21).run(kind)
     }
 }
 
@@ -51,15 +51,15 @@ private enum QuotaNames {
     }
 }
 
-private struct ChangingOneByOne: StrategyVisitor {
+private struct ChangingOneByOne {
     let seed: UInt64
 
-    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) {
+    func run(_ kind: StrategyKind) {
         var random = SeededGenerator(seed)
         var limits = StoreLimits.quotas(QuotaNames.bounds)
         limits.propertyCountMax = 12
         limits.eviction = seed % 2 == 0 ? .lru : .refuse
-        let bench = JournaledBench<ChosenStrategy>(stripeCount: 4, limits: limits)
+        let bench = JournaledBench(kind, stripeCount: 4, limits: limits)
         var refusalCount: UInt64 = 0
         var before = counts(bench)
         for step in 0..<250 {
@@ -101,9 +101,7 @@ private struct ChangingOneByOne: StrategyVisitor {
     }
 
     /// What the properties take, once those whose time is over are removed.
-    private func counts<ChosenStrategy: Strategy>(
-        _ bench: JournaledBench<ChosenStrategy>
-    ) -> [String: Int] {
+    private func counts(_ bench: JournaledBench) -> [String: Int] {
         var counts: [String: Int] = [:]
         _ = eventually {
             let page = bench.store.list(limit: 1000)
@@ -115,14 +113,14 @@ private struct ChangingOneByOne: StrategyVisitor {
 }
 
 /// Threads that submit several changes at once to a store, and wait between the steps of a commit.
-private struct ChangingTogether: StrategyVisitor {
+private struct ChangingTogether {
     private static let (threadCount, groupCount, groupSize) = (4, 40, 8)
 
     let seed: UInt64
 
-    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) {
+    func run(_ kind: StrategyKind) {
         let limits = StoreLimits.quotas(QuotaNames.bounds)
-        let store = BlockingStore<PropertyStore<ChosenStrategy>>.pausing(limits, turns: 20)
+        let store = BlockingStore.pausing(kind, limits, turns: 20)
         let made = Synchronized<[Commit], LockStrategy>([])
         let refused = Atomic<Int>(0)
         let ended = TestThread.run(Self.threadCount) { thread in
@@ -162,7 +160,7 @@ private struct ChangingTogether: StrategyVisitor {
         var isSubmitted = false
         while !isSubmitted {
             do {
-                try store.commit(change, observer: NoObserver(), completion: completion)
+                try store.commit(change, .here(), completion: completion)
                 isSubmitted = true
             } catch {
                 Yield.now()

@@ -7,10 +7,10 @@ import Testing
 /// Quotas at their bounds, one change after the other.
 @Suite(.timeLimit(.minutes(15)), .offPool)
 struct QuotaTests {
-    private typealias Store = BlockingStore<PropertyStore<LockStrategy>>
+    private typealias Store = BlockingStore
 
     private func store(_ bounds: KeyValuePairs<String, Int>) -> Store {
-        Store(stripeCount: 4, limits: .quotas(bounds)) { LockStrategy() }
+        Store(stripeCount: 4, limits: .quotas(bounds))
     }
 
     @Test func `a change at the bound is made, and one above it is refused`() {
@@ -76,7 +76,7 @@ struct QuotaTests {
     @Test func `a refusal of the whole store gives back what the quota had`() {
         var limits = StoreLimits.quotas(["a": 100])
         limits.byteCountMax = 10
-        let store = Store(stripeCount: 4, limits: limits) { LockStrategy() }
+        let store = Store(stripeCount: 4, limits: limits)
         #expect(store.put("b", 5).isSuccess)
         #expect(!store.put("a", 5).isSuccess)
         #expect(!store.commit([.put("a", "123"), .put("a2", "1")]).isSuccess)
@@ -101,7 +101,7 @@ struct QuotaTests {
         var limits = StoreLimits.quotas(["a": 10])
         limits.eviction = .lru
         limits.propertyCountMax = 3
-        let bench = JournaledBench<LockStrategy>(limits: limits)
+        let bench = JournaledBench(limits: limits)
         bench.put("b", "1")
         bench.put("a1", "1234567")
         #expect(bench.put("a2", "1").refusingPrefix == "a")
@@ -118,7 +118,7 @@ struct QuotaTests {
 
     @Test func `an emptied stripe and an applied commit are counted`() throws {
         let store = store(["a": 100, "b": 100])
-        let copy = Store(stripeCount: 2, limits: .quotas(["a": 5])) { LockStrategy() }
+        let copy = Store(stripeCount: 2, limits: .quotas(["a": 5]))
         for steps in [
             [.put("a1", "1234"), .put("b1", "1")], [.put("a1", "12")], [.delete("b1")],
             [.put("a2", "123456")],

@@ -9,7 +9,7 @@ import Testing
 struct RoomOrderTests {
     @Test(arguments: Depth.kinds)
     func `no revision has more than the bounds allow, issue 17`(kind: StrategyKind) {
-        kind.accept(ChangingAtTheBound())
+        ChangingAtTheBound().run(kind)
     }
 }
 
@@ -21,11 +21,11 @@ struct RoomOrderTests {
 ///     takes revision N
 ///     held back                 is refused: the room is not yet there
 ///     gives room back ────────▶ takes it, and revision N + 1
-private struct ChangingAtTheBound: StrategyVisitor {
+private struct ChangingAtTheBound {
     private static let limits = StoreLimits(propertyCountMax: 3, byteCountMax: 40)
 
-    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) {
-        let store = BlockingStore<PropertyStore<ChosenStrategy>>.pausing(Self.limits, turns: 40)
+    func run(_ kind: StrategyKind) {
+        let store = BlockingStore.pausing(kind, Self.limits, turns: 40)
         let made = Synchronized<[Commit], LockStrategy>([])
         let threadCount = 4
         let ended = TestThread.run(threadCount) { thread in

@@ -1,5 +1,6 @@
+import LatchkeyGuards
 import LatchkeyStore
-import LatchkeyStrategies
+import LatchkeySync
 import Testing
 
 /// By which rules a store decides.
@@ -8,7 +9,7 @@ struct RuleLevelTests {
         let store = PropertyStore(
             limits: StoreLimits(),
             stripeCount: 1,
-            strategy: { LockStrategy(backlogMax: 1) }
+            guards: GuardSettings(.lock)
         )
         #expect(store.rules == .current)
         store.rules = .first

@@ -81,14 +81,14 @@ struct StartRevisionTests {
 
     @Test(arguments: Depth.kinds)
     func `a store, its journal and its hook begin behind a revision`(kind: StrategyKind) {
-        kind.accept(BeginningLater())
+        BeginningLater().run(kind)
     }
 }
 
-private struct BeginningLater: StrategyVisitor {
+private struct BeginningLater {
     private static let start: Revision = 1 << 50
 
-    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) {
+    func run(_ kind: StrategyKind) {
         let start = Self.start
         let passed = Synchronized<[Revision], LockStrategy>([])
         let received = Gate()
@@ -96,7 +96,8 @@ private struct BeginningLater: StrategyVisitor {
             passed.write { $0.append(commit.revision) }
             received.open()
         }
-        let store = BlockingStore<HookedStore<ChosenStrategy>>(
+        let store = BlockingStore(
+            kind,
             stripeCount: 4,
             after: start,
             hook: hook
@@ -106,7 +107,7 @@ private struct BeginningLater: StrategyVisitor {
         #expect(store.value("a") == nil)
         let isDone = Gate()
         do {
-            try store.base.commit(.increment(.owning("a"), by: 1)) { decision in
+            try store.base.commit(.increment(.owning("a"), by: 1), .here()) { decision in
                 #expect(Outcome(decision) == .created(start + 1))
                 isDone.open()
             }

@@ -10,57 +10,52 @@ import Testing
 struct StoreAccountingTests {
     @Test(arguments: Depth.draws)
     func `the store does what its model does`(kind: StrategyKind, seed: UInt64) {
-        kind.accept(ComparingWithModel(seed: seed, eviction: .lru))
-        kind.accept(ComparingWithModel(seed: seed, eviction: .refuse))
+        comparingWithModel(kind, seed: seed, eviction: .lru)
+        comparingWithModel(kind, seed: seed, eviction: .refuse)
     }
 }
 
-private struct ComparingWithModel: StrategyVisitor {
-    let seed: UInt64
-    let eviction: EvictionPolicy
-
-    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) {
-        var random = SeededGenerator(seed)
-        var limits = StoreLimits(propertyCountMax: 8, byteCountMax: 90)
-        limits.eviction = eviction
-        let bench = JournaledBench<ChosenStrategy>(stripeCount: 4, limits: limits)
-        var model = StoreModel(limits: limits)
-        for step in 0..<300 {
-            let place = "seed \(seed), step \(step)"
-            switch Int.random(in: 0..<10, using: &random) {
-            case 0:
-                let name = StoreModel.name(&random)
-                #expect(bench.store.value(name) == model.read(name), "\(place)")
-            case 1:
-                let milliseconds = Int64.random(in: 1...4, using: &random)
-                bench.clock.advance(milliseconds)
-                model.advance(milliseconds)
-                #expect(bench.journal.wait(for: model.revision), "\(place)")
-            default:
-                let steps = StoreModel.steps(&random)
-                let decision = bench.store.commit(steps.map(\.step))
-                let isMade = model.commit(steps)
-                if case .success = decision {
-                    #expect(isMade, "\(place)")
-                } else {
-                    #expect(!isMade, "\(place)")
-                }
-            }
-            let usage = bench.base.usage
-            #expect(usage.revision == model.revision, "\(place)")
-            #expect(usage.propertyCount == model.properties.count, "\(place)")
-            #expect(usage.byteCount == model.byteCount, "\(place)")
-            let listed = bench.store.list(limit: 100).properties
-            let found = listed.map { "\(PropertyName(of: $0).text)=\(bench.store.text($0))" }
-            #expect(found == model.texts, "\(place)")
-            guard found == model.texts, usage.revision == model.revision else {
-                return
+private func comparingWithModel(_ kind: StrategyKind, seed: UInt64, eviction: EvictionPolicy) {
+    var random = SeededGenerator(seed)
+    var limits = StoreLimits(propertyCountMax: 8, byteCountMax: 90)
+    limits.eviction = eviction
+    let bench = JournaledBench(kind, stripeCount: 4, limits: limits)
+    var model = StoreModel(limits: limits)
+    for step in 0..<300 {
+        let place = "seed \(seed), step \(step)"
+        switch Int.random(in: 0..<10, using: &random) {
+        case 0:
+            let name = StoreModel.name(&random)
+            #expect(bench.store.value(name) == model.read(name), "\(place)")
+        case 1:
+            let milliseconds = Int64.random(in: 1...4, using: &random)
+            bench.clock.advance(milliseconds)
+            model.advance(milliseconds)
+            #expect(bench.journal.wait(for: model.revision), "\(place)")
+        default:
+            let steps = StoreModel.steps(&random)
+            let decision = bench.store.commit(steps.map(\.step))
+            let isMade = model.commit(steps)
+            if case .success = decision {
+                #expect(isMade, "\(place)")
+            } else {
+                #expect(!isMade, "\(place)")
             }
         }
-        #expect(bench.evictor.count == model.evictionCount, "seed \(seed)")
-        #expect(bench.expiries.count == model.expiryCount, "seed \(seed)")
-        #expect(eviction == .refuse || model.evictionCount > 0)
+        let usage = bench.base.usage
+        #expect(usage.revision == model.revision, "\(place)")
+        #expect(usage.propertyCount == model.properties.count, "\(place)")
+        #expect(usage.byteCount == model.byteCount, "\(place)")
+        let listed = bench.store.list(limit: 100).properties
+        let found = listed.map { "\(PropertyName(of: $0).text)=\(bench.store.text($0))" }
+        #expect(found == model.texts, "\(place)")
+        guard found == model.texts, usage.revision == model.revision else {
+            return
+        }
     }
+    #expect(bench.evictor.count == model.evictionCount, "seed \(seed)")
+    #expect(bench.expiries.count == model.expiryCount, "seed \(seed)")
+    #expect(eviction == .refuse || model.evictionCount > 0)
 }
 
 /// The properties of a store as a dictionary, with the order of their use.

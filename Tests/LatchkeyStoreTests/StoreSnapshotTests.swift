@@ -1,7 +1,6 @@
-import Glibc
+import LatchkeyGuards
 import LatchkeyStrategies
 import LatchkeyTestSupport
-import Synchronization
 import Testing
 
 @testable import LatchkeyStore
@@ -11,23 +10,23 @@ import Testing
 struct StoreSnapshotTests {
     @Test(arguments: Depth.kinds)
     func `a snapshot has one revision while writers go on`(kind: StrategyKind) {
-        kind.accept(TakingWhileWriting())
+        TakingWhileWriting().run(kind)
     }
 
-    /// A ratio of two processor times of one thread, to which no other thread adds: a page of 1,000
-    /// names held the stripes while it was made.
+    /// A ratio of two times, each the shortest of twenty: a page of 1,000 names held the stripes
+    /// while it was made.
     @Test func `a long page holds the stripes no longer than a short one, issue 17`() {
-        let store = BlockingStore<PropertyStore<LockStrategy>>(stripeCount: 8)
+        let store = BlockingStore(stripeCount: 8)
         for number in 0..<4000 { store.increment("n\(number)") }
         func hold(_ limit: Int) -> UInt64 {
             let request = PageRequest(prefix: OwnedBytes([]), after: nil, limit: limit)
             return (0..<20).map { _ in
-                let longest = HoldObserver()
+                let timing = AccessTiming()
                 let page = store.wait {
-                    store.base.list(request, observer: longest, completion: $0)
+                    store.base.list(request, Ask(at: CallSite(), timing: timing), completion: $0)
                 }
                 #expect(page.properties.count == limit)
-                return longest.nanoseconds.load(ordering: .relaxed)
+                return timing.holdNanoseconds
             }.min() ?? 0
         }
         let (short, long) = (hold(1), hold(1000))
@@ -36,16 +35,16 @@ struct StoreSnapshotTests {
 
     @Test(arguments: Depth.kinds)
     func `later writes do not disturb a snapshot`(kind: StrategyKind) {
-        kind.accept(WritingAfterwards())
+        writingAfterwards(kind)
     }
 }
 
 /// Two writers count all names in each commit: so each value is the revision, at every revision.
-private struct TakingWhileWriting: StrategyVisitor {
+private struct TakingWhileWriting {
     private static let names = (0..<24).map { "n\($0)" }
 
-    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) {
-        let bench = JournaledBench<ChosenStrategy>()
+    func run(_ kind: StrategyKind) {
+        let bench = JournaledBench(kind)
         let writers = Arrivals()
         let torn = Arrivals()
         let ended = TestThread.run(3) { thread in
@@ -74,45 +73,39 @@ private struct TakingWhileWriting: StrategyVisitor {
     }
 }
 
-private struct WritingAfterwards: StrategyVisitor {
-    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) {
-        let bench = JournaledBench<ChosenStrategy>()
-        // More than the 512 references that a write copies.
-        let names = (1000..<1700).map { "n\($0)" }
-        for name in names { bench.put(name) }
-        bench.put("mortal", ttl: 5)
-        let snapshot = bench.store.snapshot()
-        let before = bench.store.texts(snapshot)
-        #expect(before == ["mortal=1"] + names.map { "\($0)=1" })
-        for (index, name) in names.enumerated() {
-            switch index % 3 {
-            case 0: bench.put(name, "2")
-            case 1: bench.store.delete(name)
-            default: bench.put("new " + name)
-            }
+private func writingAfterwards(_ kind: StrategyKind) {
+    let bench = JournaledBench(kind)
+    // More than the 512 references that a write copies.
+    let names = (1000..<1700).map { "n\($0)" }
+    for name in names { bench.put(name) }
+    bench.put("mortal", ttl: 5)
+    let snapshot = bench.store.snapshot()
+    let before = bench.store.texts(snapshot)
+    #expect(before == ["mortal=1"] + names.map { "\($0)=1" })
+    for (index, name) in names.enumerated() {
+        switch index % 3 {
+        case 0: bench.put(name, "2")
+        case 1: bench.store.delete(name)
+        default: bench.put("new " + name)
         }
-        bench.clock.advance(5)
-        #expect(bench.journal.wait(for: Revision(2 * names.count + 2)))
-        #expect(snapshot.revision == Revision(names.count + 1))
-        #expect(bench.store.texts(snapshot) == before, "also the one that has expired since")
-        #expect(
-            bench.store.texts(snapshot, prefix: "n169", after: "n1697") == [
-                "n1698=1", "n1699=1",
-            ]
-        )
-        #expect(bench.store.texts(bench.store.snapshot()).count == names.count)
-        // A property whose time is over when the snapshot is taken is not in it.
-        bench.put("mortal", ttl: 1)
-        bench.clock.advance(1)
-        #expect(bench.store.texts(bench.store.snapshot(), prefix: "mortal").isEmpty)
     }
+    bench.clock.advance(5)
+    #expect(bench.journal.wait(for: Revision(2 * names.count + 2)))
+    #expect(snapshot.revision == Revision(names.count + 1))
+    #expect(bench.store.texts(snapshot) == before, "also the one that has expired since")
+    #expect(
+        bench.store.texts(snapshot, prefix: "n169", after: "n1697") == [
+            "n1698=1", "n1699=1",
+        ]
+    )
+    #expect(bench.store.texts(bench.store.snapshot()).count == names.count)
+    // A property whose time is over when the snapshot is taken is not in it.
+    bench.put("mortal", ttl: 1)
+    bench.clock.advance(1)
+    #expect(bench.store.texts(bench.store.snapshot(), prefix: "mortal").isEmpty)
 }
 
 extension BlockingStore {
-    func snapshot() -> StoreSnapshot {
-        wait { base.snapshot(completion: $0) }
-    }
-
     fileprivate func texts(
         _ snapshot: StoreSnapshot,
         prefix: String = "",
@@ -122,30 +115,5 @@ extension BlockingStore {
             prefix: OwnedBytes(Array(prefix.utf8)),
             after: after.map { OwnedBytes(Array($0.utf8)) }
         ).map { "\(PropertyName(of: $0).text)=\(text($0))" }
-    }
-}
-
-/// Remembers the longest processor time from entering to leaving.
-private final class HoldObserver: EntryObserver {
-    static var isActive: Bool { false }
-
-    let nanoseconds = Atomic<UInt64>(0)
-
-    private static func clock() -> UInt64 {
-        var time = timespec()
-        let status = unsafe clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
-        precondition(status == 0, "The clock can be read.")
-        return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
-    }
-
-    func asks(_ request: AccessRequest) -> UInt64 { 0 }
-    func isBlocked(_ entry: inout UInt64) {}
-    func givesUp(_ entry: UInt64) {}
-    func enters(_ entry: inout UInt64) { entry = Self.clock() }
-    func leaves(_ entry: UInt64) {
-        let held = Self.clock() - entry
-        if held > nanoseconds.load(ordering: .relaxed) {
-            nanoseconds.store(held, ordering: .relaxed)
-        }
     }
 }

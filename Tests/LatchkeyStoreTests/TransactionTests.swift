@@ -130,9 +130,7 @@ struct TransactionTests {
     @Test func `an expired property counts as missing`() throws {
         let clock = ManualClock()
         let limits = StoreLimits(propertyCountMax: 2)
-        let store = BlockingStore(stripeCount: 4, limits: limits, clock: clock.clock) {
-            LockStrategy()
-        }
+        let store = BlockingStore(stripeCount: 4, limits: limits, clock: clock.clock)
         _ = store.commit([.put("a", "7", ttl: 10), .put("b", "7", ttl: 10)])
         clock.advance(10)
         let exists = Transaction.Condition(.owning("a"), .exists(false))
@@ -164,7 +162,7 @@ struct TransactionTests {
 
     @Test func `a transaction that removes what has expired says so, issue 17`() throws {
         let clock = ManualClock()
-        let store = BlockingStore(stripeCount: 4, clock: clock.clock) { LockStrategy() }
+        let store = BlockingStore(stripeCount: 4, clock: clock.clock)
         _ = store.commit([.put("a", "7", ttl: 10), .put("b", "7", ttl: 10)])
         _ = store.commit([.put("c", "7")])
         clock.advance(10)
@@ -215,7 +213,7 @@ struct TransactionTests {
 
 /// Reads transactions, makes them, and writes their answers.
 private struct TransactionDesk {
-    let bench: JournaledBench<LockStrategy>
+    let bench: JournaledBench
 
     init(limits: StoreLimits = StoreLimits()) {
         bench = JournaledBench(limits: limits)

@@ -11,7 +11,7 @@ struct UnreleasedBoundTests {
     func `beyond the bound changes and evictions are refused until commits are released`(
         kind: StrategyKind
     ) {
-        kind.accept(ReachingTheBound())
+        reachingTheBound(kind)
     }
 
     @Test func `bytes are bounded, and those of former properties count`() {
@@ -19,7 +19,7 @@ struct UnreleasedBoundTests {
         let hook = CommitHook(limits: UnreleasedLimits(byteCountMax: 20)) { _, _ in
             commits.arrive()
         }
-        let store = BlockingStore<HookedStore<LockStrategy>>(stripeCount: 4, hook: hook)
+        let store = BlockingStore(stripeCount: 4, hook: hook)
         let answers = Answers(store)
         answers.commit("1", Change(.put("a", "123456789")))
         #expect(hook.unreleased == (1, 10))
@@ -100,54 +100,49 @@ struct UnreleasedBoundTests {
     }
 }
 
-private func refuses<ChosenStrategy: Strategy>(
-    _ store: BlockingStore<HookedStore<ChosenStrategy>>,
-    _ step: Change.Step
-) -> Bool {
+private func refuses(_ store: BlockingStore, _ step: Change.Step) -> Bool {
     do throws(BacklogFull) {
-        try store.base.commit(Change(step), completion: { _ in })
+        try store.base.commit(Change(step), .here(), completion: { _ in })
         return false
     } catch {
         return true
     }
 }
 
-private struct ReachingTheBound: StrategyVisitor {
-    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) {
-        let commits = Arrivals()
-        let hook = CommitHook(limits: UnreleasedLimits(commitCountMax: 3)) { _, _ in
-            commits.arrive()
-        }
-        let store = BlockingStore<HookedStore<ChosenStrategy>>(stripeCount: 1, hook: hook)
-        let answers = Answers(store)
-        var expected: [String] = []
-        for index in 1...3 {
-            answers.commit("\(index)", Change(.put("n\(index)", "1")))
-            #expect(commits.wait(for: index))
-        }
-        #expect(hook.unreleased == (3, 9))
-        #expect(refuses(store, .put("a", "1")))
-        #expect(refuses(store, .get("a")))
-        hook.release(through: 2)
-        expected = ["1 done", "2 done"]
-        #expect(answers.wait(for: expected))
-        #expect(hook.unreleased == (1, 3))
-        // A refusal keeps no place.
-        for index in 0..<5 {
-            answers.commit("never \(index)", Change(.delete("x")))
-            expected.append("never \(index) missing")
-            #expect(answers.wait(for: expected))
-        }
-        #expect(hook.unreleased == (1, 3))
-        // The places are used again and again.
-        for index in 4...40 {
-            answers.commit("\(index)", Change(.put("n", "1")))
-            #expect(commits.wait(for: index))
-            hook.release(through: Revision(index))
-            expected.append("\(index) done")
-        }
-        expected.append("3 done")
-        #expect(answers.wait(for: expected))
-        #expect(hook.unreleased == (0, 0))
+private func reachingTheBound(_ kind: StrategyKind) {
+    let commits = Arrivals()
+    let hook = CommitHook(limits: UnreleasedLimits(commitCountMax: 3)) { _, _ in
+        commits.arrive()
     }
+    let store = BlockingStore(kind, stripeCount: 1, hook: hook)
+    let answers = Answers(store)
+    var expected: [String] = []
+    for index in 1...3 {
+        answers.commit("\(index)", Change(.put("n\(index)", "1")))
+        #expect(commits.wait(for: index))
+    }
+    #expect(hook.unreleased == (3, 9))
+    #expect(refuses(store, .put("a", "1")))
+    #expect(refuses(store, .get("a")))
+    hook.release(through: 2)
+    expected = ["1 done", "2 done"]
+    #expect(answers.wait(for: expected))
+    #expect(hook.unreleased == (1, 3))
+    // A refusal keeps no place.
+    for index in 0..<5 {
+        answers.commit("never \(index)", Change(.delete("x")))
+        expected.append("never \(index) missing")
+        #expect(answers.wait(for: expected))
+    }
+    #expect(hook.unreleased == (1, 3))
+    // The places are used again and again.
+    for index in 4...40 {
+        answers.commit("\(index)", Change(.put("n", "1")))
+        #expect(commits.wait(for: index))
+        hook.release(through: Revision(index))
+        expected.append("\(index) done")
+    }
+    expected.append("3 done")
+    #expect(answers.wait(for: expected))
+    #expect(hook.unreleased == (0, 0))
 }

@@ -13,7 +13,7 @@ struct WithdrawalTests {
         kind: StrategyKind,
         stripeCount: Int
     ) throws {
-        kind.accept(WithdrawingOnce(stripeCount: stripeCount))
+        withdrawingOnce(kind, stripeCount: stripeCount)
     }
 
     @Test(arguments: Depth.draws)
@@ -21,7 +21,7 @@ struct WithdrawalTests {
         kind: StrategyKind,
         seed: UInt64
     ) throws {
-        kind.accept(WithdrawingOften(seed: seed))
+        WithdrawingOften(seed: seed).run(kind)
     }
 
     /// Not under strategies that answer on threads of their own: the test holds one up.
@@ -29,14 +29,14 @@ struct WithdrawalTests {
     func `a commit of the new generation waits until the user was told`(
         kind: StrategyKind
     ) throws {
-        kind.accept(PassingLate())
+        passingLate(kind)
     }
 
     @Test(arguments: [StrategyKind.lock, .readWriteLock, .snapshot, .serialQueue])
     func `a commit that was withdrawn before it was passed on is not passed on`(
         kind: StrategyKind
     ) throws {
-        kind.accept(WithdrawingBeforePassing())
+        withdrawingBeforePassing(kind)
     }
 
     @Test func `a revision that is used again does not release the answer before`() {
@@ -123,76 +123,72 @@ struct WithdrawalTests {
 ///     3 e put, and a second time                              no
 ///                                                 3           the first refused
 ///     3 e put, the second time         3                      the second
-private struct WithdrawingOnce: StrategyVisitor {
-    let stripeCount: Int
+private func withdrawingOnce(_ kind: StrategyKind, stripeCount: Int) {
+    let commits = Arrivals()
+    let hook = CommitHook { _, _ in commits.arrive() }
+    let store = BlockingStore(kind, stripeCount: stripeCount, hook: hook)
+    let answers = Answers(store)
+    let full = "withdrawn(LatchkeyStore.Withdrawal.full)"
 
-    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) {
-        let commits = Arrivals()
-        let hook = CommitHook { _, _ in commits.arrive() }
-        let store = BlockingStore<HookedStore<ChosenStrategy>>(stripeCount: stripeCount, hook: hook)
-        let answers = Answers(store)
-        let full = "withdrawn(LatchkeyStore.Withdrawal.full)"
+    answers.commit("1", Change(.put("a", "1")))
+    #expect(commits.wait(for: 1))
+    answers.commit("2", Change(.put("b", "10")))
+    #expect(commits.wait(for: 2))
+    hook.release(through: 2)
+    var expected = ["1 done", "2 done"]
+    #expect(answers.wait(for: expected))
+    let (usage, digest) = (store.base.usage, store.digest())
 
-        answers.commit("1", Change(.put("a", "1")))
-        #expect(commits.wait(for: 1))
-        answers.commit("2", Change(.put("b", "10")))
-        #expect(commits.wait(for: 2))
-        hook.release(through: 2)
-        var expected = ["1 done", "2 done"]
-        #expect(answers.wait(for: expected))
-        let (usage, digest) = (store.base.usage, store.digest())
-
-        answers.commit("3", Change(.put("a", "22")))
-        #expect(commits.wait(for: 3))
-        answers.commit("4", Change(.delete("b")))
-        #expect(commits.wait(for: 4))
-        answers.commit("5", Change([.put("c", "333"), .put("d", "4"), .delete("a")]))
-        #expect(commits.wait(for: 5))
-        answers.commit("6", Change(.put("x", "1")))
-        #expect(commits.wait(for: 6))
-        answers.commit("7", Change(.delete("x")))
-        #expect(commits.wait(for: 7))
-        for name in ["a", "b", "c", "d", "x"] {
-            answers.look(name)
-        }
-        let second = Conditions(ifMatch: .oneOf([2]))
-        answers.commit("read b", Change(.get("b", second)))
-        answers.commit("delete d", Change(.delete("d", second)))
-        answers.list()
-        #expect(answers.wait(for: expected))
-        // The others have been decided and given back their places, also where that is done later.
-        while hook.unreleased.count != 5 {
-            Yield.now()
-        }
-
-        withdraw(store, after: 2, .full)
-        expected += (3...7).map { "\($0) \(full)" }
-        expected += ["a 1", "b 10", "c -", "d -", "x -"]
-        expected += ["read b done", "delete d missing", "page 2: 2"]
-        #expect(answers.wait(for: expected))
-        #expect(store.base.usage == usage)
-        #expect(store.digest() == digest)
-        #expect(hook.unreleased == (0, 0))
-
-        let absent = Conditions(ifNoneMatch: .any)
-        answers.commit("first", Change(.put("e", "1", absent)))
-        #expect(commits.wait(for: 8))
-        answers.commit("second", Change(.put("e", "2", absent)))
-        #expect(answers.wait(for: expected))
-        withdraw(store, after: 2, .full)
-        expected += ["first \(full)"]
-        #expect(commits.wait(for: 9), "the second one is made now")
-        #expect(answers.wait(for: expected))
-        hook.release(through: 3)
-        expected += ["second done"]
-        #expect(answers.wait(for: expected))
-        #expect(store.value("e") == "2")
-        #expect(hook.unreleased == (0, 0))
+    answers.commit("3", Change(.put("a", "22")))
+    #expect(commits.wait(for: 3))
+    answers.commit("4", Change(.delete("b")))
+    #expect(commits.wait(for: 4))
+    answers.commit("5", Change([.put("c", "333"), .put("d", "4"), .delete("a")]))
+    #expect(commits.wait(for: 5))
+    answers.commit("6", Change(.put("x", "1")))
+    #expect(commits.wait(for: 6))
+    answers.commit("7", Change(.delete("x")))
+    #expect(commits.wait(for: 7))
+    for name in ["a", "b", "c", "d", "x"] {
+        answers.look(name)
     }
+    let second = Conditions(ifMatch: .oneOf([2]))
+    answers.commit("read b", Change(.get("b", second)))
+    answers.commit("delete d", Change(.delete("d", second)))
+    answers.list()
+    #expect(answers.wait(for: expected))
+    // The others have been decided and given back their places, also where that is done later.
+    while hook.unreleased.count != 5 {
+        Yield.now()
+    }
+
+    withdraw(store, after: 2, .full)
+    expected += (3...7).map { "\($0) \(full)" }
+    expected += ["a 1", "b 10", "c -", "d -", "x -"]
+    expected += ["read b done", "delete d missing", "page 2: 2"]
+    #expect(answers.wait(for: expected))
+    #expect(store.base.usage == usage)
+    #expect(store.digest() == digest)
+    #expect(hook.unreleased == (0, 0))
+
+    let absent = Conditions(ifNoneMatch: .any)
+    answers.commit("first", Change(.put("e", "1", absent)))
+    #expect(commits.wait(for: 8))
+    answers.commit("second", Change(.put("e", "2", absent)))
+    #expect(answers.wait(for: expected))
+    withdraw(store, after: 2, .full)
+    expected += ["first \(full)"]
+    #expect(commits.wait(for: 9), "the second one is made now")
+    #expect(answers.wait(for: expected))
+    hook.release(through: 3)
+    expected += ["second done"]
+    #expect(answers.wait(for: expected))
+    #expect(store.value("e") == "2")
+    #expect(hook.unreleased == (0, 0))
 }
 
-func withdraw<ChosenStrategy: Strategy>(
-    _ store: BlockingStore<HookedStore<ChosenStrategy>>,
+func withdraw(
+    _ store: BlockingStore,
     after revision: Revision,
     _ reason: Withdrawal
 ) {
@@ -211,88 +207,84 @@ func withdraw<ChosenStrategy: Strategy>(
 ///                                               revision 1
 ///                                               waits to be passed
 ///     has been received ───▶ ends ────────────▶ is received
-private struct PassingLate: StrategyVisitor {
-    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) {
-        let events = Synchronized<[String], LockStrategy>([])
-        let (isReceived, goesOn, isTold) = (Gate(), Gate(), Gate())
-        let received = Arrivals()
-        let hook = CommitHook { commit, _ in
-            let name = commit.first.map { PropertyName(of: $0.some).text } ?? ""
-            events.write { $0.append(name) }
-            if name == "a" {
-                isReceived.open()
-                goesOn.pass()
-            }
-            received.arrive()
+private func passingLate(_ kind: StrategyKind) {
+    let events = Synchronized<[String], LockStrategy>([])
+    let (isReceived, goesOn, isTold) = (Gate(), Gate(), Gate())
+    let received = Arrivals()
+    let hook = CommitHook { commit, _ in
+        let name = commit.first.map { PropertyName(of: $0.some).text } ?? ""
+        events.write { $0.append(name) }
+        if name == "a" {
+            isReceived.open()
+            goesOn.pass()
         }
-        let store = BlockingStore<HookedStore<ChosenStrategy>>(stripeCount: 4, hook: hook)
-        let one = TestThread {
-            #expect(
-                Outcome(store.commit(Change(.put("a", "1"))))
-                    == .refused(.withdrawn(.unavailable))
-            )
-        }
-        #expect(isReceived.pass())
-        store.base.withdraw(after: 0, .unavailable) {
-            events.write { $0.append("told") }
-            isTold.open()
-        }
-        let other = TestThread {
-            #expect(Outcome(store.commit(Change(.put("b", "1")))) == .created(1))
-        }
-        #expect(isTold.staysClosed)
-        #expect(events.read { $0 } == ["a"])
-        goesOn.open()
-        #expect(isTold.pass())
-        #expect(one.join())
-        #expect(received.wait(for: 2))
-        #expect(events.read { $0 } == ["a", "told", "b"])
-        hook.release(through: 1)
-        #expect(other.join())
-        #expect(store.value("a") == nil)
+        received.arrive()
     }
+    let store = BlockingStore(kind, stripeCount: 4, hook: hook)
+    let one = TestThread {
+        #expect(
+            Outcome(store.commit(Change(.put("a", "1"))))
+                == .refused(.withdrawn(.unavailable))
+        )
+    }
+    #expect(isReceived.pass())
+    store.base.withdraw(after: 0, .unavailable) {
+        events.write { $0.append("told") }
+        isTold.open()
+    }
+    let other = TestThread {
+        #expect(Outcome(store.commit(Change(.put("b", "1")))) == .created(1))
+    }
+    #expect(isTold.staysClosed)
+    #expect(events.read { $0 } == ["a"])
+    goesOn.open()
+    #expect(isTold.pass())
+    #expect(one.join())
+    #expect(received.wait(for: 2))
+    #expect(events.read { $0 } == ["a", "told", "b"])
+    hook.release(through: 1)
+    #expect(other.join())
+    #expect(store.value("a") == nil)
 }
 
 /// A commit is withdrawn before its thread passes it to the hook, and another one gets its
 /// revision.
-private struct WithdrawingBeforePassing: StrategyVisitor {
-    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) {
-        let received = Synchronized<[String], LockStrategy>([])
-        let (isHeld, goesOn) = (Gate(), Gate())
-        let holds = Atomic<Bool>(true)
-        let hook = CommitHook(
-            UnreleasedLimits(),
-            beforePassing: {
-                if holds.exchange(false, ordering: .relaxed) {
-                    isHeld.open()
-                    goesOn.pass()
-                }
-            },
-            { commit, _ in
-                received.write {
-                    $0.append(commit.first.map { PropertyName(of: $0.some).text } ?? "")
-                }
+private func withdrawingBeforePassing(_ kind: StrategyKind) {
+    let received = Synchronized<[String], LockStrategy>([])
+    let (isHeld, goesOn) = (Gate(), Gate())
+    let holds = Atomic<Bool>(true)
+    let hook = CommitHook(
+        UnreleasedLimits(),
+        beforePassing: {
+            if holds.exchange(false, ordering: .relaxed) {
+                isHeld.open()
+                goesOn.pass()
             }
+        },
+        { commit, _ in
+            received.write {
+                $0.append(commit.first.map { PropertyName(of: $0.some).text } ?? "")
+            }
+        }
+    )
+    let store = BlockingStore(kind, stripeCount: 4, hook: hook)
+    let late = TestThread {
+        #expect(
+            Outcome(store.commit(Change(.put("a", "1")))) == .refused(.withdrawn(.unknown))
         )
-        let store = BlockingStore<HookedStore<ChosenStrategy>>(stripeCount: 4, hook: hook)
-        let late = TestThread {
-            #expect(
-                Outcome(store.commit(Change(.put("a", "1")))) == .refused(.withdrawn(.unknown))
-            )
-        }
-        #expect(isHeld.pass())
-        withdraw(store, after: 0, .unknown)
-        let other = TestThread {
-            #expect(Outcome(store.commit(Change(.put("b", "1")))) == .created(1))
-        }
-        while hook.unreleased.count < 1 || received.read({ $0.isEmpty }) {
-            Yield.now()
-        }
-        hook.release(through: 1)
-        #expect(other.join())
-        goesOn.open()
-        #expect(late.join())
-        #expect(received.read { $0 } == ["b"])
-        #expect(hook.unreleased == (0, 0))
     }
+    #expect(isHeld.pass())
+    withdraw(store, after: 0, .unknown)
+    let other = TestThread {
+        #expect(Outcome(store.commit(Change(.put("b", "1")))) == .created(1))
+    }
+    while hook.unreleased.count < 1 || received.read({ $0.isEmpty }) {
+        Yield.now()
+    }
+    hook.release(through: 1)
+    #expect(other.join())
+    goesOn.open()
+    #expect(late.join())
+    #expect(received.read { $0 } == ["b"])
+    #expect(hook.unreleased == (0, 0))
 }

@@ -9,7 +9,7 @@ import Testing
 ///
 /// Delays are planted between the guarded section and the hook, and between the steps of a commit
 /// and of a withdrawal.
-struct WithdrawingOften: StrategyVisitor {
+struct WithdrawingOften {
     static let (threadCount, changeCount, groupCount, withdrawalCount) = (4, 1500, 10, 20)
     private static let names = (0..<12).map { "n\($0)" }
     /// Never full: what is withdrawn is given back exactly.
@@ -17,7 +17,7 @@ struct WithdrawingOften: StrategyVisitor {
 
     let seed: UInt64
 
-    func visit<ChosenStrategy: MakeableStrategy>(_ strategy: ChosenStrategy.Type) {
+    func run(_ kind: StrategyKind) {
         let disk = Disk()
         let delays = Delays()
         let hook = CommitHook(
@@ -26,15 +26,11 @@ struct WithdrawingOften: StrategyVisitor {
             { commit, note in disk.receive(commit, note?.bytes) }
         )
         let store = BlockingStore(
-            HookedStore(
-                limits: Self.limits,
-                stripeCount: 8,
-                strategy: { ChosenStrategy() },
-                clock: StoreClock { Timestamp(milliseconds: 0) },
-                after: 0,
-                hook: hook,
-                betweenSteps: { delays.delay(3) }
-            )
+            kind,
+            stripeCount: 8,
+            limits: Self.limits,
+            hook: hook,
+            betweenSteps: { delays.delay(3) }
         )
         let isOver = Atomic<Bool>(false)
         let writer = TestThread {
@@ -64,7 +60,7 @@ struct WithdrawingOften: StrategyVisitor {
         #expect(ended && writer.join(), "seed \(seed)")
         #expect(answers.areOnceEach, "seed \(seed)")
         #expect(disk.withdrawalCount == Self.withdrawalCount, "seed \(seed)")
-        let copy = BlockingStore(stripeCount: 4, limits: Self.limits) { ChosenStrategy() }
+        let copy = BlockingStore(kind, stripeCount: 4, limits: Self.limits)
         for commit in disk.commits {
             copy.apply(commit)
         }
@@ -76,8 +72,8 @@ struct WithdrawingOften: StrategyVisitor {
     }
 
     /// Submits changes in groups, waits for the answers of each, and reads what they left.
-    private func change<ChosenStrategy: Strategy>(
-        _ store: BlockingStore<HookedStore<ChosenStrategy>>,
+    private func change(
+        _ store: BlockingStore,
         _ disk: Disk,
         _ answers: AnswerCounts,
         _ thread: Int,
@@ -112,15 +108,15 @@ struct WithdrawingOften: StrategyVisitor {
         }
     }
 
-    private func submit<ChosenStrategy: Strategy>(
-        _ store: BlockingStore<HookedStore<ChosenStrategy>>,
+    private func submit(
+        _ store: BlockingStore,
         _ change: Change,
         _ receiver: NotingReceiver
     ) {
         var isSubmitted = false
         while !isSubmitted {
             do {
-                try store.base.commit(change, observer: NoObserver(), receiver: receiver)
+                try store.base.commit(change, .here(), receiver: receiver)
                 isSubmitted = true
             } catch {
                 Yield.now()
@@ -140,8 +136,8 @@ struct WithdrawingOften: StrategyVisitor {
         }
     }
 
-    private func read<ChosenStrategy: Strategy>(
-        _ store: BlockingStore<HookedStore<ChosenStrategy>>,
+    private func read(
+        _ store: BlockingStore,
         _ disk: Disk,
         _ random: inout SeededGenerator
     ) {
@@ -232,8 +228,8 @@ private final class Disk: Sendable {
     }
 
     /// Keeps a batch, or withdraws it; false if there was nothing to do.
-    func work<ChosenStrategy: Strategy>(
-        _ store: HookedStore<ChosenStrategy>,
+    func work(
+        _ store: PropertyStore,
         _ hook: CommitHook,
         _ random: inout SeededGenerator
     ) -> Bool {

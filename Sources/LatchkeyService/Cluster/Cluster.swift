@@ -131,10 +131,9 @@ final class Cluster: Sendable {
     ///
     /// - Throws: Once a signal has come that ends the service; and if it cannot go on.
     func start(
-        _ box: ErasedStore,
+        _ store: PropertyStore,
         _ data: DurableData,
         _ journal: Journal,
-        _ expiries: ExpiryQueue,
         _ keys: IdentityTable?
     ) throws(StartFailure) -> Replica {
         let persistence = data.persistence
@@ -158,7 +157,7 @@ final class Cluster: Sendable {
         let replica = Replica(
             replicaSettings,
             log: entries,
-            store: ExecutedStore(box, journal, expiries, persistence, state.age, keys),
+            store: ExecutedStore(store, journal, persistence, state.age, keys),
             at: position,
             Replica.Clocks(
                 nanoseconds: { StateAge.now() },

@@ -1,18 +1,18 @@
 internal import Dispatch
+internal import LatchkeyGuards
 internal import LatchkeyPersistence
 internal import LatchkeyReplication
 internal import LatchkeyStore
 internal import LatchkeyStrategies
 
-/// What a replica executes the log on: a store, whatever its strategy, its history, and its files.
+/// What a replica executes the log on: a store, its history, and its files.
 ///
 /// **Design.** One thread calls what changes the state, so that one change waits
 /// for the one before. `keys` is guarded because a strategy asks for the note on a thread of its
 /// own; it does not change meanwhile.
 final class ExecutedStore: ReplicatedState {
-    private let box: ErasedStore
+    private let store: PropertyStore
     private let journal: Journal
-    private let expiries: ExpiryQueue
     private let persistence: Persistence
     private let age: StateAge
     /// Nil if `Idempotency-Key` is switched off.
@@ -22,16 +22,14 @@ final class ExecutedStore: ReplicatedState {
     private let queue = DispatchQueue(label: "latchkey.cluster.hash", qos: .utility)
 
     init(
-        _ box: ErasedStore,
+        _ store: PropertyStore,
         _ journal: Journal,
-        _ expiries: ExpiryQueue,
         _ persistence: Persistence,
         _ age: StateAge,
         _ keys: IdentityTable?
     ) {
-        self.box = box
+        self.store = store
         self.journal = journal
-        self.expiries = expiries
         self.persistence = persistence
         self.age = age
         self.keys = Guarded(keys)
@@ -39,24 +37,24 @@ final class ExecutedStore: ReplicatedState {
 
     /// Takes the decision of the change that is executed.
     private struct Receiver: DecisionReceiver {
-        let store: ExecutedStore
+        let executing: ExecutedStore
         let proposal: LogEntry.Proposal
         let time: Timestamp
 
         func receive(_ decision: Decision) {
-            store.decision.write { $0 = decision }
-            store.isDecided.signal()
+            executing.decision.write { $0 = decision }
+            executing.isDecided.signal()
         }
 
         func note(for commit: Commit) -> CommitNote? {
             CommitNote(
                 author: proposal.author.isEmpty ? nil : proposal.author,
-                bytes: store.keys.read { $0?.note(for: commit, of: proposal, at: time) }
+                bytes: executing.keys.read { $0?.note(for: commit, of: proposal, at: time) }
             )
         }
     }
 
-    func decide(by rules: RuleLevel) { box.decide(rules) }
+    func decide(by rules: RuleLevel) { store.rules = rules }
 
     func execute(_ proposal: LogEntry.Proposal, at time: Timestamp) -> Decision {
         if let identity = proposal.identity,
@@ -64,13 +62,10 @@ final class ExecutedStore: ReplicatedState {
         {
             return decision
         }
-        let receiver = AnyReceiver(
-            base: Receiver(store: self, proposal: proposal, time: time)
-        )
-        let observer = TimingObserver(timing: nil, site: CallSite())
+        let receiver = Receiver(executing: self, proposal: proposal, time: time)
         while true {
             do throws(BacklogFull) {
-                try box.execute(proposal.change, time, observer, receiver)
+                try store.execute(proposal.change, at: time, .here(), receiver: receiver)
                 break
             } catch {
                 // Its backlog is of reads: one change is made at a time.
@@ -82,10 +77,6 @@ final class ExecutedStore: ReplicatedState {
             preconditionFailure("A change is decided once.")
         }
         keys.write { $0?.keep(decision, of: proposal, at: time) }
-        if case .success(let commit) = decision, !commit.isEmpty {
-            expiries.note(commit)
-            journal.append(commit)
-        }
         return decision
     }
 
@@ -100,18 +91,18 @@ final class ExecutedStore: ReplicatedState {
     }
 
     func jump(to revision: Revision) {
-        box.jump(revision) { [isDecided] in isDecided.signal() }
+        store.jump(to: revision) { [isDecided] in isDecided.signal() }
         isDecided.wait()
         journal.restart(after: revision)
         persistence.skip(through: revision)
     }
 
-    var revision: Revision { box.usage().revision }
+    var revision: Revision { store.usage.revision }
 
     func hash(completion: @escaping @Sendable (UInt64) -> Void) {
         let keys = keys.read { $0?.digest ?? 0 }
         // The next change waits for the snapshot, and not for the hash.
-        box.snapshot { [queue, isDecided] snapshot in
+        store.snapshot(.here()) { [queue, isDecided] snapshot in
             queue.async { completion(snapshot.digest &+ keys) }
             isDecided.signal()
         }

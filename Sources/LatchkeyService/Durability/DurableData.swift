@@ -49,12 +49,22 @@ struct DurableData: Sendable {
         }
     }
 
+    /// Why no change is accepted now: none can be written, or none ever will be.
+    var refusal: @Sendable () -> Withdrawal? {
+        { [persistence] in
+            guard persistence.acceptsWrites else {
+                return persistence.isLost ? .gone : .unavailable
+            }
+            return nil
+        }
+    }
+
     /// Gives the store the state of the files, and the journal the history.
     ///
     /// - Throws: What the files lack, or ``PersistenceFailure/Code/stopped`` once a signal has come
     ///   that ends the service: no thread waits for one yet.
     func recover(
-        _ store: ErasedStore,
+        _ store: PropertyStore,
         journal: Journal,
         readiness: Readiness
     ) throws(PersistenceFailure) {
@@ -70,7 +80,7 @@ struct DurableData: Sendable {
         }
         try persistence.readStored { properties throws(PersistenceFailure) in
             try Self.endIfAsked()
-            Self.wait { store.load(properties, $0) }
+            Self.wait { store.load(properties, completion: $0) }
             readiness.add(properties.count)
         }
         var last = persistence.storedTime.milliseconds
@@ -137,7 +147,7 @@ struct DurableData: Sendable {
 
     /// Begins to write what is committed from now on.
     func start(
-        _ store: ErasedStore,
+        _ store: PropertyStore,
         journal: Journal,
         keysLiveFor lifetime: Duration,
         isGrouped: Bool = false
@@ -148,7 +158,7 @@ struct DurableData: Sendable {
             isGrouped: isGrouped,
             released: { hook.release(through: $0) },
             withdraw: { revision, reason, completion in
-                store.withdraw(revision, reason, completion)
+                store.withdraw(after: revision, reason, completion: completion)
             }
         )
     }

@@ -1,46 +1,25 @@
 internal import Dispatch
+internal import LatchkeyGuards
 internal import LatchkeyStore
 internal import LatchkeyStrategies
 
-/// The store of a replica, as its follower changes it, whatever the strategy.
+/// The store of a replica, as its follower changes it.
 ///
 /// **Design.** One thread calls all of it, one call after the other, and nothing else changes the
 /// store. Each call blocks until readers see the change.
 struct FollowedStore: Sendable {
     private let journal: Journal
     private let limits: StoreLimits
-    private let usage: @Sendable () -> StoreUsage
-    private let look: @Sendable (PropertyName) -> Property?
-    private let applying: @Sendable (Commit) -> Void
-    private let replacing: @Sendable ([Property], Revision) -> Void
-    private let jumping: @Sendable (Revision) -> Void
+    private let store: PropertyStore
 
     /// - Parameters:
     ///   - store: The store.
     ///   - journal: That of the store.
     ///   - limits: The bounds that no state of the leader may exceed.
-    init(_ store: PropertyStore<some Strategy>, _ journal: Journal, _ limits: StoreLimits) {
+    init(_ store: PropertyStore, _ journal: Journal, _ limits: StoreLimits) {
+        self.store = store
         self.journal = journal
         self.limits = limits
-        usage = { store.usage }
-        look = { name in
-            Self.insist { answer throws(BacklogFull) in
-                try store.look(name, in: .stored, observer: NoObserver(), completion: answer)
-            }
-        }
-        applying = { commit in
-            Self.insist { answer throws(BacklogFull) in
-                try store.apply(commit) { answer(()) }
-            }
-        }
-        replacing = { properties, revision in
-            Self.insist { answer in
-                store.replace(with: properties, at: revision) { answer(()) }
-            }
-        }
-        jumping = { revision in
-            Self.insist { answer in store.jump(to: revision) { answer(()) } }
-        }
     }
 
     /// What became of a commit.
@@ -55,11 +34,13 @@ struct FollowedStore: Sendable {
     /// Makes the changes of the leader's next commit.
     func apply(_ stored: StoredCommit) -> Outcome {
         guard stored.revision == journal.last + 1 else { return .misfit }
-        let usage = usage()
+        let usage = store.usage
         var (propertyCount, byteCount) = (usage.propertyCount, usage.byteCount)
         var effects: [Commit.Effect] = []
         for effect in stored.effects {
-            let former = look(effect.name)
+            let former = Self.insist { answer throws(BacklogFull) in
+                try store.look(effect.name, in: .stored, .here(), completion: answer)
+            }
             let made = Commit.Effect(from: former, to: effect.property, effect.reason)
             guard let made else { return .misfit }
             effects.append(made)
@@ -77,20 +58,24 @@ struct FollowedStore: Sendable {
             first: effects[0],
             others: Array(effects.dropFirst())
         )
-        applying(commit)
+        Self.insist { answer throws(BacklogFull) in
+            try store.apply(commit, .here()) { answer(()) }
+        }
         journal.append(commit)
         return .applied
     }
 
     /// Takes the leader's whole state, of a later revision than that of the store, or the same.
     func replace(with properties: [Property], at revision: Revision) {
-        replacing(properties, revision)
+        Self.insist { answer in
+            store.replace(with: properties, at: revision) { answer(()) }
+        }
         journal.restart(after: revision)
     }
 
     /// Lets the next commit follow a later revision, and forgets the history.
     func jump(to revision: Revision) {
-        jumping(revision)
+        Self.insist { answer in store.jump(to: revision) { answer(()) } }
         journal.restart(after: revision)
     }
 

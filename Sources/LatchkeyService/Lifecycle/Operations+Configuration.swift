@@ -1,3 +1,4 @@
+internal import LatchkeyGuards
 internal import LatchkeyOperations
 internal import LatchkeyStore
 internal import LatchkeyStrategies
@@ -11,7 +12,7 @@ extension Operations {
             limits: configuration.operationLimits,
             OperationEnvironment(
                 look: { (name, completion) throws(BacklogFull) in
-                    try store.look(name, CallSite(), completion)
+                    try store.look(name, .here(), completion)
                 },
                 commit: { (change, owner, completion) throws(BacklogFull) in
                     let author = owner.map { Array($0.utf8) }

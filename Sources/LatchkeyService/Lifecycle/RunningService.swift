@@ -86,7 +86,7 @@ package final class RunningService: Sendable {
                 following: try follower?.seeded(),
                 cluster: cluster
             )
-            let output = try configuration.strategy.accept(maker).get()
+            let output = try maker.make()
             table = output.table
             profiles = ProfileWindows()
             ProfileRoutes(profile: profile, windows: profiles).add(to: &table)
@@ -129,13 +129,13 @@ package final class RunningService: Sendable {
         ServiceMetrics.register(
             server: server,
             answers: answers,
-            usage: made.usage,
+            usage: { made.store.usage },
             evictor: maker.evictor,
             expiries: maker.expiries,
             in: registry
         )
         state.bounds.register(in: registry)
-        QuotaMetrics.register(made.quotaUsage, in: registry)
+        QuotaMetrics.register({ made.store.quotaUsage }, in: registry)
         if let persistence {
             DataMetrics.register(persistence, in: registry)
         }

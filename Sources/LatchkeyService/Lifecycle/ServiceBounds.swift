@@ -45,11 +45,12 @@ struct ServiceBounds: Sendable {
         let name: String
         let effect: Effect
         let limit: Int
-        let used: @Sendable () -> Int
+        /// Nil where there is nothing of the kind now.
+        let used: @Sendable () -> Int?
     }
 
     private var bounds: [Bound] = []
-    private let quotaUsage: @Sendable () -> [QuotaUsage]
+    private let store: PropertyStore
 
     /// All bounds of a service.
     init(
@@ -59,17 +60,17 @@ struct ServiceBounds: Sendable {
         _ server: HTTPServer,
         _ answers: AnswerBudget
     ) {
-        quotaUsage = made.quotaUsage
-        let (usage, journal, operations) = (made.usage, maker.journal, made.operations)
+        let (store, journal, operations) = (made.store, maker.journal, made.operations)
+        self.store = store
         let (watches, exports) = (maker.watches, maker.exports)
         add("max-connections", configuration.http.connectionsMax) { server.servedCount }
         add("max-watchers", configuration.watchLimits.watcherCountMax) { watches.watcherCount }
         add("max-exports", configuration.exportCountMax) { exports.count }
         add("answer-bytes", configuration.answerByteCountMax) { answers.byteCount }
-        let store = configuration.storeLimits
-        let effect = store.eviction == .refuse ? Effect.refuses : .forgets
-        add("max-properties", store.propertyCountMax, effect) { usage().propertyCount }
-        add("max-bytes", store.byteCountMax, effect) { usage().byteCount }
+        let bounds = configuration.storeLimits
+        let effect = bounds.eviction == .refuse ? Effect.refuses : .forgets
+        add("max-properties", bounds.propertyCountMax, effect) { store.usage.propertyCount }
+        add("max-bytes", bounds.byteCountMax, effect) { store.usage.byteCount }
         add("history-bytes", configuration.historyLimits.byteCountMax, .forgets) {
             journal.usage.byteCount
         }
@@ -85,9 +86,7 @@ struct ServiceBounds: Sendable {
             add("max-idempotency-keys", limits.keyCountMax) { repetition.keyCount }
             add("idempotency-bytes", limits.byteCountMax) { repetition.byteCount }
         }
-        if let backlog = made.fullestBacklog {
-            add("backlog", configuration.backlogMax, used: backlog)
-        }
+        add("backlog", configuration.backlogMax) { store.fullestBacklog }
         if let persistence = maker.data?.persistence {
             add("max-wal-bytes", configuration.persistence.logByteCountMax) {
                 persistence.status.logByteCount
@@ -99,22 +98,19 @@ struct ServiceBounds: Sendable {
         _ name: String,
         _ limit: Int,
         _ effect: Effect = .refuses,
-        used: @escaping @Sendable () -> Int
+        used: @escaping @Sendable () -> Int?
     ) {
         bounds.append(Bound(name: name, effect: effect, limit: limit, used: used))
     }
 
     /// All bounds, always in the same order.
     var readings: [Reading] {
-        bounds.map { bound in
-            Reading(
-                name: bound.name,
-                effect: bound.effect,
-                limit: bound.limit,
-                used: bound.used()
-            )
+        bounds.compactMap { bound in
+            bound.used().map { used in
+                Reading(name: bound.name, effect: bound.effect, limit: bound.limit, used: used)
+            }
         }
-            + quotaUsage().map { usage in
+            + store.quotaUsage.map { usage in
                 Reading(
                     name: "quota",
                     prefix: usage.quota.text,

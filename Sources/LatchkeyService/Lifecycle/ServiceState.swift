@@ -113,7 +113,7 @@ struct ServiceState: Sendable {
     }
 
     private func store() -> [(String, String)] {
-        let now = made.usage()
+        let now = made.store.usage
         return [
             ("properties", "\(now.propertyCount)"), ("bytes", "\(now.byteCount)"),
             ("revision", "\(now.revision)"),
@@ -130,7 +130,7 @@ struct ServiceState: Sendable {
 
     private func queues() -> [(String, String)] {
         var fields: [(String, String)] = []
-        if let backlog = made.fullestBacklog { fields.append(("fullestBacklog", "\(backlog())")) }
+        if let count = made.store.fullestBacklog { fields.append(("fullestBacklog", "\(count)")) }
         if let persistence { fields.append(("commits", "\(persistence.status.pendingCount)")) }
         let log = LineWriter.standardError
         fields.append(("logBytes", "\(log.waitingByteCount)"))

@@ -1,4 +1,5 @@
 internal import LatchkeyContention
+internal import LatchkeyGuards
 internal import LatchkeyHTTP
 internal import LatchkeyMetrics
 internal import LatchkeyOperations
@@ -8,7 +9,7 @@ internal import LatchkeyStore
 internal import LatchkeyStrategies
 
 /// Makes the store under the chosen strategy, with or without a meter, and its routes.
-struct StoreRouteMaker: StrategyVisitor {
+struct StoreRouteMaker {
     let configuration: ServiceConfiguration
     let meters: ContentionMeters
     let profile: ContentionProfile?
@@ -26,16 +27,10 @@ struct StoreRouteMaker: StrategyVisitor {
     /// What makes the service a replica of a cluster.
     let cluster: Cluster?
 
-    typealias Output = Result<Made, StartFailure>
-
     struct Made {
         let table: RouteTable
-        let usage: @Sendable () -> StoreUsage
+        let store: PropertyStore
         let operations: Operations
-        let quotaUsage: @Sendable () -> [QuotaUsage]
-        /// The writes that wait for the stripe with the most; nil if the strategy applies each one
-        /// before it returns.
-        var fullestBacklog: (@Sendable () -> Int)?
     }
 
     init(
@@ -86,72 +81,59 @@ struct StoreRouteMaker: StrategyVisitor {
         exports = configuration.exportPlaces(registry)
     }
 
-    func visit<ChosenStrategy: MakeableStrategy>(
-        _ strategy: ChosenStrategy.Type
-    ) -> Output {
-        make(strategy, overhead: nil)
-    }
-
-    func visitBlocking<ChosenStrategy: MakeableStrategy & BlockingStrategy>(
-        _ strategy: ChosenStrategy.Type
-    ) -> Output {
-        let level = configuration.metering
-        let overhead = level == .off ? nil : MeteringOverhead.measure(strategy, level: level)
-        return make(strategy, overhead: overhead)
-    }
-
-    private func make<ChosenStrategy: MakeableStrategy>(
-        _ strategy: ChosenStrategy.Type,
-        overhead: MeteringOverhead?
-    ) -> Output {
-        let backlogMax = configuration.backlogMax
-        guard configuration.metering != .off else {
-            return serve({ ChosenStrategy(backlogMax: backlogMax) }, meter: nil)
-        }
-        let meter = ContentionMeter(strategy, level: configuration.metering, profile: profile)
-        meter.overhead = overhead
-        meters.add(meter)
-        return serve({ meter.meteredStripe(ChosenStrategy(backlogMax: backlogMax)) }, meter: meter)
-    }
-
-    /// Serves a store in memory, or one whose data is kept.
-    private func serve<ChosenStrategy: Strategy>(
-        _ strategy: () -> ChosenStrategy,
-        meter: ContentionMeter?
-    ) -> Output {
-        let limits = configuration.storeLimits
-        let stripeCount = configuration.stripeCount(ChosenStrategy.self)
-        let isAsynchronous = ChosenStrategy.traits.appliesWritesAsynchronously
-        guard let data else {
-            let store = PropertyStore(
-                limits: limits,
-                stripeCount: stripeCount,
-                strategy: strategy,
-                after: journal.last
-            )
-            meter?.observeBacklog { store.backlogCount }
-            follow(store)
-            var made = serve(store, { store.usage }, quotaUsage: { store.quotaUsage })
-            if isAsynchronous { made.fullestBacklog = { store.fullestBacklogCount } }
-            return .success(made)
-        }
-        let store = HookedStore(
-            limits: limits,
-            stripeCount: stripeCount,
-            strategy: strategy,
-            after: data.persistence.storedRevision,
-            hook: data.hook
+    /// Makes the store, with what it has from the disk, the leader or the log, and its routes.
+    func make() throws(StartFailure) -> Made {
+        let store = PropertyStore(
+            limits: configuration.storeLimits,
+            stripeCount: configuration.strategy.traits.prefersOneStripe
+                ? 1 : configuration.stripeCount,
+            guards: guards,
+            after: data?.persistence.storedRevision ?? journal.last,
+            parts: parts
         )
-        meter?.observeBacklog { store.backlogCount }
-        return serve(ErasedStore(store), data).map { made in
-            var made = made
-            if isAsynchronous { made.fullestBacklog = { store.fullestBacklogCount } }
-            return made
+        let replicated = try data.map { data throws(StartFailure) in try recover(store, data) }
+        follow(store)
+        let committing: any CommittingStore = replicated.flatMap { $0 } ?? store
+        expiries.start(committing)
+        parts.evictor?.start(committing)
+        // They came by no commit.
+        if data != nil { expiries.rebuild() }
+        return serve(
+            store,
+            ServedStore(store, replicated: replicated.flatMap { $0 }, recorder: recorder)
+        )
+    }
+
+    private var guards: GuardSettings {
+        let (level, profile, meters) = (configuration.metering, profile, meters)
+        var guards = GuardSettings(configuration.strategy, backlogMax: configuration.backlogMax)
+        if level != .off {
+            guards.meter = { kind in
+                let meter = ContentionMeter(
+                    strategy: kind.rawValue,
+                    traits: kind.traits,
+                    level: level,
+                    profile: profile
+                )
+                meters.add(meter)
+                return meter
+            }
         }
+        return guards
+    }
+
+    private var parts: StoreParts {
+        StoreParts(
+            hook: data?.hook,
+            refusal: data?.refusal,
+            journal: journal,
+            expiries: expiries,
+            evictor: configuration.storeLimits.eviction == .lru ? evictor : nil
+        )
     }
 
     /// Gives a replica's store the leader's state, and has it follow.
-    private func follow(_ store: PropertyStore<some Strategy>) {
+    private func follow(_ store: PropertyStore) {
         guard let (follower, seed) = following else { return }
         let followed = FollowedStore(store, journal, configuration.storeLimits)
         followed.replace(with: seed.properties, at: seed.revision)
@@ -170,99 +152,43 @@ struct StoreRouteMaker: StrategyVisitor {
         }
     }
 
-    private func serve(
-        _ box: ErasedStore,
+    /// Gives the store what is on the disk, and, in a cluster, what the log has behind it.
+    ///
+    /// - Returns: What puts changes into the log of a cluster.
+    private func recover(
+        _ store: PropertyStore,
         _ data: DurableData
-    ) -> Output {
+    ) throws(StartFailure) -> ClusteredStore? {
         var keys = IdentityTable(configuration.idempotency)
         do throws(PersistenceFailure) {
-            try data.recover(box, journal: journal, readiness: readiness)
+            try data.recover(store, journal: journal, readiness: readiness)
             if cluster == nil {
                 try data.restore(table.repetition)
             } else {
                 try data.restore(&keys)
             }
             try data.start(
-                box,
+                store,
                 journal: journal,
                 keysLiveFor: configuration.idempotency.time,
                 isGrouped: cluster != nil
             )
         } catch {
             let reason = error.reason(isReplica: cluster != nil)
-            return .failure(StartFailure(reason: reason, isAsked: error.code == .stopped))
+            throw StartFailure(reason: reason, isAsked: error.code == .stopped)
         }
         readiness.recovered(data.persistence)
-        if let cluster { return serve(box, data, cluster, keys) }
-        let persistence = data.persistence
-        let store = DurableStore(
-            box: box,
-            acceptsWrites: { persistence.acceptsWrites },
-            isLost: { persistence.isLost }
+        guard let cluster else { return nil }
+        return ClusteredStore(
+            base: store,
+            replica: try cluster.start(store, data, journal, keys),
+            isLost: { data.persistence.isLost },
+            evictor: parts.evictor
         )
-        let made = serve(store, box.usage, quotaUsage: box.quotaUsage)
-        // They came by no commit.
-        expiries.rebuild()
-        return .success(made)
     }
 
-    private func serve(
-        _ box: ErasedStore,
-        _ data: DurableData,
-        _ cluster: Cluster,
-        _ keys: IdentityTable?
-    ) -> Output {
-        do throws(StartFailure) {
-            let replica = try cluster.start(box, data, journal, expiries, keys)
-            let store = ClusteredStore(
-                box: box,
-                replica: replica,
-                isLost: { data.persistence.isLost }
-            )
-            let made = serve(
-                store,
-                box.usage,
-                quotaUsage: box.quotaUsage,
-                isJournaled: true
-            )
-            expiries.rebuild()
-            return .success(made)
-        } catch {
-            return .failure(error)
-        }
-    }
-
-    /// All that is compiled for the strategy of a store in memory: few closures, which the rest
-    /// uses.
-    private func serve(
-        _ store: some CommittingStore,
-        _ usage: @escaping @Sendable () -> StoreUsage,
-        quotaUsage: @escaping @Sendable () -> [QuotaUsage],
-        isJournaled: Bool = false
-    ) -> Made {
-        let journaled = JournaledStore(
-            store,
-            journal: isJournaled ? nil : journal,
-            expiries: expiries,
-            evictor: configuration.storeLimits.eviction == .lru ? evictor : nil
-        )
-        let watched = WatchedStore(
-            journal: journal,
-            usage: usage,
-            look: { (name, scope, completion) throws(BacklogFull) in
-                let observer = TimingObserver(timing: nil, site: CallSite())
-                try journaled.look(name, in: scope, observer: observer, completion: completion)
-            },
-            snapshot: { journaled.snapshot(completion: $0) }
-        )
-        return serve(ServedStore(journaled, recorder: recorder), watched, quotaUsage)
-    }
-
-    private func serve(
-        _ serving: ServedStore,
-        _ watched: WatchedStore,
-        _ quotaUsage: @escaping @Sendable () -> [QuotaUsage]
-    ) -> Made {
+    private func serve(_ store: PropertyStore, _ serving: ServedStore) -> Made {
+        let watched = WatchedStore(store, journal)
         var table = table
         table.reads = FreshReads(
             hub: watches,
@@ -309,18 +235,14 @@ struct StoreRouteMaker: StrategyVisitor {
             batchByteCountMax: (cluster?.bounds ?? LogBounds()).entryByteCountMax,
             places: configuration.importPlaces
         ).add(to: &table)
-        return Made(
-            table: table,
-            usage: watched.usage,
-            operations: operations,
-            quotaUsage: quotaUsage
-        )
+        return Made(table: table, store: store, operations: operations)
     }
 }
 
-extension ServiceConfiguration {
-    /// One for a strategy that prefers it: an actor.
-    fileprivate func stripeCount<ChosenStrategy: Strategy>(_ strategy: ChosenStrategy.Type) -> Int {
-        strategy.traits.prefersOneStripe ? 1 : stripeCount
+extension PropertyStore {
+    /// The writes that wait for the stripe with the most; nil while each one is applied before its
+    /// call returns.
+    var fullestBacklog: Int? {
+        kind.traits.appliesWritesAsynchronously ? fullestBacklogCount : nil
     }
 }

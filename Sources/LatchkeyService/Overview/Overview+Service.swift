@@ -11,12 +11,12 @@ extension StoreRouteMaker {
     }
 
     private func overviewSources(_ made: Made) -> Overview.Sources {
-        let (usage, watches, meters, metrics) = (made.usage, watches, meters, table.metrics)
+        let (store, watches, meters, metrics) = (made.store, watches, meters, table.metrics)
         return Overview.Sources(
             requests: { metrics.totals },
             acquisitions: { meters.servingCounts },
             gauges: {
-                let now = usage()
+                let now = store.usage
                 return Overview.Gauges(
                     revision: now.revision,
                     properties: now.propertyCount,

@@ -1,4 +1,5 @@
 internal import Dispatch
+internal import LatchkeyGuards
 internal import LatchkeyHTTP
 internal import LatchkeyStore
 
@@ -38,7 +39,7 @@ struct ExportRoutes: Sendable {
             journal.named(try Self.revision(text))
         }
         let permit = try exports.enter(request.client)
-        store.snapshot { snapshot in
+        store.snapshot(.here()) { snapshot in
             guard let revision else {
                 // A replica needs what has expired until its removal is a commit, too.
                 let walk =

@@ -1,4 +1,5 @@
 internal import Foundation
+internal import LatchkeyGuards
 internal import LatchkeyHTTP
 internal import LatchkeyStore
 internal import LatchkeyStrategies
@@ -44,7 +45,7 @@ struct ListRoutes: Sendable {
         let query = try request.query(["prefix"])
         let prefix = OwnedBytes(try request.prefix(query["prefix"], .read))
         let presence = request.exchange.presence()
-        store.snapshot { snapshot in
+        store.snapshot(.here()) { snapshot in
             let revision = snapshot.revision
             read(snapshot.counting(prefix: prefix), request, presence) { counted in
                 var json = JSONWriter()
@@ -108,7 +109,7 @@ struct ListRoutes: Sendable {
             return answer(request, page, includesValues: includesValues)
         }
         let presence = request.exchange.presence()
-        store.takeSnapshotToList { snapshot in
+        store.takeSnapshotToList(.here()) { snapshot in
             // Each folder is passed in all stripes.
             read(PageReading(page, snapshot), request, presence) { reading in
                 Self.answer(request, reading.page, includesValues: includesValues)
@@ -142,8 +143,8 @@ struct ListRoutes: Sendable {
     }
 
     private func answer(_ request: ServiceRequest, _ page: PageRequest, includesValues: Bool) {
-        let observer = TimingObserver(timing: request.timing, site: CallSite())
-        store.list(page, observer) { page in
+        let ask = Ask(at: CallSite(), timing: request.timing)
+        store.list(page, ask) { page in
             guard let unread = page.unread else {
                 return Self.answer(request, page, includesValues: includesValues)
             }

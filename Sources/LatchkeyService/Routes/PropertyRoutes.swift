@@ -1,3 +1,4 @@
+internal import LatchkeyGuards
 internal import LatchkeyHTTP
 internal import LatchkeyStore
 internal import LatchkeyStrategies
@@ -81,7 +82,7 @@ struct PropertyRoutes: Sendable {
         let name = try request.name(match.capture, .read)
         let conditions = try request.conditions()
         do throws(BacklogFull) {
-            try store.read(name, request, conditions, CallSite())
+            try store.read(name, request, conditions, Ask(at: CallSite(), timing: request.timing))
         } catch {
             throw RequestFailure(.backlogFull)
         }
@@ -175,8 +176,8 @@ extension ServiceRequest {
         line: UInt = #line
     ) throws(RequestFailure) {
         do {
-            let observer = TimingObserver(timing: timing, site: CallSite(fileID, line))
-            try store.commit(change, observer, ChangeAnswer(request: self, kind: kind))
+            let ask = Ask(at: CallSite(fileID, line), timing: timing)
+            try store.commit(change, ask, ChangeAnswer(request: self, kind: kind))
         } catch {
             throw RequestFailure(.backlogFull)
         }

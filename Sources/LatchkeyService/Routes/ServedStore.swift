@@ -1,94 +1,90 @@
+internal import LatchkeyGuards
 internal import LatchkeyHTTP
 internal import LatchkeyStore
 internal import LatchkeyStrategies
 
-/// The serving store, whose strategy is not part of its type.
+/// The serving store, as requests use it.
 ///
-/// **Design.** Closures: they are made where the strategy is known, so they are compiled for it.
-/// All that uses them is compiled once. Each has one type of observer and one of receiver, because
-/// each combination is compiled for each strategy, too.
+/// Looks and lists go to the store, changes as well, or into the log of a cluster. What is asked
+/// for is recorded, if the service records a trace.
 struct ServedStore: Sendable {
+    private let base: PropertyStore
+    /// Puts changes into the log, in a cluster.
+    private let replicated: ClusteredStore?
     /// Takes samples of the operations, if the service records them.
     private let recorder: TraceRecorder?
-    private let reading:
-        @Sendable (PropertyName, ServiceRequest, Conditions, CallSite) throws(BacklogFull) -> Void
-    private let looking:
-        @Sendable (
-            PropertyName, CallSite, @escaping @Sendable (Property?) -> Void
-        ) throws(BacklogFull) -> Void
-    private let committing:
-        @Sendable (Change, TimingObserver, ChangeAnswer) throws(BacklogFull) -> Void
-    private let committingAny:
-        @Sendable (Change, TimingObserver, AnyAnswer) throws(BacklogFull) -> Void
-    private let listing:
-        @Sendable (PageRequest, TimingObserver, @escaping @Sendable (Page) -> Void) -> Void
 
-    /// Takes all properties as of one revision.
-    let snapshot: @Sendable (@escaping @Sendable (StoreSnapshot) -> Void) -> Void
-
-    init(_ store: some CommittingStore, recorder: TraceRecorder? = nil) {
-        self.recorder = recorder
-        reading = { (name, request, conditions, site) throws(BacklogFull) in
-            let observer = TimingObserver(timing: request.timing, site: site)
-            try store.look(name, observer: observer) { request.answer($0, conditions) }
-        }
-        looking = { (name, site, completion) throws(BacklogFull) in
-            let observer = TimingObserver(timing: nil, site: site)
-            try store.look(name, observer: observer, completion: completion)
-        }
-        committing = { (change, observer, answer) throws(BacklogFull) in
-            try store.commit(change, observer: observer, receiver: answer)
-        }
-        committingAny = { (change, observer, answer) throws(BacklogFull) in
-            try store.commit(change, observer: observer, receiver: answer)
-        }
-        listing = { store.list($0, observer: $1, completion: $2) }
-        snapshot = { store.snapshot(completion: $0) }
+    init(
+        _ base: PropertyStore,
+        replicated: ClusteredStore? = nil,
+        recorder: TraceRecorder? = nil
+    ) {
+        (self.base, self.replicated, self.recorder) = (base, replicated, recorder)
     }
 
     /// Finds a property and answers the request with it.
     ///
-    /// One function with the answer: a completion that is handed in here would be allocated.
+    /// Without a closure, unless the answer comes later: it would be allocated.
     func read(
         _ name: PropertyName,
         _ request: ServiceRequest,
         _ conditions: Conditions,
-        _ site: CallSite
+        _ ask: Ask
     ) throws(BacklogFull) {
         recorder?.record(reading: name)
-        try reading(name, request, conditions, site)
+        let look = base.look(name, in: .live, ask)
+        if case .found(let property) = look {
+            request.answer(property, conditions)
+        } else {
+            try complete(look, name, request, conditions, ask)
+        }
+    }
+
+    @inline(never)
+    private func complete(
+        _ look: Look,
+        _ name: PropertyName,
+        _ request: ServiceRequest,
+        _ conditions: Conditions,
+        _ ask: Ask
+    ) throws(BacklogFull) {
+        try base.complete(look, name, in: .live, ask) { request.answer($0, conditions) }
     }
 
     /// Finds a property that is served.
     func look(
         _ name: PropertyName,
-        _ site: CallSite,
+        _ ask: Ask,
         _ completion: @escaping @Sendable (Property?) -> Void
     ) throws(BacklogFull) {
         recorder?.record(reading: name)
-        try looking(name, site, completion)
+        try base.look(name, in: .live, ask, completion: completion)
     }
 
     /// Decides a change of one property, and makes it or refuses it.
     ///
     /// Nothing of it is recorded later: no decision chooses between steps.
-    func commit(
-        _ change: Change,
-        _ observer: TimingObserver,
-        _ answer: ChangeAnswer
-    ) throws(BacklogFull) {
+    func commit(_ change: Change, _ ask: Ask, _ answer: ChangeAnswer) throws(BacklogFull) {
         _ = recorder?.record(change)
-        try committing(change, observer, answer)
+        try pass(change, ask, answer)
     }
 
     /// The same for any change, and for what follows in an object.
-    func commitAny(
-        _ change: Change,
-        _ observer: TimingObserver,
-        _ answer: AnyAnswer
-    ) throws(BacklogFull) {
+    func commitAny(_ change: Change, _ ask: Ask, _ answer: AnyAnswer) throws(BacklogFull) {
         let recorded = recorder?.record(change).map { AnyAnswer.recorded($0, answer) }
-        try committingAny(change, observer, recorded ?? answer)
+        try pass(change, ask, recorded ?? answer)
+    }
+
+    private func pass(
+        _ change: Change,
+        _ ask: Ask,
+        _ receiver: some DecisionReceiver
+    ) throws(BacklogFull) {
+        if let replicated {
+            try replicated.commit(change, ask, receiver: receiver)
+        } else {
+            try base.commit(change, ask, receiver: receiver)
+        }
     }
 
     /// Makes a change that no request asks for by itself, in the name of an author.
@@ -99,24 +95,31 @@ struct ServedStore: Sendable {
         line: UInt = #line,
         completion: @escaping @Sendable (Decision) -> Void
     ) throws(BacklogFull) {
-        let observer = TimingObserver(timing: nil, site: CallSite(fileID, line))
-        try commitAny(change, observer, .other(AnyAnswer.Other(author, completion)))
+        try commitAny(change, .here(fileID, line), .other(AnyAnswer.Other(author, completion)))
     }
 
     /// Lists properties.
     func list(
         _ request: PageRequest,
-        _ observer: TimingObserver,
+        _ ask: Ask,
         _ completion: @escaping @Sendable (Page) -> Void
     ) {
         recorder?.recordList()
-        listing(request, observer, completion)
+        base.list(request, ask, completion: completion)
+    }
+
+    /// Takes all properties as of one revision.
+    func snapshot(_ ask: Ask, _ completion: @escaping @Sendable (StoreSnapshot) -> Void) {
+        base.snapshot(ask, completion: completion)
     }
 
     /// Takes all properties as of one revision, for a list that is made behind that.
-    func takeSnapshotToList(_ completion: @escaping @Sendable (StoreSnapshot) -> Void) {
+    func takeSnapshotToList(
+        _ ask: Ask,
+        _ completion: @escaping @Sendable (StoreSnapshot) -> Void
+    ) {
         recorder?.recordList()
-        snapshot(completion)
+        snapshot(ask, completion)
     }
 }
 

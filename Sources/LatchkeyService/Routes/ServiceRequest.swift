@@ -1,3 +1,4 @@
+internal import LatchkeyGuards
 internal import LatchkeyHTTP
 internal import LatchkeyStore
 
@@ -8,7 +9,7 @@ struct ServiceRequest: Sendable {
     let exchange: Exchange
     let series: RequestSeries
     /// Nil unless the service sends `Server-Timing`.
-    let timing: RequestTiming?
+    let timing: AccessTiming?
     /// Who has sent it, once ``Admission`` has found out.
     var caller: Caller
     /// Nil unless repeats of the request get its answer.
@@ -23,7 +24,7 @@ struct ServiceRequest: Sendable {
         self.caller = caller
         self.series = series
         level = series.level
-        timing = series.sendsServerTiming ? RequestTiming() : nil
+        timing = series.sendsServerTiming ? AccessTiming() : nil
     }
 
     /// The client's part in the budget of unsent answers.

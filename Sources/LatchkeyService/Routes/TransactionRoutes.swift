@@ -1,3 +1,4 @@
+internal import LatchkeyGuards
 internal import LatchkeyHTTP
 internal import LatchkeyStore
 internal import LatchkeyStrategies
@@ -148,9 +149,9 @@ struct TransactionRoutes: Sendable {
             }
             return TransactionWait(answer, request.deadlineNanoseconds(wait), self).begin()
         }
-        let observer = TimingObserver(timing: request.timing, site: CallSite())
+        let ask = Ask(at: CallSite(), timing: request.timing)
         do throws(BacklogFull) {
-            try store.commitAny(.transaction(transaction), observer, .transaction(answer))
+            try store.commitAny(.transaction(transaction), ask, .transaction(answer))
         } catch {
             throw RequestFailure(.backlogFull)
         }

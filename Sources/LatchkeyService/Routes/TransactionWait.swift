@@ -1,4 +1,5 @@
 internal import CLatchkeySystem
+internal import LatchkeyGuards
 internal import LatchkeyHTTP
 internal import LatchkeyStore
 internal import LatchkeyStrategies
@@ -72,13 +73,13 @@ final class TransactionWait: Sendable {
     }
 
     private func attempt(isLast: Bool, isWaiting: Bool) {
-        let since = routes.watched.usage().revision
+        let since = routes.watched.usage.revision
         var transaction = answer.transaction
         transaction.waits = !isLast
         let round = Round(self, since, isWaiting: isWaiting)
-        let observer = TimingObserver(timing: request.timing, site: CallSite())
+        let ask = Ask(at: CallSite(), timing: request.timing)
         do throws(BacklogFull) {
-            try routes.store.commitAny(.transaction(transaction), observer, .waiting(round))
+            try routes.store.commitAny(.transaction(transaction), ask, .waiting(round))
         } catch {
             guard isLast || !isWaiting else {
                 let end = latchkey_system_nanoseconds() + Self.pauseNanoseconds

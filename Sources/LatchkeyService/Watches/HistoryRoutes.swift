@@ -1,3 +1,4 @@
+internal import LatchkeyGuards
 internal import LatchkeyHTTP
 internal import LatchkeyStore
 internal import LatchkeyStrategies
@@ -51,7 +52,7 @@ struct HistoryRoutes: Sendable {
         let wait = min(try ServiceRequest.wait(query["wait"]), hub.readMillisecondsMax(request))
         let after = store.journal.named(try Self.revision(query["after"], "after"))
         // No property of this store can have passed a revision of another one.
-        guard (store.journal.start...store.usage().revision).contains(after) else {
+        guard (store.journal.start...store.usage.revision).contains(after) else {
             throw RequestFailure(.gone)
         }
         LongPoll(
@@ -74,7 +75,7 @@ struct HistoryRoutes: Sendable {
         _ search: PastValue
     ) {
         do throws(BacklogFull) {
-            try store.look(search.name, .stored) { current in
+            try store.base.look(search.name, in: .stored, .here()) { current in
                 store.whenCaughtUp(for: request.client) { latest in
                     goOn(request, conditions, search.from(current, latest: latest))
                 }

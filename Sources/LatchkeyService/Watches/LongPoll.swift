@@ -1,4 +1,5 @@
 internal import CLatchkeySystem
+internal import LatchkeyGuards
 internal import LatchkeyHTTP
 internal import LatchkeyStore
 internal import LatchkeyStrategies
@@ -32,9 +33,9 @@ struct LongPoll: Sendable {
     }
 
     private func look(isLast: Bool, isWaiting: Bool) {
-        let since = store.usage().revision
+        let since = store.usage.revision
         do throws(BacklogFull) {
-            try store.look(name, .live) { property in
+            try store.base.look(name, in: .live, .here()) { property in
                 seen(property, since, isLast: isLast, isWaiting: isWaiting)
             }
         } catch {

@@ -1,3 +1,4 @@
+internal import LatchkeyGuards
 internal import LatchkeyHTTP
 internal import LatchkeyStore
 
@@ -59,7 +60,7 @@ struct WatchRoutes: Sendable {
             }
         }
         // Above all revisions that anybody was shown: a cursor above it is from another store.
-        let latest = store.usage().revision
+        let latest = store.usage.revision
         let oldest = store.journal.oldest(of: filter.beginnings)
         switch cursor {
         case .place(WatchPlace(revision: 0)) where store.journal.start >= oldest:
@@ -70,9 +71,9 @@ struct WatchRoutes: Sendable {
         where place.latest <= latest && place.revision >= oldest:
             open(.place(place))
         case .initial:
-            store.snapshot { open(.state($0)) }
+            store.base.snapshot(.here()) { open(.state($0)) }
         case .place, .unknown:
-            store.snapshot { open(.gap($0)) }
+            store.base.snapshot(.here()) { open(.gap($0)) }
         }
     }
 

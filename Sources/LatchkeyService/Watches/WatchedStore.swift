@@ -3,7 +3,7 @@ internal import LatchkeyHTTP
 internal import LatchkeyStore
 internal import LatchkeyStrategies
 
-/// What watches and histories use of a store, whatever its strategy.
+/// What watches and histories use of a store.
 ///
 /// **Design.** The journal calls those who wait for it on the thread of a writer. What they read
 /// then can be long, so it is read on a serial queue, which takes one processor at most. Who need
@@ -11,20 +11,18 @@ internal import LatchkeyStrategies
 /// piece and in turns with others, so that no thread that serves reads a long history. Clients have
 /// their turns one after the other, however many reads each of them has.
 struct WatchedStore: Sendable {
+    let base: PropertyStore
     let journal: Journal
-    let usage: @Sendable () -> StoreUsage
-    let look: Look
-    let snapshot: @Sendable (@escaping @Sendable (StoreSnapshot) -> Void) -> Void
-
-    typealias Look =
-        @Sendable (
-            PropertyName, PropertyScope, @escaping @Sendable (Property?) -> Void
-        ) throws(BacklogFull) -> Void
-
     private let queue = DispatchQueue(label: "latchkey.histories")
     private let turns = Synchronized<ClientTurns<@Sendable () -> Void>, AdaptiveStrategy>(
         ClientTurns()
     )
+
+    init(_ base: PropertyStore, _ journal: Journal) {
+        (self.base, self.journal) = (base, journal)
+    }
+
+    var usage: StoreUsage { base.usage }
 
     /// Calls `read` with the latest revision that anybody may have been shown, once the journal has
     /// all commits up to it.
@@ -32,7 +30,7 @@ struct WatchedStore: Sendable {
         for client: ClientKey? = nil,
         _ read: @escaping @Sendable (Revision) -> Void
     ) {
-        let latest = usage().revision
+        let latest = usage.revision
         guard latest > journal.last else {
             read(latest)
             return
