@@ -94,7 +94,12 @@ enum ContentionFamilies {
             "latchkey_strategy_backlog_operations",
             "Accepted writes that are not yet applied.",
             unit: "operations"
-        ) { .count(UInt64(max(0, $0.meter.backlogCount))) },
+        ) { .count(UInt64(max(0, $0.backlogCount))) },
+        byMeter(
+            "latchkey_strategy_served_seconds_total",
+            "Time that a strategy served, from the start.",
+            unit: "seconds"
+        ) { $0.servedNanoseconds.map { .number(Double($0) / 1e9) } },
         byMeter(
             "latchkey_lock_metering_overhead_seconds",
             "Cost of metering for an uncontended entry.",
@@ -126,6 +131,9 @@ extension ExpositionWriter {
 struct MeterReading {
     let meter: ContentionMeter
     let reading: ContentionReading
+    /// Nil if it is not one of the service.
+    var servedNanoseconds: UInt64?
+    var backlogCount = 0
 
     init(_ meter: ContentionMeter) {
         self.meter = meter

@@ -12,11 +12,13 @@ import Synchronization
 /// **Design.** Every figure is in words that a thread has for itself (``PerThreadCounters``),
 /// written with plain relaxed stores and added up for a reading. Nothing in the meter locks, except
 /// that ``reset()`` and a report exchange the baseline under a lock that no access takes. The
-/// words only grow, as Prometheus' counters must; a reset remembers what they were, and the report
-/// subtracts that. Maxima cannot be subtracted: each is kept with the number of its period, and
-/// one of an earlier period reads as 0.
+/// figures only grow, as Prometheus' counters must; a reset remembers what they were, and the
+/// report subtracts that. Maxima cannot be subtracted: each is kept with the number of its period,
+/// and one of an earlier period reads as 0.
 ///
-/// An acquisition is counted when it is asked for. What is counted and timed during a reading may
+/// An acquisition is counted when it is asked for. One that takes place at another guard is taken
+/// back (``ContentionProbe/beginsAgain(_:)``), perhaps after a scrape has shown it: then the counts
+/// stay as shown until as many others have come. What is counted and timed during a reading may
 /// be in it in part: acquisitions without their wait, and a sum without its count.
 @usableFromInline package final class ContentionMeter: Sendable {
     /// ``Strategy/name``.
@@ -36,16 +38,11 @@ import Synchronization
     let profiledLock: Int
 
     @usableFromInline let words = PerThreadCounters(wordCount: MeterLayout.count)
+    private let shown = (read: ShownCounts(), write: ShownCounts())
     private let resets = Atomic<UInt64>(0)
     private let baseline: Guarded<Baseline>
-    private let sources = Guarded<Sources>(Sources())
+    private let measuredOverhead = Guarded<MeteringOverhead?>(nil)
     private let stripes = Guarded<[StripeWait]>([])
-
-    /// Figures from elsewhere, which are known once the strategy is in use.
-    private struct Sources: Sendable {
-        var backlogCount: @Sendable () -> Int = { 0 }
-        var overhead: MeteringOverhead?
-    }
 
     private struct Baseline: Sendable {
         var reading = ContentionReading()
@@ -117,21 +114,10 @@ import Synchronization
     /// guess from a look at the holder; see ``ContentionProbe``.
     package var countsContendedExactly: Bool { traits.tellsOfWaiting }
 
-    /// Sets the function that counts the accepted writes not yet applied, over all guards.
-    package func observeBacklog(_ count: @escaping @Sendable () -> Int) {
-        sources.write { $0.backlogCount = count }
-    }
-
-    /// The accepted writes that are not yet applied.
-    package var backlogCount: Int {
-        let count = sources.read { $0.backlogCount }
-        return count()
-    }
-
     /// The cost of metering, if it was measured.
     package var overhead: MeteringOverhead? {
-        get { sources.read { $0.overhead } }
-        set { sources.write { $0.overhead = newValue } }
+        get { measuredOverhead.read { $0 } }
+        set { measuredOverhead.write { $0 = newValue } }
     }
 
     /// The number of ``reset()``s so far.
@@ -153,15 +139,23 @@ import Synchronization
 
     /// Everything since the meter was made.
     package var reading: ContentionReading {
-        ContentionReading(words, reset: resetCount, window: Self.window())
+        var reading = ContentionReading(words, reset: resetCount, window: Self.window())
+        shown.read.keep(&reading.read.acquisitions, &reading.read.contended)
+        shown.write.keep(&reading.write.acquisitions, &reading.write.contended)
+        return reading
     }
 
     /// The acquisitions of both modes since the meter was made, and the contended ones.
     var counts: (acquisitions: UInt64, contended: UInt64) {
         var counts: (acquisitions: UInt64, contended: UInt64) = (0, 0)
-        for isWrite in [false, true] {
-            counts.acquisitions &+= words.sum(at: MeterLayout.acquisitions(isWrite))
-            counts.contended &+= words.sum(at: MeterLayout.Mode(isWrite).contended)
+        for (isWrite, shown) in [(false, shown.read), (true, shown.write)] {
+            let mode = MeterLayout.Mode(isWrite)
+            let asked = words.sum(at: MeterLayout.acquisitions(isWrite))
+            var acquisitions = asked &- words.sum(at: mode.withdrawn)
+            var contended = words.sum(at: mode.contended)
+            shown.keep(&acquisitions, &contended)
+            counts.acquisitions &+= acquisitions
+            counts.contended &+= contended
         }
         return counts
     }
@@ -180,7 +174,7 @@ import Synchronization
     }
 
     /// Adds a stripe whose waits are told apart.
-    @usableFromInline func addStripe() -> StripeWait {
+    @usableFromInline package func addStripe() -> StripeWait {
         let stripe = StripeWait()
         stripes.write { $0.append(stripe) }
         return stripe

@@ -1,38 +1,91 @@
+import CLatchkeySystem
 package import Foundation
 package import LatchkeyMetrics
-import LatchkeySync
+package import LatchkeySync
 
-/// All meters of a process, of which reports and metrics are made.
+/// All meters of a process, of which reports and metrics are made, and how long each strategy of
+/// the service has served.
 ///
-/// Meters are added at start, or when a comparison ends, and stay. There is at most one for a
-/// strategy in a role, so that the list is bounded and the labels of two never agree.
+/// Meters are added at start, at the first switch to a strategy, or when a comparison ends, and
+/// stay. There is at most one for a strategy in a role, so that the list is bounded and the labels
+/// of two never agree.
 package final class ContentionMeters: Sendable {
-    private let meters = Guarded<[ContentionMeter]>([])
+    private let state = Guarded<State>(State())
+    private let clock: @Sendable () -> UInt64
 
-    package init() {}
+    private struct State: Sendable {
+        var uses: [MeterUse] = []
+        var backlogCount: @Sendable () -> Int = { 0 }
+    }
+
+    /// - Parameter clock: The time in nanoseconds, which a test drives.
+    package init(clock: @escaping @Sendable () -> UInt64 = { latchkey_system_nanoseconds() }) {
+        self.clock = clock
+    }
 
     /// Adds a meter, in place of an earlier one for the same strategy in the same role.
+    ///
+    /// The first strategy in the role ``MeterRole/serving`` serves from now on.
     package func add(_ meter: ContentionMeter) {
-        meters.write { meters in
-            meters.removeAll { $0.strategy == meter.strategy && $0.role == meter.role }
-            meters.append(meter)
+        let now = clock()
+        state.write { state in
+            state.uses.removeAll {
+                $0.meter.strategy == meter.strategy && $0.meter.role == meter.role
+            }
+            var use = MeterUse(meter)
+            if !state.uses.contains(where: \.isOfService) { use.setServesNow(true, at: now) }
+            state.uses.append(use)
         }
     }
 
-    /// Begins the reports anew.
+    /// The meter of a strategy that serves, or is about to, which is made if there is none.
+    package func serving(
+        _ strategy: StrategyKind,
+        _ make: () -> ContentionMeter
+    ) -> ContentionMeter {
+        let found = state.read(\.uses).first { $0.isOfService(strategy) }
+        if let found { return found.meter }
+        let meter = make()
+        add(meter)
+        return meter
+    }
+
+    /// Ends the time that a strategy has served, and begins that of another one.
+    package func switched(to strategy: StrategyKind) {
+        let now = clock()
+        state.write { state in
+            for index in state.uses.indices {
+                let servesNow = state.uses[index].isOfService(strategy)
+                state.uses[index].setServesNow(servesNow, at: now)
+            }
+        }
+    }
+
+    /// Sets the function that counts the accepted writes that are not yet applied, over all guards.
+    ///
+    /// They are shown for the strategy that serves: a switch lets the one that it leaves finish.
+    package func observeBacklog(_ count: @escaping @Sendable () -> Int) {
+        state.write { $0.backlogCount = count }
+    }
+
+    /// Begins the reports again.
     ///
     /// Prometheus' counters go on, as they must.
     package func reset() {
-        for meter in all {
-            meter.reset()
+        let now = clock()
+        state.write { state in
+            for index in state.uses.indices {
+                state.uses[index].reset(at: now)
+            }
         }
     }
 
-    /// How often the serving strategy was entered since the start, and how often not at once.
+    /// How often the strategies of the service were entered since the start, and how often not at
+    /// once.
     ///
     /// The counters that a scrape shows, without the rest of it.
     package var servingCounts: (acquisitions: UInt64, contended: UInt64) {
-        all.filter { $0.role == .serving }.map(\.counts).reduce((0, 0)) {
+        state.read(\.uses).filter(\.isOfService).map(\.meter.counts).reduce((0, 0)) {
             ($0.0 &+ $1.acquisitions, $0.1 &+ $1.contended)
         }
     }
@@ -41,14 +94,33 @@ package final class ContentionMeters: Sendable {
     ///
     /// Sums over the threads that ever were; no lock that guards state is taken.
     package func report(at date: Date = Date()) -> ContentionReport {
-        ContentionReport(generatedAt: date, rows: all.map { ContentionReport.Row($0) })
+        let (state, now) = (state.read { $0 }, clock())
+        let backlogCount = state.backlogCount()
+        let rows = state.uses.map { use in
+            var row = ContentionReport.Row(use.meter)
+            if use.isOfService {
+                row.servesNow = use.servesNow
+                row.servedSeconds = Double(use.servedSinceReset(at: now)) / 1e9
+            }
+            row.backlog = use.servesNow ? backlogCount : 0
+            return row
+        }
+        return ContentionReport(generatedAt: date, rows: rows)
     }
 
     /// Shows all meters, those added later too, in the registry's scrapes.
     package func register(in registry: MetricRegistry) {
         let figures = ContentionFamilies.ofLocks + ContentionFamilies.ofService
         registry.collect(figures.map { $0.family }) { [self] writer in
-            ContentionFamilies.write(all.map(MeterReading.init), figures, to: &writer)
+            let (state, now) = (state.read { $0 }, clock())
+            let backlogCount = state.backlogCount()
+            let readings = state.uses.map { use in
+                var reading = MeterReading(use.meter)
+                reading.servedNanoseconds = use.isOfService ? use.served(at: now) : nil
+                reading.backlogCount = use.servesNow ? backlogCount : 0
+                return reading
+            }
+            ContentionFamilies.write(readings, figures, to: &writer)
         }
     }
 
@@ -61,6 +133,48 @@ package final class ContentionMeters: Sendable {
         }
         return String(decoding: registry.text(.text), as: UTF8.self)
     }
+}
 
-    private var all: [ContentionMeter] { meters.read { $0 } }
+/// A meter, and how long its strategy has served.
+private struct MeterUse: Sendable {
+    let meter: ContentionMeter
+    /// Since when it serves, if it does.
+    private var start: UInt64?
+    private var ended: UInt64 = 0
+    private var beforeReset: UInt64 = 0
+
+    init(_ meter: ContentionMeter) {
+        self.meter = meter
+    }
+
+    /// Whether the strategy guards the service's state, or did so.
+    var isOfService: Bool { meter.role == .serving }
+
+    func isOfService(_ strategy: StrategyKind) -> Bool {
+        isOfService && meter.strategy == strategy.rawValue
+    }
+
+    var servesNow: Bool { start != nil }
+
+    /// In nanoseconds, since the meter was made.
+    func served(at now: UInt64) -> UInt64 {
+        // The clocks of two processors may differ by a little.
+        ended + (start.map { now > $0 ? now - $0 : 0 } ?? 0)
+    }
+
+    /// In nanoseconds, since the last reset.
+    func servedSinceReset(at now: UInt64) -> UInt64 {
+        served(at: now) - min(served(at: now), beforeReset)
+    }
+
+    mutating func setServesNow(_ servesNow: Bool, at now: UInt64) {
+        guard servesNow != self.servesNow else { return }
+        ended = served(at: now)
+        start = servesNow ? now : nil
+    }
+
+    mutating func reset(at now: UInt64) {
+        beforeReset = served(at: now)
+        meter.reset()
+    }
 }

@@ -101,8 +101,16 @@ extension ContentionProbe {
     }
 
     /// Notes that the access has to wait.
+    ///
+    /// One that has asked another guard before can be counted as blocked already.
     @usableFromInline @inline(never)
     func blocked(_ isWrite: Bool, _ timing: Timing, _ site: CallSite) -> Timing {
+        let timing = timing.isBlocked ? timing : countsAsBlocked(isWrite, timing)
+        return meter.profile == nil ? timing : profiles(isWrite, timing, at: site)
+    }
+
+    /// Counts the access as contended and as a waiter.
+    func countsAsBlocked(_ isWrite: Bool, _ timing: Timing) -> Timing {
         var timing = timing
         timing.isBlocked = true
         if meter.level == .counts {
@@ -115,7 +123,17 @@ extension ContentionProbe {
         let weight = blockedWeight(timing)
         words.add(weight, at: MeterLayout.Mode(isWrite).contended)
         words.add(weight, at: MeterLayout.waiting)
-        return meter.profile == nil ? timing : profiles(isWrite, timing, at: site)
+        return timing
+    }
+
+    /// Times an access that is not one of the samples: it stands for itself, and the next sample
+    /// for the others.
+    func standsForItself(_ isWrite: Bool, _ timing: Timing) -> Timing {
+        var timing = timing
+        words.add(1, at: MeterLayout.Mode(isWrite).lastTimed)
+        timing.weight = 1
+        if timing.time == 0 { timing.time = latchkey_system_nanoseconds() }
+        return timing
     }
 
     private func isAmongFirstWaits(_ isWrite: Bool) -> Bool {

@@ -81,7 +81,7 @@ extension ContentionReading.Mode {
         _ periods: (reset: UInt64, window: UInt64)
     ) {
         let mode = MeterLayout.Mode(isWrite)
-        acquisitions = cell[MeterLayout.acquisitions(isWrite)]
+        acquisitions = cell[MeterLayout.acquisitions(isWrite)] &- cell[mode.withdrawn]
         contended = cell[mode.contended]
         waitedNanoseconds = cell[mode.waited]
         wait = ContentionReading.Histogram(cell, mode.wait, periods)

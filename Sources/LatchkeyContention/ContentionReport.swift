@@ -7,9 +7,10 @@ internal import LatchkeySync
 /// contract. What was not measured is `null`, never 0.
 package struct ContentionReport: Codable, Sendable, Equatable {
     package var generatedAt: Date
-    /// The serving strategies first; of each role, the longest total wait first.
+    /// The strategy that serves now, those that have served, and then the others; of each, the
+    /// longest total wait first.
     package var rows: [Row]
-    /// Which lock of the serving store makes requests wait most, in a sentence.
+    /// Which lock of the strategy that serves now makes requests wait most, in a sentence.
     ///
     /// Left out if nothing waited.
     package var hottest: String?
@@ -18,12 +19,12 @@ package struct ContentionReport: Codable, Sendable, Equatable {
         self.generatedAt = generatedAt
         self.rows = rows.enumerated().sorted { one, other in
             let (first, second) = (one.element, other.element)
-            guard first.role == second.role else { return first.role.rank < second.role.rank }
+            guard first.rank == second.rank else { return first.rank < second.rank }
             return first.waitTotalNanoseconds == second.waitTotalNanoseconds
                 ? one.offset < other.offset
                 : first.waitTotalNanoseconds > second.waitTotalNanoseconds
         }.map(\.element)
-        hottest = Self.hottest(rows)
+        hottest = Self.hottest(self.rows)
     }
 
     /// One strategy in one role.
@@ -35,8 +36,13 @@ package struct ContentionReport: Codable, Sendable, Equatable {
         package var samplingMean: Int
         /// By the names of the table of `GET /v1/strategies`.
         package var traits: [String: Bool]
-        /// When counting began: the last reset.
+        /// When counting began: the last reset, or when the strategy was first used.
         package var since: Date
+        /// For how long the strategy has served since then.
+        ///
+        /// Left out of rows that are not of the service, as `servesNow` is.
+        package var servedSeconds: Double?
+        package var servesNow: Bool?
         package var acquisitions: Counts
         package var contended: Counts
         /// Whether `contended` was counted one by one; otherwise it is an estimate.
@@ -86,6 +92,8 @@ package struct ContentionReport: Codable, Sendable, Equatable {
 }
 
 extension ContentionReport.Row {
+    fileprivate var rank: Int { servesNow == true ? -1 : role.rank }
+
     /// The meter's figures now, and nothing below the cost of reading the clock.
     package init(
         _ meter: ContentionMeter,
@@ -114,7 +122,7 @@ extension ContentionReport.Row {
                 &+ reading.write.waitedNanoseconds,
             hottestStripe: ContentionReport.HottestStripe(meter.stripeWaitsSinceReset),
             waiters: reading.waiters,
-            backlog: meter.backlogCount,
+            backlog: 0,
             threads: reading.threads,
             wait: ContentionReport.ByMode(reading, \.wait, floor: clockNanoseconds),
             hold: ContentionReport.ByMode(reading, \.hold, floor: clockNanoseconds),

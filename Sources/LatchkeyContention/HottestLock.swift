@@ -61,7 +61,8 @@ package struct HottestLock: Sendable, Equatable {
 }
 
 extension ContentionReport {
-    /// The sentence about the lock of the serving store for which requests waited longest.
+    /// The sentence about the lock for which requests waited longest: of the strategy that serves
+    /// now, whose row is the first one, since what others made them wait is past.
     static func hottest(_ rows: [Row]) -> String? {
         guard let row = rows.first(where: { $0.role == .serving }) else { return nil }
         let all = Duration.nanoseconds(row.waitTotalNanoseconds)

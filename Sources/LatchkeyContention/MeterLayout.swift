@@ -26,13 +26,17 @@
         }
 
         static let count = durations + 2 * HistogramWords.count
-        private static let durations = 3
+        private static let durations = 4
 
         /// The number of acquisitions when the last one was timed.
         var lastTimed: Int { first }
         var contended: Int { first + 1 }
         /// Nanoseconds that contended entries waited, scaled up.
         var waited: Int { first + 2 }
+        /// The entries that were asked for here and took place at another guard.
+        ///
+        /// A word of its own, since the draws of samples go by the number of those asked for.
+        var withdrawn: Int { first + 3 }
         var wait: HistogramWords { HistogramWords(first: first + Self.durations) }
         var hold: HistogramWords {
             HistogramWords(first: first + Self.durations + HistogramWords.count)

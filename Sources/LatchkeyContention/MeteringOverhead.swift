@@ -33,7 +33,7 @@ public import LatchkeySync
         )
     }
 
-    @usableFromInline static func measure(
+    @usableFromInline package static func measure(
         _ strategy: String,
         unmetered: (Int) -> Void,
         metered: (Int) -> Void

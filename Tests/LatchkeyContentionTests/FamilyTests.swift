@@ -6,7 +6,7 @@ import Testing
 
 @Suite struct Families {
     @Test func `of the meters are these`() {
-        let meters = ContentionMeters()
+        let meters = ContentionMeters(clock: { 0 })
         let serving = ContentionMeter(SerialQueueStrategy.self, level: .full)
         let comparison = ContentionMeter(
             SpinStrategy.self,
@@ -14,7 +14,6 @@ import Testing
             level: .sampled,
             samplingMean: 4
         )
-        serving.observeBacklog { 5 }
         serving.overhead = MeteringOverhead(
             strategy: "serial-queue",
             unmeteredNanoseconds: 1,
@@ -24,6 +23,7 @@ import Testing
         )
         meters.add(serving)
         meters.add(comparison)
+        meters.observeBacklog { 5 }
         let registry = MetricRegistry()
         meters.register(in: registry)
         let text = String(decoding: registry.text(.openMetrics), as: UTF8.self)
@@ -129,6 +129,10 @@ import Testing
         # UNIT latchkey_strategy_backlog_operations operations
         latchkey_strategy_backlog_operations{strategy="serial-queue",role="serving"} 5
         latchkey_strategy_backlog_operations{strategy="spin",role="comparison"} 0
+        # HELP latchkey_strategy_served_seconds Time that a strategy served, from the start.
+        # TYPE latchkey_strategy_served_seconds counter
+        # UNIT latchkey_strategy_served_seconds seconds
+        latchkey_strategy_served_seconds_total{strategy="serial-queue",role="serving"} 0.0
         # HELP latchkey_lock_metering_overhead_seconds Cost of metering for an uncontended entry.
         # TYPE latchkey_lock_metering_overhead_seconds gauge
         # UNIT latchkey_lock_metering_overhead_seconds seconds

@@ -16,9 +16,11 @@ import Testing
             overheadNanoseconds: 3.5,
             clockNanoseconds: 22
         )
-        meter.observeBacklog { 3 }
         var row = ContentionReport.Row(meter, clockNanoseconds: 40)
         row.since = Date(timeIntervalSince1970: 0)
+        row.servedSeconds = 12.5
+        row.servesNow = true
+        row.backlog = 3
         row.hold = ContentionReport.ByMode()
         let report = ContentionReport(
             generatedAt: Date(timeIntervalSince1970: 1_700_000_000),
@@ -107,6 +109,8 @@ import Testing
               },
               "role" : "serving",
               "samplingMean" : 1,
+              "servedSeconds" : 12.5,
+              "servesNow" : true,
               "since" : "1970-01-01T00:00:00Z",
               "strategy" : "lock",
               "threads" : 1,

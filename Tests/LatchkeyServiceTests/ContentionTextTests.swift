@@ -41,6 +41,30 @@ import Testing
         ContentionReport(generatedAt: Date(timeIntervalSince1970: 10), rows: rows)
     }
 
+    /// The rate is that of the time that each has served.
+    @Test func `several strategies that have served are this`() {
+        let rows = [StrategyKind.lock, .adaptive].map { kind in
+            var row = Self.meter(kind, role: .serving, count: 1_000)
+            row.servesNow = kind == .adaptive
+            row.servedSeconds = kind == .adaptive ? 2 : 150
+            return row
+        }
+        let text = "\(ContentionText(report: Self.report(rows), profile: nil))"
+        #expect(
+            text.prefix { $0 != "F" } == """
+                strategy  role     rate/s  contended  wait total     p99     max
+                adaptive  serving     500      3.1 %    999.9 µs  1.0 ms  12.3 s
+                lock      served        7      3.1 %    999.9 µs  1.0 ms  12.3 s
+
+                Served: adaptive 2 s (now), lock 2 min.
+
+                Hottest: the store (adaptive) has 100 % of the total wait, 999.9 µs.
+
+
+                """
+        )
+    }
+
     @Test func `one strategy without a profile is this`() {
         let report = Self.report([Self.meter(.lock, role: .serving, count: 123_456)])
         #expect(

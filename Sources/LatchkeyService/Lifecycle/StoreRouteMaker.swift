@@ -91,6 +91,7 @@ struct StoreRouteMaker {
             after: data?.persistence.storedRevision ?? journal.last,
             parts: parts
         )
+        meters.observeBacklog { store.backlogCount }
         let replicated = try data.map { data throws(StartFailure) in try recover(store, data) }
         follow(store)
         let committing: any CommittingStore = replicated.flatMap { $0 } ?? store
@@ -108,16 +109,7 @@ struct StoreRouteMaker {
         let (level, profile, meters) = (configuration.metering, profile, meters)
         var guards = GuardSettings(configuration.strategy, backlogMax: configuration.backlogMax)
         if level != .off {
-            guards.meter = { kind in
-                let meter = ContentionMeter(
-                    strategy: kind.rawValue,
-                    traits: kind.traits,
-                    level: level,
-                    profile: profile
-                )
-                meters.add(meter)
-                return meter
-            }
+            guards.meter = { meters.serving($0, level: level, profile: profile) }
         }
         return guards
     }

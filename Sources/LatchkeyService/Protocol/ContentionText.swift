@@ -26,11 +26,11 @@ struct ContentionText: CustomStringConvertible {
             "strategy", "role", "rate/s", "contended", "wait total", "p99", "max",
         ]
         let cells = report.rows.map { row -> [String] in
-            let seconds = max(1e-3, report.generatedAt.timeIntervalSince(row.since))
+            let seconds = row.servedSeconds ?? report.generatedAt.timeIntervalSince(row.since)
             let ratio = row.contendedRatio.map { Self.percent($0, row.contendedIsExact) }
             return [
-                row.strategy, row.role.rawValue,
-                Self.count(Double(row.acquisitions.all) / seconds), ratio ?? "-",
+                row.strategy, row.servesNow == false ? "served" : row.role.rawValue,
+                Self.count(Double(row.acquisitions.all) / max(1e-3, seconds)), ratio ?? "-",
                 Self.time(row.waitTotalNanoseconds == 0 ? nil : row.waitTotalNanoseconds),
                 Self.time(row.wait.all?.p99Nanoseconds),
                 Self.time(row.wait.all?.maxNanoseconds),
@@ -38,11 +38,21 @@ struct ContentionText: CustomStringConvertible {
         }
         let age = report.rows.map { report.generatedAt.timeIntervalSince($0.since) }.max() ?? 0
         let hottest = report.hottest.map { [""] + Terminal.lines($0, width: Self.widthMax) } ?? []
-        return Self.table([head] + cells, textColumns: 2) + hottest + [
+        return Self.table([head] + cells, textColumns: 2) + served + hottest + [
             "",
             "Figures of the last \(Self.span(age)), level \(report.rows[0].level.rawValue). "
                 + "POST /v1/contention/reset starts again.",
         ]
+    }
+
+    /// For how long each strategy has served, if there was more than one.
+    private var served: [String] {
+        let times = report.rows.compactMap { row in
+            row.servedSeconds.map { (row.strategy, Self.span($0), row.servesNow == true) }
+        }
+        guard times.count > 1 else { return [] }
+        let list = times.map { "\($0) \($1)\($2 ? " (now)" : "")" }.joined(separator: ", ")
+        return [""] + Terminal.lines("Served: \(list).", width: Self.widthMax)
     }
 
     // MARK: sites
