@@ -264,8 +264,8 @@ let package = Package(
         .testTarget(
             name: "LatchkeyServiceTests",
             dependencies: [
-                "CLatchkeyPages", "LatchkeyComparison", "LatchkeyContention", "LatchkeyHTTP",
-                "LatchkeyMachine", "LatchkeyMetrics", "LatchkeyPersistence",
+                "CLatchkeyPages", "LatchkeyComparison", "LatchkeyContention", "LatchkeyGuards",
+                "LatchkeyHTTP", "LatchkeyMachine", "LatchkeyMetrics", "LatchkeyPersistence",
                 "LatchkeyReplication", "LatchkeyService", "LatchkeySettings", "LatchkeyStore",
                 "LatchkeyStrategies", "LatchkeyTestSupport",
             ]

@@ -32,6 +32,8 @@ static const uint8_t script[] = {
     ,
 #embed "Dashboard/contention.js"
     ,
+#embed "Dashboard/strategy.js"
+    ,
 #embed "Dashboard/property.js"
     ,
 #embed "Dashboard/list.js"

@@ -123,8 +123,12 @@ enum AdviseCommand {
             Thread.sleep(forTimeInterval: max(0, (start + .seconds(seconds) - .now) / .seconds(1)))
             let later = MetricsReading(text: try answer("/metrics"))
             let taken = start.duration(to: .now) / .seconds(1)
+            let last = try contention()
             guard let metrics = later.since(earlier) else {
                 throw UnusableService(message: "\(url) was restarted meanwhile: ask again.")
+            }
+            guard try serving(last.report).strategy == row.strategy else {
+                throw UnusableService(message: "\(url) was switched meanwhile: ask again.")
             }
             return Observation(
                 strategy: row.strategy,
@@ -135,7 +139,7 @@ enum AdviseCommand {
                 spins: row.traits["spins"] == true,
                 appliesWritesLater: row.traits["asynchronousWrites"] == true,
                 isDebugBuild: found.isOfDebugBuild,
-                hottest: try contention().report.hottest
+                hottest: last.report.hottest
             )
         }
 

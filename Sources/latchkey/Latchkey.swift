@@ -122,7 +122,7 @@ enum Latchkey {
             MergeCommand.self, ListCommand.self, WatchCommand.self, TransactionCommand.self,
             PopCommand.self, TouchCommand.self, CountCommand.self, ExportCommand.self,
             ImportCommand.self, LockCommand.self, ElectCommand.self, TopCommand.self,
-            PromoteCommand.self,
+            SwitchCommand.self, PromoteCommand.self,
         ]
     }
 

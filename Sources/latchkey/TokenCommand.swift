@@ -56,8 +56,8 @@ enum TokenCommand {
           operations      submit operations, and see and cancel one's own
           fetch, compare  have operations fetch from other hosts, or compare strategies
           export, import  what can be read, and what can be written
-          admin           reset figures, take profiles, see who watches, see and cancel all
-                          operations, promote a replica
+          admin           reset figures, take profiles, switch the strategy, see who
+                          watches, see and cancel all operations, promote a replica
           backup          take a backup of all data
 
         Example:

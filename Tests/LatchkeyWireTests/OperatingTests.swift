@@ -122,7 +122,6 @@ struct OperatingTests {
             #expect(try site.ask("GET", "/openapi.yaml").text.hasPrefix("openapi: 3.1"))
             let page = try site.ask("GET", "/")
             #expect(page.headers["content-type"] == "text/html; charset=utf-8")
-            #expect(page.text.contains("<code>spin</code>"))
             let policy = try #require(page.headers["content-security-policy"])
             #expect(policy.contains("default-src 'none'") && !policy.contains("unsafe"))
             for problem in Problem.allCases {

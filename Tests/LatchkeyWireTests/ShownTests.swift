@@ -84,7 +84,8 @@ struct ShownTests {
     private static let silent: Set = [
         "headProperties", "deleteProperties", "headProperty", "putProperty", "deleteProperty",
         "touchProperty", "countProperties", "headCount", "headChanges", "headWatch", "headExport",
-        "importProperties", "submitOperations", "listOperations", "listStrategies", "getContention",
+        "importProperties", "submitOperations", "listOperations", "listStrategies", "getStrategy",
+        "switchStrategy", "getContention",
         "resetContention", "getBackup", "headBackup", "promoteReplica", "getOverview", "getCluster",
         "listWatches", "getContentionProfile", "getMetrics", "getHealth", "getReadiness",
         "getVersion", "getContract", "getProblem", "getIndex", "openSession", "closeSession",

@@ -31,6 +31,7 @@ BODIES = {
     "patchProperty": ("application/merge-patch+json", b"{}"),
     "commitTransaction": ("application/json", b'{"then":[]}'),
     "importProperties": ("application/x-ndjson", b'{"name":"n","value":1}\n'),
+    "switchStrategy": ("application/json", b'{"strategy":"lock"}'),
     "submitOperations": ("application/json", b'{"steps":[{"wait":0}]}'),
 }
 QUERIES = {

@@ -29,6 +29,7 @@ const contention = {
       write($("hottest"), hottest ?? "");
       this.take(rows, metrics.text, past);
       this.past = undefined;
+      strategy.show(metrics.text.match(/^latchkey_strategy_info\{strategy="(.*)"\} 1$/m)?.[1]);
       showJournal(metrics.text);
       state("contention-state", "Live", "good");
     } else state("contention-state", reason(report), "bad");

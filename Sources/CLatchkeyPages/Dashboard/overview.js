@@ -63,6 +63,7 @@ const overview = {
     if (found) {
       this.received = now();
       this.latest = found;
+      strategy.show(found.strategy);
       this.draw();
       state("overview-state", "Live", "good");
     }

@@ -15,7 +15,13 @@ function show() {
     else link.removeAttribute("aria-current");
   }
   document.title = `${$(shown + "-title").textContent} – Latchkey`;
-  if (!document.hidden) current.start();
+  start();
+}
+
+function start() {
+  if (document.hidden) return;
+  strategy.start();
+  current.start();
 }
 
 async function begin() {
@@ -24,7 +30,7 @@ async function begin() {
   contract = answer.ok ? answer.text : "";
   addEventListener("hashchange", show);
   document.addEventListener("visibilitychange", () =>
-    document.hidden ? current.stop() : current.start());
+    document.hidden ? current.stop() : start());
   show();
 }
 begin();

@@ -18,7 +18,7 @@ const session = {
     this.decline(false);
     if (!await this.open()) return;
     current.stop();
-    current.start();
+    start();
   },
 
   /// Asks for a token, once for all requests that need it. False if there is none.

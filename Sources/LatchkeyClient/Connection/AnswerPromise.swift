@@ -11,12 +11,13 @@ package struct AnswerPromise: Sendable, Equatable {
     let members: [String: Kind]
 
     enum Kind: Sendable {
-        case number, truth, list, object
+        case number, truth, text, list, object
 
         fileprivate func isOne(_ value: JSONValue) -> Bool {
             switch self {
             case .number: value.integer != nil
             case .truth: value.boolean != nil
+            case .text: value.string != nil
             case .list: value.bytes.first == UInt8(ascii: "[")
             case .object: value.bytes.first == UInt8(ascii: "{")
             }
@@ -55,6 +56,7 @@ package struct AnswerPromise: Sendable, Equatable {
             case (_, "/v1/pop"): .object(["result": .object])
             case (_, "/v1/count"): .object(["count": .number])
             case (_, "/v1/import"): .object(["imported": .number])
+            case (_, "/v1/strategy"): .object(["from": .text, "to": .text])
             case (_, "/v1/promote"): .object(["revision": .number])
             case (.delete, "/v1/properties"): .object(["count": .number, "more": .truth])
             case (_, "/v1/properties"): .object(["properties": .list])

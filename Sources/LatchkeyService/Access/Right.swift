@@ -14,8 +14,8 @@ package enum Right: String, CaseIterable, Sendable {
     case export
     /// Import. What is imported must be writable, too.
     case `import`
-    /// Reset figures, take profiles, see who watches, see and cancel everybody's operations, and
-    /// make a replica a leader.
+    /// Reset figures, take profiles, switch the strategy, see who watches, see and cancel
+    /// everybody's operations, and make a replica a leader.
     case admin
     /// Take a backup of all data, with what is kept beside the properties.
     case backup

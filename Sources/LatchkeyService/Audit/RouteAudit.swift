@@ -1,6 +1,7 @@
 internal import LatchkeyHTTP
 internal import LatchkeyOperations
 internal import LatchkeyStore
+internal import LatchkeyStrategies
 
 /// What a request did, for its lines in the audit log.
 struct AuditDetail: Sendable {
@@ -11,6 +12,8 @@ struct AuditDetail: Sendable {
     var operations: [String] = []
     /// How many properties an import has put, and the last revision of it.
     var imported: (count: Int, revision: Revision?)?
+    /// The strategy before a switch, and the one after it.
+    var strategies: (from: StrategyKind, to: StrategyKind)?
     /// Whether the answer is that to an earlier request with the same `Idempotency-Key`.
     var isRepeat = false
 }
@@ -134,6 +137,10 @@ final class RouteAudit: Sendable {
             let name = name(of: request.exchange)
             append { json in
                 if let name { json.member(capturesOperation ? "operation" : "name", name) }
+                if let (from, to) = detail.strategies {
+                    json.member("from", from.rawValue)
+                    json.member("to", to.rawValue)
+                }
             }
         }
     }

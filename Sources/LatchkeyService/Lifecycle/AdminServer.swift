@@ -8,7 +8,7 @@ struct AdminServer: Sendable {
     /// What it serves, of the routes of the service.
     static let patterns: Set = [
         "/healthz", "/readyz", "/metrics", "/version", "/debug/pprof/mutex", "/v1/strategies",
-        "/v1/contention", "/v1/contention/reset", "/v1/overview", "/v1/watches",
+        "/v1/strategy", "/v1/contention", "/v1/contention/reset", "/v1/overview", "/v1/watches",
         "/v1/cluster",
     ]
     private static let connectionCountMax = 64

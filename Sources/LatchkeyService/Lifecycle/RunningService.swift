@@ -1,4 +1,5 @@
 internal import LatchkeyContention
+internal import LatchkeyGuards
 internal import LatchkeyHTTP
 internal import LatchkeyMachine
 internal import LatchkeyMetrics
@@ -91,7 +92,14 @@ package final class RunningService: Sendable {
             profiles = ProfileWindows()
             ProfileRoutes(profile: profile, windows: profiles).add(to: &table)
             operating.add(to: &table)
-            overview = maker.overview(output, in: &table)
+            let kind = configuration.strategy
+            let fixed = StrategySwitch(kind: { kind }) { to throws(SwitchRefusal) in
+                SwitchReport(from: kind, to: to)
+            }
+            let strategy = ServingStrategy(fixed, registry, log)
+            StrategyRoutes(strategy: strategy, depthMax: configuration.storeLimits.depthMax)
+                .add(to: &table)
+            overview = maker.overview(output, strategy, in: &table)
             SessionRoutes(access: access).add(to: &table)
             gate.open(configuration.router(table))
             admin?.open(configuration.router(table, isAdmin: true))
@@ -107,7 +115,7 @@ package final class RunningService: Sendable {
             self.cluster = cluster
             self.readiness = readiness
             self.admin = admin
-            state = ServiceState(configuration, maker, output, server, answers, audit)
+            state = ServiceState(configuration, maker, output, strategy, server, answers, audit)
             register(configuration, maker, output, answers, in: registry)
             // Behind the gate and the port: who is told that the service is ready sends requests.
             readiness.opens()

@@ -239,7 +239,6 @@ extension OperatingRoutes {
         _ readiness: Readiness
     ) {
         self.init(
-            strategy: configuration.strategy,
             meters: meters,
             profile: profile,
             registry: registry,

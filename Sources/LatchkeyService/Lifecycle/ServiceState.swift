@@ -20,6 +20,7 @@ struct ServiceState: Sendable {
     private let journal: Journal
     private let watches: WatchHub
     private let made: StoreRouteMaker.Made
+    private let strategy: ServingStrategy
     private let persistence: Persistence?
     private let server: HTTPServer
     let bounds: ServiceBounds
@@ -29,12 +30,14 @@ struct ServiceState: Sendable {
         _ configuration: ServiceConfiguration,
         _ maker: StoreRouteMaker,
         _ made: StoreRouteMaker.Made,
+        _ strategy: ServingStrategy,
         _ server: HTTPServer,
         _ answers: AnswerBudget,
         _ audit: AuditLog?
     ) {
         self.configuration = configuration
         self.made = made
+        self.strategy = strategy
         self.server = server
         bounds = ServiceBounds(configuration, maker, made, server, answers)
         self.audit = audit
@@ -66,7 +69,7 @@ struct ServiceState: Sendable {
         let program = configuration.program
         return [
             ("version", program.version), ("build", program.build ?? "none"),
-            ("swift", program.swift), ("strategy", configuration.strategy.rawValue),
+            ("swift", program.swift), ("strategy", strategy.kind.rawValue),
         ]
     }
 

@@ -4,13 +4,20 @@ internal import LatchkeyStore
 
 extension StoreRouteMaker {
     /// Makes the overview of the service, and adds its route.
-    func overview(_ made: Made, in table: inout RouteTable) -> Overview {
-        let overview = Overview(overviewSources(made))
+    func overview(
+        _ made: Made,
+        _ strategy: ServingStrategy,
+        in table: inout RouteTable
+    ) -> Overview {
+        let overview = Overview(overviewSources(made, strategy))
         OverviewRoutes(overview: overview).add(to: &table)
         return overview
     }
 
-    private func overviewSources(_ made: Made) -> Overview.Sources {
+    private func overviewSources(
+        _ made: Made,
+        _ strategy: ServingStrategy
+    ) -> Overview.Sources {
         let (store, watches, meters, metrics) = (made.store, watches, meters, table.metrics)
         return Overview.Sources(
             requests: { metrics.totals },
@@ -18,6 +25,7 @@ extension StoreRouteMaker {
             gauges: {
                 let now = store.usage
                 return Overview.Gauges(
+                    strategy: strategy.kind,
                     revision: now.revision,
                     properties: now.propertyCount,
                     bytes: now.byteCount,

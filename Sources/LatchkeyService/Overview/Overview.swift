@@ -19,6 +19,7 @@ final class Overview: Sendable {
 
     /// What can be read at any time.
     struct Gauges: Sendable {
+        var strategy = StrategyKind.standard
         var revision: UInt64 = 0
         var properties = 0
         var bytes = 0
@@ -139,6 +140,7 @@ final class Overview: Sendable {
         return OverviewAnswer(
             generatedAt: date,
             uptimeSeconds: seconds(since: startNanoseconds),
+            strategy: gauges.strategy.rawValue,
             revision: gauges.revision,
             properties: gauges.properties,
             bytes: gauges.bytes,

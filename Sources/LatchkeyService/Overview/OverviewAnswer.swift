@@ -21,6 +21,8 @@ struct OverviewAnswer: Encodable, Equatable {
 
     var generatedAt: Date
     var uptimeSeconds: Double
+    /// The one that serves.
+    var strategy: String
     var revision: UInt64
     var properties: Int
     var bytes: Int

@@ -1,6 +1,5 @@
 internal import CLatchkeyPages
 internal import Foundation
-internal import LatchkeyStrategies
 
 /// The page at `/`: one file, style sheet and scripts included, which loads nothing from anywhere.
 ///
@@ -11,14 +10,13 @@ struct Dashboard: Sendable {
     /// The value of the header field `Content-Security-Policy`.
     let policy: String
 
-    init(version: String, strategy: StrategyKind) {
+    init(version: String) {
         // All scripts share one scope.
         let script = unsafe latchkey_pages_dashboard_script().text
         let style = unsafe latchkey_pages_dashboard_style().text
         html = Array(
             unsafe latchkey_pages_dashboard().text
                 .replacing("{version}", with: version)
-                .replacing("{strategy}", with: strategy.rawValue)
                 .replacing("{style}", with: style)
                 .replacing("{script}", with: script)
                 .utf8

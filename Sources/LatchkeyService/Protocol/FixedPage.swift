@@ -1,6 +1,6 @@
 internal import LatchkeyHTTP
 
-/// A body that stays the same while the process lives, with the entity tag of its bytes.
+/// A body that seldom changes, with the entity tag of its bytes.
 struct FixedPage: Sendable {
     let type: StaticString
     let bytes: [UInt8]

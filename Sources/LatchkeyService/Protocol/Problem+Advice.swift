@@ -195,6 +195,12 @@ extension Problem {
                 + "min-revision the service answers with the state that it has."
         case .tooManyProfiles:
             "Try again after the time in Retry-After. At most 8 profiles are taken at once."
+        case .switchUnderWay:
+            "Nothing was changed. Wait for the answer to the other request, and read "
+                + "GET /v1/strategy."
+        case .strategyNotAvailable:
+            "Nothing was changed. A strategy whose accesses never block a thread guards one "
+                + "stripe: start the service with it, or with --stripes 1."
         }
     }
 }

@@ -73,6 +73,8 @@ package enum Problem: String, CaseIterable, Sendable {
     case noBackup = "no-backup"
     case backupFailed = "backup-failed"
     case notLevel = "not-level"
+    case switchUnderWay = "switch-under-way"
+    case strategyNotAvailable = "strategy-not-available"
 
     package var status: Int {
         switch self {
@@ -85,7 +87,9 @@ package enum Problem: String, CaseIterable, Sendable {
         case .notFound, .noRoute, .operationNotFound, .profilingOff: 404
         case .methodNotAllowed: 405
         case .requestTimeout: 408
-        case .notAnInteger, .overflow, .operationExists, .dependencyCycle, .notFollowing: 409
+        case .notAnInteger, .overflow, .operationExists, .dependencyCycle, .notFollowing,
+            .switchUnderWay:
+            409
         case .gone: 410
         case .preconditionFailed: 412
         case .bodyTooLarge: 413
@@ -102,7 +106,8 @@ package enum Problem: String, CaseIterable, Sendable {
             503
         case .storeFull, .quotaExceeded, .diskFull: 507
         case .invalidLine, .incompleteImport: 400
-        case .unknownDependency, .fetchNotAllowed, .compareNotAvailable: 422
+        case .unknownDependency, .fetchNotAllowed, .compareNotAvailable, .strategyNotAvailable:
+            422
         case .dependencyFailed: 424
         case .compareFailed: 500
         case .fetchFailed: 502
@@ -137,6 +142,8 @@ package enum Problem: String, CaseIterable, Sendable {
         case .noBackup: "The service keeps no data."
         case .backupFailed: "The backup was not made."
         case .notLevel: "The service does not have the state that the read asks for."
+        case .switchUnderWay: "The strategy is being switched."
+        case .strategyNotAvailable: "The service cannot switch to this strategy."
         case .valueTooLarge: "The value would be too large."
         case .transactionTooLarge: "The change is too much work."
         case .preconditionFailed: "The property does not meet the conditions of the request."

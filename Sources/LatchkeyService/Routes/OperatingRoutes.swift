@@ -5,11 +5,9 @@ internal import LatchkeyHTTP
 internal import LatchkeyMachine
 internal import LatchkeyMetrics
 internal import LatchkeyStore
-internal import LatchkeyStrategies
 
 /// The routes for people, probes and monitoring, which do not use the store.
 struct OperatingRoutes: Sendable {
-    let strategy: StrategyKind
     let meters: ContentionMeters
     /// Nil unless the service profiles.
     let profile: ContentionProfile?
@@ -20,19 +18,13 @@ struct OperatingRoutes: Sendable {
 
     /// Adds all but the probes.
     func add(to table: inout RouteTable) {
-        let dashboard = Dashboard(version: context.version, strategy: strategy)
+        let dashboard = Dashboard(version: context.version)
         let page = FixedPage(Self.html, dashboard.html)
         Self.add("/", needs: .nothing, to: &table) { request, _ throws(RequestFailure) in
             try request.respond(page) {
                 $0.add("Content-Security-Policy", text: dashboard.policy)
                 $0.add("Referrer-Policy", "no-referrer")
             }
-        }
-        let strategies = FixedPage("application/json", StrategyTable.json(serving: strategy))
-        Self.add("/v1/strategies", needs: .token, to: &table) {
-            request,
-            _ throws(RequestFailure) in
-            try request.respond(strategies)
         }
         table.add(.get, "/v1/contention", needs: .token, statuses: [200, 400]) {
             request,

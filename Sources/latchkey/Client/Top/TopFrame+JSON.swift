@@ -16,7 +16,8 @@ extension TopFrame {
             object: [
                 ("url", JSONValue(string: origin)), ("requests", JSONValue(object: rates)),
             ] + gauges.map { ($0, Self.number(gauge($1))) } + [
-                ("strategies", JSONValue(array: strategies))
+                ("strategy", later.strategy.map(JSONValue.init(string:)) ?? Self.number(nil)),
+                ("strategies", JSONValue(array: strategies)),
             ]
         )
     }

@@ -28,7 +28,8 @@ struct TopFrame {
     private var title: String {
         let started = gauge("process_start_time_seconds")
         let uptime = started.map { "  up \(Self.duration(max(0, now - $0)))" } ?? ""
-        return "latchkey top  \(origin)\(uptime)"
+        let strategy = later.strategy.map { "  strategy \($0)" } ?? ""
+        return "latchkey top  \(origin)\(uptime)\(strategy)"
     }
 
     private var traffic: String {

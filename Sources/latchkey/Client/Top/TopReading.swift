@@ -7,6 +7,8 @@ struct TopReading: Equatable {
     /// By the first digit of the status.
     var requests: [Character: Double] = [:]
     var gauges: [String: Double] = [:]
+    /// The one that serves; nil if the service does not say.
+    var strategy: String?
     var locks = MetricsReading()
 
     private static let gaugeNames: Set<Substring> = [
@@ -28,6 +30,8 @@ struct TopReading: Equatable {
                 let digit = sample.labels["status"]?.first
             {
                 requests[digit, default: 0] += sample.value
+            } else if sample.name == "latchkey_strategy_info" {
+                strategy = sample.labels["strategy"]
             } else if Self.gaugeNames.contains(sample.name) {
                 gauges[String(sample.name)] = sample.value
             }

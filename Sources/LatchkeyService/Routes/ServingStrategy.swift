@@ -1,0 +1,101 @@
+internal import Dispatch
+internal import LatchkeyGuards
+internal import LatchkeyMetrics
+internal import LatchkeyStore
+internal import LatchkeyStrategies
+
+/// How the strategy of a store is asked for and changed.
+struct StrategySwitch: Sendable {
+    /// The strategy that new accesses ask.
+    let kind: @Sendable () -> StrategyKind
+    /// Changes it, and blocks meanwhile.
+    let change: @Sendable (StrategyKind) throws(SwitchRefusal) -> SwitchReport
+}
+
+/// The strategy that serves: which one it is, since when, and the way to switch it.
+///
+/// **Design.** A switch blocks, so it runs on a queue of its own. `state` guards who may switch: one
+/// request from its start until the log has its line, so that lines and times have the order of the
+/// switches. A second one is refused at once, and does not wait on the queue.
+final class ServingStrategy: Sendable {
+    private struct State {
+        var isSwitching = false
+        var since: Timestamp
+    }
+
+    private static let info = MetricFamily(
+        "latchkey_strategy_info",
+        .gauge,
+        help: "The strategy that guards the properties now."
+    )
+    private static let switchesTotal = MetricFamily(
+        "latchkey_strategy_switches_total",
+        .counter,
+        help: "Switches to another strategy."
+    )
+
+    /// The one that the service was started with, and starts with the next time.
+    let atStart: StrategyKind
+    private let store: StrategySwitch
+    private let log: Log
+    private let switches: Counter
+    private let state = Guarded(State(since: .ofLogs))
+    private let queue = DispatchQueue(label: "latchkey.strategy")
+
+    init(_ store: StrategySwitch, _ registry: MetricRegistry, _ log: Log) {
+        atStart = store.kind()
+        (self.store, self.log) = (store, log)
+        switches = registry.counter(Self.switchesTotal)
+        registry.collect([Self.info]) { writer in
+            writer.begin(Self.info)
+            writer.sample(Labels([("strategy", store.kind().rawValue)]), UInt64(1))
+        }
+    }
+
+    /// The strategy that new accesses ask.
+    var kind: StrategyKind { store.kind() }
+
+    /// When it began to serve.
+    var since: Timestamp { state.read { $0.since } }
+
+    /// Switches to another strategy, or to the one that serves, which changes nothing.
+    ///
+    /// - Parameters:
+    ///   - kind: The strategy from now on.
+    ///   - completion: Called on the queue, or at once if another switch is under way.
+    func `switch`(
+        to kind: StrategyKind,
+        completion: @escaping @Sendable (Result<SwitchReport, SwitchRefusal>) -> Void
+    ) {
+        let isFirst = state.write { state in
+            defer { state.isSwitching = true }
+            return !state.isSwitching
+        }
+        guard isFirst else { return completion(.failure(.underWay)) }
+        queue.async { [self] in
+            let result = Result { () throws(SwitchRefusal) in try store.change(kind) }
+            if case .success(let report) = result, report.from != report.to { note(report) }
+            state.write { $0.isSwitching = false }
+            completion(result)
+        }
+    }
+
+    private func note(_ report: SwitchReport) {
+        state.write { $0.since = .ofLogs }
+        switches.add()
+        log.write(
+            .info,
+            "strategy switched",
+            [
+                "from": report.from.rawValue, "to": report.to.rawValue,
+                "seconds": report.duration.secondsText,
+                "longestHoldSeconds": report.longestHold.secondsText,
+            ]
+        )
+    }
+}
+
+extension Duration {
+    /// The seconds as a number of JSON.
+    var secondsText: String { "\(self / .seconds(1))" }
+}
