@@ -4,7 +4,7 @@ internal import Synchronization
 /// Who asks for an access, and whether the times of it are wanted.
 ///
 /// The mode is that of the function which is given this.
-package struct Ask: Sendable {
+@usableFromInline package struct Ask: Sendable {
     /// Where the access is asked for.
     package var site: CallSite
     /// Keeps the times of the access; nil if nobody wants them.
@@ -26,7 +26,7 @@ package struct Ask: Sendable {
 ///
 /// **Design.** Atomics, because other threads than the one that answers may wait and hold. Relaxed,
 /// because the guard orders both before the answer.
-package final class AccessTiming: Sendable {
+@usableFromInline package final class AccessTiming: Sendable {
     private let wait = Atomic<UInt64>(0)
     private let hold = Atomic<UInt64>(0)
 

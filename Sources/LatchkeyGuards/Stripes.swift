@@ -1,4 +1,6 @@
-package import LatchkeyStrategies
+internal import CLatchkeySystem
+internal import LatchkeyStrategies
+public import LatchkeySync
 internal import Synchronization
 
 /// Values of one kind, each with a guard that is chosen by name, and can be switched.
@@ -7,67 +9,102 @@ internal import Synchronization
 /// and ``write``, whose closures stay on the stack. Where it applies them later
 /// (``appliesLater(_:_:)``), they are submitted. Who asks the wrong door is served all the same:
 /// between the question and the access the guard can be switched.
-package final class Stripes<Value: Sendable>: Sendable {
-    private let striped: Striped<Value, AnyStrategy>
-    private let settings: GuardSettings
+@safe
+package final class Stripes<Value: Sendable>: @unchecked Sendable {
+    @usableFromInline let guards: [StripeGuard]
+    @usableFromInline let values: [GuardedValue<Value>]
+    private let shared: SharedGuards
 
     /// - Parameters:
     ///   - count: A power of two, at most ``StripeCount/max``.
     ///   - settings: What the guards are made with.
     ///   - value: Makes the first value of each stripe.
-    package init(count: Int, _ settings: GuardSettings, value: (_ stripe: Int) -> Value) {
-        self.settings = settings
-        striped = Striped(count: count, strategy: { AnyStrategy(settings.kind) }, value: value)
+    package convenience init(
+        count: Int,
+        _ settings: GuardSettings,
+        value: (_ stripe: Int) -> Value
+    ) {
+        self.init(count: count, settings, step: nil, value: value)
+    }
+
+    init(
+        count: Int,
+        _ settings: GuardSettings,
+        step: (@Sendable (SharedGuards.Step) -> Void)?,
+        value: (_ stripe: Int) -> Value
+    ) {
+        precondition(
+            StripeCount.isValid(count),
+            "The number of stripes is a power of two from 1 to \(StripeCount.max)."
+        )
+        let shared = SharedGuards(settings, step: step)
+        self.shared = shared
+        values = (0..<count).map { GuardedValue(value($0)) }
+        guards = (0..<count).map { StripeGuard($0, shared) }
+        for (section, value) in zip(guards, values) {
+            section.current.snapshot?.begin(value)
+        }
     }
 
     /// The number of stripes.
-    package var count: Int { striped.count }
+    @inlinable package var count: Int { values.count }
 
-    /// The strategy that new accesses ask.
-    package var kind: StrategyKind { settings.kind }
+    /// The strategy that new accesses ask; until a switch has ended, the one that is left.
+    package var kind: StrategyKind { shared.kind }
 
     /// Whether an access to the stripe is best submitted: it would be applied later, on another
     /// thread.
-    package func appliesLater(_ stripe: Int, _ mode: AccessMode) -> Bool {
-        let traits = kind.traits
-        return mode == .write ? traits.appliesWritesAsynchronously : !traits.blocksCaller
+    @inlinable package func appliesLater(_ stripe: Int, _ mode: AccessMode) -> Bool {
+        guards[stripe].appliesLater(mode)
     }
 
     /// The writes that were accepted and are not yet applied, over all stripes.
-    package var backlogCount: Int { striped.backlogCount }
+    package var backlogCount: Int { guards.reduce(0) { $0 + $1.backlogCount } }
 
     /// Those of the stripe that has the most: each stripe has the bound.
-    package var fullestBacklogCount: Int {
-        (0..<count).reduce(0) { max($0, striped[$1].backlogCount) }
-    }
+    package var fullestBacklogCount: Int { guards.reduce(0) { max($0, $1.backlogCount) } }
 
     // MARK: in place
 
     /// Runs `body` with a stripe's value, and blocks until it has run.
-    ///
-    /// The guard must be one that blocks.
+    @inlinable
     package func read<Result>(_ stripe: Int, _ ask: Ask, _ body: (Value) -> Result) -> Result {
-        guard let blocking = striped[stripe].blocking else {
-            preconditionFailure("An access to a strategy that does not block is submitted.")
+        var access = Access(.read, ask)
+        let (section, value) = (guards[stripe], values[stripe])
+        if section.enter(&access) {
+            defer { section.leave(access) }
+            return unsafe value.read { body($0.value) }
         }
-        return blocking.read(body)
+        var result: Result?
+        section.run(&access) { place in result = place.read(value, body) }
+        guard let result else { preconditionFailure("A guard runs the body.") }
+        return result
     }
 
     /// Runs `body` with a stripe's value, which it may change, and then `published`, and blocks
     /// until both have run.
     ///
     /// `published` runs inside, when readers find what was written.
-    package func write<Result>(
+    @inlinable package func write<Result>(
         _ stripe: Int,
         _ ask: Ask,
         _ body: (inout Value) -> Result,
         published: () -> Void
     ) -> Result {
-        guard let blocking = striped[stripe].blocking else {
-            preconditionFailure("An access to a strategy that does not block is submitted.")
+        var access = Access(.write, ask)
+        let (section, value) = (guards[stripe], values[stripe])
+        var result: Result?
+        if section.enter(&access) {
+            result = section.place(access).write(value, body)
+            published()
+            section.leave(access)
+        } else {
+            section.run(&access) { place in
+                result = place.write(value, body)
+                published()
+            }
         }
-        let result = blocking.write(body)
-        published()
+        guard let result else { preconditionFailure("A guard runs the body.") }
         return result
     }
 
@@ -75,25 +112,33 @@ package final class Stripes<Value: Sendable>: Sendable {
     ///
     /// The stripes are in ascending order, and blocked for until all are held. `published` runs
     /// when readers find all that was written, before the first stripe is left.
-    package func write<Result: Sendable>(
+    package func write<Result>(
         several stripes: [Int],
         _ ask: Ask,
-        _ body: @escaping @Sendable (inout [Value]) -> Result,
-        published: @escaping @Sendable () -> Void
+        _ body: (inout [Value]) -> Result,
+        published: () -> Void
     ) -> Result {
-        let result = Mutex<Result?>(nil)
-        do throws(BacklogFull) {
-            try submitWrite(several: stripes, ask, body, published: published) { made in
-                result.withLock { $0 = made }
-            }
-        } catch {
-            preconditionFailure("A write that blocks is not refused.")
-        }
-        return result.withLock { $0! }
+        let several = SeveralGuards(checked(stripes), .write, ask)
+        several.hold()
+        defer { several.leave() }
+        let result = ValuePlace.write(several.values, stripes.map { values[$0] }, body)
+        published()
+        return result
     }
 
-    // MARK: later
+    /// The guards of some stripes, which are named in ascending order.
+    private func checked(_ stripes: [Int]) -> [StripeGuard] {
+        precondition(
+            !stripes.isEmpty && zip(stripes, stripes.dropFirst()).allSatisfy { $0 < $1 },
+            "Several stripes are named once each, in ascending order."
+        )
+        return stripes.map { guards[$0] }
+    }
+}
 
+// MARK: later
+
+extension Stripes {
     /// Submits a read, and calls `completion` with its result, outside.
     ///
     /// - Throws: ``BacklogFull`` if as many reads wait as the strategy accepts.
@@ -103,7 +148,12 @@ package final class Stripes<Value: Sendable>: Sendable {
         _ body: @escaping @Sendable (Value) -> Result,
         completion: @escaping @Sendable (Result) -> Void
     ) throws(BacklogFull) {
-        try striped.submitRead(stripe, body, completion: completion)
+        let (value, answer) = (values[stripe], Answer<Result>())
+        try guards[stripe].submit(.read, ask) { place in
+            answer.result = place.read(value, body)
+        } completion: {
+            if let result = answer.result.take() { completion(result) }
+        }
     }
 
     /// Submits a write, and calls `completion` with its result, outside.
@@ -119,12 +169,13 @@ package final class Stripes<Value: Sendable>: Sendable {
         published: @escaping @Sendable () -> Void,
         completion: @escaping @Sendable (Result) -> Void
     ) throws(BacklogFull) {
-        let body = { @Sendable (value: inout Value) in
-            let result = body(&value)
+        let (value, answer) = (values[stripe], Answer<Result>())
+        try guards[stripe].submit(.write, ask) { place in
+            answer.result = place.write(value, body)
             published()
-            return result
+        } completion: {
+            if let result = answer.result.take() { completion(result) }
         }
-        try striped.submitWrite(stripe, body, completion: completion)
     }
 
     /// Submits a write to some stripes at one moment, in ascending order.
@@ -140,12 +191,14 @@ package final class Stripes<Value: Sendable>: Sendable {
         published: @escaping @Sendable () -> Void,
         completion: @escaping @Sendable (Result) -> Void
     ) throws(BacklogFull) {
-        let body = { @Sendable (values: inout [Value]) in
-            let result = body(&values)
+        let (values, answer) = (stripes.map { self.values[$0] }, Answer<Result>())
+        let several = SeveralGuards(checked(stripes), .write, ask, isSubmitted: true)
+        try several.submit { places in
+            answer.result = ValuePlace.write(places, values, body)
             published()
-            return result
+        } completion: {
+            if let result = answer.result.take() { completion(result) }
         }
-        try striped.submitWrite(several: stripes, body, completion: completion)
     }
 
     /// Submits a read of all stripes at one moment, which is never refused.
@@ -156,11 +209,30 @@ package final class Stripes<Value: Sendable>: Sendable {
         _ body: @escaping @Sendable ([Value]) -> Result,
         completion: @escaping @Sendable (Result) -> Void
     ) {
-        striped.submitReadAll(body, completion: completion)
+        let (values, answer) = (values, Answer<Result>())
+        let several = SeveralGuards(guards, .read, ask, isSubmitted: true)
+        do throws(BacklogFull) {
+            try several.submit { places in
+                answer.result = body(zip(places, values).map { place, value in place.read(value) { $0 } })
+            } completion: {
+                if let result = answer.result.take() { completion(result) }
+            }
+        } catch {
+            preconditionFailure("A read of several values is not refused.")
+        }
     }
+}
 
-    // MARK: the switch
+/// What an access has made inside, for its completion.
+///
+/// SAFETY: `@unchecked Sendable` because the completion is called after the access has left.
+private final class Answer<Result: Sendable>: @unchecked Sendable {
+    var result: Result?
+}
 
+// MARK: the switch
+
+extension Stripes {
     /// Switches all stripes to another strategy, one after the other, and blocks meanwhile.
     ///
     /// - Parameters:
@@ -171,6 +243,98 @@ package final class Stripes<Value: Sendable>: Sendable {
         to kind: StrategyKind,
         holdingAll: (_ readsDuringWrites: Bool) -> Void
     ) throws(SwitchRefusal) -> SwitchReport {
-        SwitchReport(from: self.kind, to: kind)
+        if kind.traits.prefersOneStripe, count > 1 {
+            throw .needsOneStripe(kind, stripeCount: count)
+        }
+        // Acquiring and releasing: what the last switch did is seen.
+        let isFree = shared.isSwitching.compareExchange(
+            expected: false,
+            desired: true,
+            ordering: .acquiringAndReleasing
+        ).exchanged
+        guard isFree else { throw .underWay }
+        defer { shared.isSwitching.store(false, ordering: .releasing) }
+        let (from, new) = (shared.kind, SharedGuards.number(kind))
+        guard from != kind else { return SwitchReport(from: from, to: kind) }
+        for section in guards { section.make(new) }
+        shared.longestAccess.store(0, ordering: .relaxed)
+        for section in guards { section.watch(true) }
+        let start = latchkey_system_nanoseconds()
+        if kind.traits.readsDuringWrites { whileHeld { holdingAll(true) } }
+        var longestHold: UInt64 = 0
+        for (section, value) in zip(guards, values) {
+            let held = section.change(to: new) { left, entered in
+                left.snapshot?.retire()
+                entered.snapshot?.begin(value)
+            }
+            longestHold = max(longestHold, held)
+        }
+        shared.number.store(new, ordering: .releasing)
+        if from.traits.readsDuringWrites { whileHeld { holdingAll(false) } }
+        let duration = latchkey_system_nanoseconds() &- start
+        for section in guards { section.watch(false) }
+        return SwitchReport(
+            from: from,
+            to: kind,
+            duration: .nanoseconds(duration),
+            longestHold: .nanoseconds(longestHold),
+            longestAccess: .nanoseconds(shared.longestAccess.load(ordering: .relaxed))
+        )
+    }
+
+    /// Runs `body` while no write to any stripe takes effect.
+    private func whileHeld(_ body: () -> Void) {
+        let several = SeveralGuards(guards, .read, .here())
+        several.hold()
+        body()
+        several.leave()
+    }
+}
+
+// MARK: the value
+
+extension ValuePlace {
+    /// Lends the value to a reader, from inside.
+    @usableFromInline func read<Value, Result>(
+        _ value: GuardedValue<Value>,
+        _ body: (Value) -> Result
+    ) -> Result {
+        switch self {
+        case .inPlace: unsafe value.read { body($0.value) }
+        case .published(let version): unsafe version.read { body($0.value) }
+        case .copied(let snapshot): unsafe snapshot.reading(value) { body($0.value) }
+        }
+    }
+
+    /// Lends the value to a writer, from inside.
+    @usableFromInline func write<Value, Result>(
+        _ value: GuardedValue<Value>,
+        _ body: (inout Value) -> Result
+    ) -> Result {
+        switch self {
+        case .inPlace: unsafe value.write(body)
+        case .published: preconditionFailure("A writer finds no version.")
+        case .copied(let snapshot): unsafe snapshot.writing(value, body)
+        }
+    }
+
+    /// Lends several values to a writer, from inside all of them.
+    ///
+    /// Values in their places are moved out meanwhile: a copy would make each change copy it.
+    static func write<Value, Result>(
+        _ places: [ValuePlace],
+        _ values: [GuardedValue<Value>],
+        _ body: (inout [Value]) -> Result
+    ) -> Result {
+        var all = zip(places, values).map { place, value in
+            if case .inPlace = place { value.take() } else { place.read(value) { $0 } }
+        }
+        let result = body(&all)
+        precondition(all.count == values.count, "A body keeps the number of values.")
+        for (place, value) in zip(places, values).reversed() {
+            let new = all.removeLast()
+            if case .inPlace = place { value.put(new) } else { place.write(value) { $0 = new } }
+        }
+        return result
     }
 }

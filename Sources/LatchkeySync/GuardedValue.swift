@@ -54,13 +54,13 @@ extension GuardedValue {
     /// Moves the value out.
     ///
     /// The memory must be filled again before the next access.
-    @inlinable func take() -> Value {
+    @inlinable package func take() -> Value {
         // SAFETY: a stored variable of an object does not move, and no thread uses it until `put`.
         unsafe withUnsafeMutablePointer(to: &storage.stored) { unsafe $0.move() }
     }
 
     /// Moves a value into memory from which one was taken.
-    @inlinable func put(_ value: consuming Value) {
+    @inlinable package func put(_ value: consuming Value) {
         var value = Optional(value)
         // SAFETY: the memory is not initialized after `take`.
         unsafe withUnsafeMutablePointer(to: &storage.stored) {

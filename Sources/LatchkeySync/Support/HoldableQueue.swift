@@ -89,15 +89,15 @@ public import Synchronization
 }
 
 /// Counts down, and finds the last.
-@usableFromInline final class Countdown: Sendable {
+@usableFromInline package final class Countdown: Sendable {
     @usableFromInline let missing: Atomic<Int>
 
-    @inlinable init(_ count: Int) {
+    @inlinable package init(_ count: Int) {
         missing = Atomic(count)
     }
 
     /// Acquiring and releasing: the last one sees what all others did before.
-    @inlinable func isLast() -> Bool {
+    @inlinable package func isLast() -> Bool {
         missing.subtract(1, ordering: .acquiringAndReleasing).newValue == 0
     }
 }

@@ -30,7 +30,7 @@ public import Synchronization
         }
     }
 
-    /// Publishes the first version, before the first access.
+    /// Publishes the first version, before the first access, or the first one after ``retire()``.
     @inlinable func begin<Value>(_ value: consuming Value) {
         let first = unsafe UnsafeMutableRawPointer(Self.make(value))
         guard unsafe address.exchange(first, ordering: .acquiringAndReleasing) == nil else {
@@ -64,6 +64,16 @@ public import Synchronization
             preconditionFailure("A snapshot was written before it began.")
         }
         replaced = unsafe Replaced(old, stamp: epochs.replaced(), Self.free(Value.self))
+    }
+
+    /// Leaves readers without a version.
+    ///
+    /// The caller holds the writers' lock. Sequentially consistent: W1 in ``Epochs``.
+    func retire() {
+        guard let old = unsafe address.exchange(nil, ordering: .sequentiallyConsistent),
+            let free = unsafe free
+        else { return }
+        replaced = unsafe Replaced(old, stamp: epochs.replaced(), free)
     }
 
     /// What to discard after the writers' lock is released.

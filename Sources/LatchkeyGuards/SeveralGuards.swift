@@ -1,0 +1,186 @@
+internal import Dispatch
+internal import LatchkeyContention
+internal import LatchkeySync
+internal import Synchronization
+
+/// Several stripes that are held at one moment.
+///
+/// **Design.** Those whose guards apply every access before a call returns are held in ascending
+/// order, by the calling thread. Those that have a queue which applies writes later are entered
+/// after them, in one step (``SectionOrder``). So two accesses cannot wait for each other in a
+/// circle: who waits for such a queue holds all that it needs of the others, and the order on each
+/// queue is the same for all. `Tests/model/switch.c` has it.
+///
+/// No access begins again that holds something. A stripe whose guard is switched before it is held
+/// is asked anew, before any later one. One that has a queue is counted as asked: a switch waits
+/// until it is on the queue, and enters behind it.
+///
+/// SAFETY: `@unchecked Sendable` because one thread uses it at a time: who holds, and for what is
+/// applied later, the last queue that is reached.
+final class SeveralGuards: @unchecked Sendable {
+    private struct Place {
+        let stripe: StripeGuard
+        var access: Access
+        /// Nil if the calling thread holds it.
+        var queue: (any SectionQueue)?
+    }
+
+    private let mode: AccessMode
+    private var places: [Place]
+
+    init(_ stripes: [StripeGuard], _ mode: AccessMode, _ ask: Ask, isSubmitted: Bool = false) {
+        self.mode = mode
+        places = stripes.map {
+            Place(stripe: $0, access: Access(mode, ask, isSubmitted: isSubmitted))
+        }
+    }
+
+    /// Where the values are, for who is inside.
+    var values: [ValuePlace] { places.map { $0.stripe.place($0.access) } }
+
+    /// Holds all, and blocks until it does.
+    func hold() {
+        for index in places.indices {
+            while !count(index, where: { $0.queue != nil }), !holdOne(index) {}
+        }
+        guard places.contains(where: { $0.queue != nil }) else { return }
+        let isInside = DispatchSemaphore(value: 0)
+        enterQueues { isInside.signal() }
+        isInside.wait()
+        entersQueues()
+    }
+
+    /// Counts the caller as an asker of a stripe's guard, if it is such a guard.
+    private func count(_ index: Int, where isLate: (Guard) -> Bool) -> Bool {
+        guard let section = places[index].stripe.counts(where: isLate) else { return false }
+        places[index].access.chooses(section)
+        places[index].queue = section.queue
+        return true
+    }
+
+    /// Holds a stripe; false if its guard is one with a queue by now.
+    private func holdOne(_ index: Int) -> Bool {
+        let stripe = places[index].stripe
+        while true {
+            let word = stripe.index.load(ordering: .acquiring)
+            let section = stripe[word]
+            guard section.queue == nil else { return false }
+            places[index].access.asks(section, isTimed: word & StripeGuard.isWatched != 0)
+            stripe.shared.step?(.loaded)
+            if !section.tryHold(mode) {
+                places[index].access.isBlocked()
+                section.hold(mode)
+            }
+            if stripe.serves(word) {
+                places[index].access.enters()
+                return true
+            }
+            section.release(mode)
+            places[index].access.beginsAgain()
+        }
+    }
+
+    /// Enters those with a queue in one step, and calls `then` inside all of them.
+    private func enterQueues(_ then: @escaping @Sendable () -> Void) {
+        var queues: [any SectionQueue] = []
+        for index in places.indices {
+            guard let queue = places[index].queue else { continue }
+            places[index].access.asks()
+            if !queue.joins(mode) { places[index].access.isBlocked() }
+            queues.append(queue)
+        }
+        // One more than there are queues: the last step must not happen while the order is kept.
+        let missing = Countdown(queues.count + 1)
+        let enters = { @Sendable in
+            if missing.isLast() { then() }
+        }
+        SectionOrder.inOneStep {
+            for queue in queues { queue.enqueueHold(mode, enters) }
+        }
+        for place in places where place.queue != nil {
+            place.access.isAccepted()
+        }
+        enters()
+    }
+
+    private func entersQueues() {
+        for index in places.indices where places[index].queue != nil {
+            places[index].access.enters()
+        }
+    }
+
+    /// Leaves all.
+    func leave() {
+        for place in places.reversed() {
+            place.access.leaves()
+            if let queue = place.queue {
+                queue.leaves(mode)
+                queue.release()
+            } else {
+                place.access.section?.release(mode)
+            }
+            place.stripe.shared.note(place.access)
+        }
+    }
+}
+
+extension SeveralGuards {
+    /// Submits an access to all. `body` runs inside, and then `completion`, outside: before this
+    /// returns, unless all guards apply it later.
+    ///
+    /// - Throws: ``BacklogFull`` if as many writes to one of the stripes wait as its strategy
+    ///   accepts. No read is refused.
+    func submit(
+        _ body: @escaping @Sendable ([ValuePlace]) -> Void,
+        completion: @escaping @Sendable () -> Void
+    ) throws(BacklogFull) {
+        guard countAll() else {
+            hold()
+            body(values)
+            leave()
+            return completion()
+        }
+        let queues = places.compactMap(\.queue)
+        do throws(BacklogFull) {
+            try admit(queues)
+        } catch {
+            for place in places { place.access.isAccepted() }
+            throw error
+        }
+        let mode = mode
+        enterQueues { [self] in
+            entersQueues()
+            body(values)
+            leave()
+            for queue in queues { queue.dismiss(mode) }
+            queues[0].complete(completion)
+        }
+    }
+
+    /// Counts the caller as an asker of all, or of none.
+    private func countAll() -> Bool {
+        for index in places.indices where !count(index, where: { $0.appliesLater(mode) }) {
+            for counted in places[..<index].indices {
+                places[counted].access.isAccepted()
+                places[counted].queue = nil
+            }
+            return false
+        }
+        return true
+    }
+
+    private func admit(_ queues: [any SectionQueue]) throws(BacklogFull) {
+        for (index, queue) in queues.enumerated() {
+            guard mode == .write else {
+                queue.admitBeyondBound(mode)
+                continue
+            }
+            do throws(BacklogFull) {
+                try queue.admit(mode)
+            } catch {
+                for admitted in queues[..<index] { admitted.dismiss(mode) }
+                throw error
+            }
+        }
+    }
+}

@@ -1,0 +1,60 @@
+internal import LatchkeyContention
+internal import LatchkeyStrategies
+internal import LatchkeySync
+internal import Synchronization
+
+/// What the guards of all stripes share.
+final class SharedGuards: Sendable {
+    /// A moment at which a test plants a delay.
+    enum Step: Sendable {
+        /// An access has asked, and has not entered.
+        case loaded
+        /// An access that is applied later has counted itself, and has not looked again.
+        case counted
+        /// A switch holds a stripe, and has stored nothing.
+        case held
+        /// A switch has stored the index, and the old guard still counts.
+        case stored
+    }
+
+    let settings: GuardSettings
+    /// The number of the strategy at the end of the last switch.
+    let number: Atomic<UInt8>
+    let isSwitching = Atomic<Bool>(false)
+    /// The longest access that ended since the switch began, in nanoseconds.
+    let longestAccess = Atomic<UInt64>(0)
+    let step: (@Sendable (Step) -> Void)?
+    private let meters = Guarded<[StrategyKind: ContentionMeter]>([:])
+
+    init(_ settings: GuardSettings, step: (@Sendable (Step) -> Void)?) {
+        (self.settings, self.step) = (settings, step)
+        number = Atomic(Self.number(settings.kind))
+    }
+
+    static func number(_ kind: StrategyKind) -> UInt8 {
+        UInt8(StrategyKind.allCases.firstIndex(of: kind) ?? 0)
+    }
+
+    /// The strategy that new accesses ask.
+    var kind: StrategyKind { StrategyKind.allCases[Int(number.load(ordering: .acquiring))] }
+
+    /// The meter of a strategy, asked for once.
+    func meter(_ kind: StrategyKind) -> ContentionMeter? {
+        guard let make = settings.meter else { return nil }
+        if let meter = meters.read({ $0[kind] }) { return meter }
+        let meter = make(kind)
+        return meters.write { meters in
+            meters[kind] = meters[kind] ?? meter
+            return meters[kind]
+        }
+    }
+
+    /// Notes how long an access took, while a switch is under way.
+    ///
+    /// Relaxed: the time orders nothing.
+    func note(_ access: Access) {
+        if let age = access.age, isSwitching.load(ordering: .relaxed) {
+            longestAccess.max(age, ordering: .relaxed)
+        }
+    }
+}

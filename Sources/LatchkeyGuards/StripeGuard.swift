@@ -1,0 +1,213 @@
+internal import LatchkeyContention
+internal import LatchkeyStrategies
+public import LatchkeySync
+internal import Synchronization
+
+/// The guards of one stripe, of which one counts, and the way in through it.
+///
+/// **Design.** `index` says which guard new accesses ask; `serving` says which one counts. An
+/// access loads `index`, enters that guard, and looks at `serving` inside: if that is another one,
+/// it leaves and begins again, in a loop. Both are the same but while a guard is left that applies
+/// writes later. ``StripeGuard/change(to:_:)`` has the protocol of a switch.
+///
+/// A guard is made before the first switch to it, and kept: who has loaded an old index finds it.
+///
+/// SAFETY: `@safe`, `@unchecked Sendable` because a place of `guards` is written once, before an
+/// index leads to it (releasing, and acquiring for who loads the index), and freed with the object.
+@safe
+@usableFromInline package final class StripeGuard: @unchecked Sendable {
+    /// Set in `index` while a switch is under way: accesses are timed.
+    static let isWatched: UInt8 = 1 << 7
+
+    let index: Atomic<UInt8>
+    let serving: Atomic<UInt8>
+    private let guards: UnsafeMutablePointer<Guard?>
+    private let stripe: Int
+    let shared: SharedGuards
+
+    init(_ stripe: Int, _ shared: SharedGuards) {
+        let number = shared.number.load(ordering: .relaxed)
+        (self.stripe, self.shared) = (stripe, shared)
+        index = Atomic(number)
+        serving = Atomic(number)
+        let count = StrategyKind.allCases.count
+        unsafe guards = .allocate(capacity: count)
+        unsafe guards.initialize(repeating: nil, count: count)
+        make(number)
+    }
+
+    deinit {
+        unsafe guards.deinitialize(count: StrategyKind.allCases.count)
+        unsafe guards.deallocate()
+    }
+
+    /// Makes a guard, unless there is one.
+    ///
+    /// Called by one thread at a time, before an index leads to the guard.
+    func make(_ number: UInt8) {
+        guard unsafe guards[Int(number)] == nil else { return }
+        let kind = StrategyKind.allCases[Int(number)]
+        let probe = shared.meter(kind).map {
+            ContentionProbe($0, traits: kind.traits, stripe: $0.addStripe())
+        }
+        let maker = GuardMaker(kind: kind, probe: probe, backlogMax: shared.settings.backlogMax)
+        unsafe guards[Int(number)] = kind.accept(maker)
+    }
+
+    subscript(number: UInt8) -> Guard {
+        guard let section = unsafe guards[Int(number & ~Self.isWatched)] else {
+            preconditionFailure("An index leads to a guard that was made.")
+        }
+        return section
+    }
+
+    /// The guard that new accesses ask.
+    var current: Guard { self[index.load(ordering: .acquiring)] }
+
+    /// The writes that were accepted and are not yet applied.
+    var backlogCount: Int {
+        (0..<StrategyKind.allCases.count).reduce(0) { count, number in
+            count + (unsafe guards[number]?.queue?.backlogCount ?? 0)
+        }
+    }
+
+    /// Whether the guard is the one that counts. Asked inside.
+    ///
+    /// Acquiring: pairs with the stores of a switch.
+    func serves(_ word: UInt8) -> Bool {
+        serving.load(ordering: .acquiring) == word & ~Self.isWatched
+    }
+
+    @usableFromInline func appliesLater(_ mode: AccessMode) -> Bool {
+        current.appliesLater(mode)
+    }
+}
+
+// MARK: in place
+
+extension StripeGuard {
+    /// Enters, if the guard is entered by a call; false if ``run(_:_:)`` must be asked, with the
+    /// same access.
+    @usableFromInline func enter(_ access: inout Access) -> Bool {
+        while true {
+            let word = index.load(ordering: .acquiring)
+            let section = self[word]
+            guard section.isCalled(access.mode) else { return false }
+            access.asks(section, isTimed: word & Self.isWatched != 0)
+            shared.step?(.loaded)
+            if !section.tryEnter(access.mode) {
+                access.isBlocked()
+                section.enter(access.mode)
+            }
+            if serves(word) {
+                access.enters()
+                return true
+            }
+            section.leave(access.mode)
+            access.beginsAgain()
+        }
+    }
+
+    /// Leaves what ``enter(_:)`` has entered.
+    @usableFromInline func leave(_ access: Access) {
+        access.leaves()
+        access.section?.leave(access.mode)
+        shared.note(access)
+    }
+
+    /// Where the value is, for who has entered by ``enter(_:)``.
+    @usableFromInline func place(_ access: Access) -> ValuePlace {
+        access.section?.snapshot.map(ValuePlace.copied) ?? .inPlace
+    }
+
+    /// Runs `body` inside, under any guard that blocks.
+    @usableFromInline func run(_ access: inout Access, _ body: (ValuePlace) -> Void) {
+        while true {
+            if enter(&access) {
+                body(place(access))
+                return leave(access)
+            }
+            let word = index.load(ordering: .acquiring)
+            let section = self[word]
+            // It can have changed since.
+            if section.isCalled(access.mode) { continue }
+            if !section.traits.blocksCaller {
+                if runHeld(&access, body) { return }
+                continue
+            }
+            access.asks(section, isTimed: word & Self.isWatched != 0)
+            shared.step?(.loaded)
+            if runInside(section, word, &access, body) { return shared.note(access) }
+            access.beginsAgain()
+            waitForSwitch(section)
+        }
+    }
+
+    /// Runs `body` while the calling thread holds a guard that blocks no caller, for one that found
+    /// another guard when it chose this door; false if there is another one again.
+    private func runHeld(_ access: inout Access, _ body: (ValuePlace) -> Void) -> Bool {
+        let found = counts { !$0.traits.blocksCaller }
+        guard let section = found, let queue = section.queue else { return false }
+        queue.admitBeyondBound(access.mode)
+        access.asks(section, isTimed: true)
+        if !queue.joins(access.mode) { access.isBlocked() }
+        Self.hold(queue)
+        access.isAccepted()
+        access.enters()
+        body(.inPlace)
+        access.leaves()
+        queue.release()
+        queue.dismiss(access.mode)
+        shared.note(access)
+        return true
+    }
+
+    /// False if the guard does not count any more; then `body` did not run.
+    private func runInside(
+        _ section: Guard,
+        _ word: UInt8,
+        _ access: inout Access,
+        _ body: (ValuePlace) -> Void
+    ) -> Bool {
+        var hasRun = false
+        // Both closures change the access, one after the other.
+        unsafe withUnsafeMutablePointer(to: &access) { access in
+            unsafe section.run(access.pointee.mode) {
+                unsafe access.pointee.isBlocked()
+            } _: {
+                guard let place = place(section, word) else { return }
+                unsafe access.pointee.enters()
+                body(place)
+                unsafe access.pointee.leaves()
+                hasRun = true
+            }
+        }
+        return hasRun
+    }
+
+    /// Where the value is, for who is inside a guard that runs bodies; nil if it does not count.
+    ///
+    /// A reader of `snapshot` excludes no switch. So it finds out by what is published, once.
+    private func place(_ section: Guard, _ word: UInt8) -> ValuePlace? {
+        guard let snapshot = section.snapshot else { return serves(word) ? .inPlace : nil }
+        return snapshot.version.map(ValuePlace.published)
+    }
+
+    /// Waits while a guard is about to count whose readers do not wait for who holds it.
+    private func waitForSwitch(_ section: Guard) {
+        if section.isCalled(.write), !section.isCalled(.read) {
+            section.enter(.write)
+            section.leave(.write)
+        }
+    }
+}
+
+/// Where the value of a stripe is, for who is inside.
+@usableFromInline package enum ValuePlace {
+    /// Where it was made.
+    case inPlace
+    /// A version of it, for a reader.
+    case published(PublishedVersion)
+    /// A copy, which a writer publishes; readers who keep writers out find the last version.
+    case copied(SnapshotStrategy)
+}
