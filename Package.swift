@@ -247,14 +247,15 @@ let package = Package(
         .testTarget(
             name: "LatchkeyReplicationTests",
             dependencies: [
-                "LatchkeyReplication", "LatchkeyStore", "LatchkeyStrategies", "LatchkeySync",
-                "LatchkeyTestSupport",
+                "LatchkeyGuards", "LatchkeyReplication", "LatchkeyStore", "LatchkeyStrategies",
+                "LatchkeySync", "LatchkeyTestSupport",
             ]
         ),
         .testTarget(
             name: "LatchkeyOperationsTests",
             dependencies: [
-                "LatchkeyOperations", "LatchkeyStore", "LatchkeyStrategies", "LatchkeyTestSupport",
+                "LatchkeyGuards", "LatchkeyOperations", "LatchkeyStore", "LatchkeyStrategies",
+                "LatchkeyTestSupport",
             ]
         ),
         .testTarget(

@@ -94,7 +94,7 @@ package final class PropertyStore: CommittingStore {
     }
 }
 
-/// What is attached to a store. It needs none of them.
+/// What is attached to a store, which needs none of them.
 package struct StoreParts: Sendable {
     /// Gets each commit, and says when it may be seen.
     package var hook: CommitHook?

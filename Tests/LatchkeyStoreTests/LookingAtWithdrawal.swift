@@ -1,3 +1,4 @@
+import LatchkeyGuards
 import LatchkeyStrategies
 import LatchkeyTestSupport
 import Synchronization
@@ -87,7 +88,7 @@ struct LookingDuringWithdrawal {
             $0 = {
                 let generation = hook.generation
                 for name in ["a", "b"] {
-                    let property = store.stored(name)
+                    let property = store.kept(name)
                     seen.write { $0.append("\(generation) \(property?.revision ?? 0)") }
                 }
             }
@@ -103,7 +104,7 @@ struct LookingDuringWithdrawal {
 
 extension BlockingStore {
     /// What the table has, released or not.
-    fileprivate func stored(_ name: String) -> Property? {
+    fileprivate func kept(_ name: String) -> Property? {
         base.stripes.read(stripe(of: name), .here()) { $0.find(.owning(name), in: .stored) }
     }
 }

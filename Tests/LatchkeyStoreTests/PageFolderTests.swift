@@ -1,3 +1,4 @@
+import LatchkeyGuards
 import LatchkeyStrategies
 import Testing
 
@@ -72,7 +73,7 @@ struct PageFolderTests {
             )
         }
         for name in ["m1", "m2", "m3"] { store.increment(name) }
-        let snapshot = store.wait { store.base.snapshot(.here(), completion: $0) }
+        let snapshot = store.snapshot()
         func page(after: String?) -> (Page, pieceCount: Int) {
             let request = PageRequest(
                 prefix: OwnedBytes([]),
@@ -106,7 +107,7 @@ struct PageFolderTests {
         let store = BlockingStore(stripeCount: 16)
         for number in 0..<3000 { store.increment("f\(number % 700)/\(number)") }
         for number in 0..<50 { store.increment("f\(number)") }
-        let snapshot = store.wait { store.base.snapshot(.here(), completion: $0) }
+        let snapshot = store.snapshot()
         let prefix = OwnedBytes(Array("f".utf8))
         let request = PageRequest(
             prefix: prefix,

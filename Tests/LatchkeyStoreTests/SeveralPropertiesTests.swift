@@ -52,20 +52,15 @@ private struct ReadingBoth {
         let names = Self.names.sorted { store.stripe(of: $0) < store.stripe(of: $1) }
         // Where readers enter during a write, the moment that counts is short.
         let rounds = kind.traits.readsDuringWrites ? 1500 : 100
-        read(store, names, rounds) { store.base.usage.revision }
+        read(store, names, rounds)
         // Behind a hook that holds nothing back, readers rely on the tables alone.
         let hook = CommitHook { _, _ in }
         let hooked = BlockingStore(kind, stripeCount: 64, hook: hook)
         hook.begin(after: .max)
-        read(hooked, names, rounds) { hooked.base.usage.revision }
+        read(hooked, names, rounds)
     }
 
-    private func read(
-        _ store: BlockingStore<some CommittingStore>,
-        _ names: [String],
-        _ rounds: Int,
-        shown: @escaping @Sendable () -> Revision
-    ) {
+    private func read(_ store: BlockingStore, _ names: [String], _ rounds: Int) {
         let writers = Arrivals()
         let missed = Arrivals()
         let ended = TestThread.run(4) { thread in
@@ -79,7 +74,7 @@ private struct ReadingBoth {
                 let pair = thread == 2 ? [0, names.count - 1] : [names.count - 1, 0]
                 while writers.value < 2 {
                     let seen = pair.map { store.property(names[$0])?.revision ?? 0 }
-                    let revision = shown()
+                    let revision = store.base.usage.revision
                     let later = store.property(names[pair[0]])?.revision ?? 0
                     if seen[1] < seen[0] || later < revision {
                         missed.arrive()
@@ -89,7 +84,7 @@ private struct ReadingBoth {
         }
         #expect(ended)
         #expect(missed.value == 0, "reads that saw a part of a commit")
-        #expect(shown() == Revision(2 * rounds))
+        #expect(store.base.usage.revision == Revision(2 * rounds))
         #expect(names.allSatisfy { store.value($0) == "\(2 * rounds)" })
     }
 }

@@ -41,10 +41,10 @@ struct StateWalkTests {
             } else {
                 commits.append(try Self.commit(store, Self.put(name, "\(number)")))
             }
-            let snapshot = store.wait { store.base.snapshot(.here(), completion: $0) }
+            let snapshot = store.snapshot()
             states.append(Self.lines(StateWalk(snapshot, prefix: OwnedBytes([]))))
         }
-        let snapshot = store.wait { store.base.snapshot(.here(), completion: $0) }
+        let snapshot = store.snapshot()
         for index in states.indices {
             for prefix in ["", "n3", "o"] {
                 let walk = StateWalk(
@@ -66,7 +66,7 @@ struct StateWalkTests {
         let store = BlockingStore(stripeCount: 1, clock: clock)
         _ = try Self.commit(store, Self.put("a", "1", ttl: 4000))
         _ = try Self.commit(store, Self.put("b", "2", ttl: 6250))
-        let snapshot = store.wait { store.base.snapshot(.here(), completion: $0) }
+        let snapshot = store.snapshot()
         let rest = "{\"name\":\"b\",\"value\":2,\"revision\":2,\"created\":2,\"ttl\":1.250}\n"
         #expect(Self.lines(StateWalk(snapshot, prefix: OwnedBytes([]))) == rest)
         let past = StateWalk(snapshot, undoing: [], to: 2, prefix: OwnedBytes([]))
@@ -79,7 +79,7 @@ struct StateWalkTests {
         _ = try Self.commit(store, Self.put("a\"\\é", "{\n\"x\":\r1}"))
         _ = try Self.commit(store, Self.put("b", "1", ttl: 315_360_000_000))
         _ = try Self.commit(store, Self.put("c", "1", ttl: 1))
-        let snapshot = store.wait { store.base.snapshot(.here(), completion: $0) }
+        let snapshot = store.snapshot()
         #expect(
             Self.lines(StateWalk(snapshot, prefix: OwnedBytes([])))
                 == """
