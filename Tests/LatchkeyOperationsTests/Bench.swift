@@ -1,4 +1,5 @@
 import Foundation
+import LatchkeyGuards
 import LatchkeyStore
 import LatchkeyStrategies
 import LatchkeyTestSupport
@@ -7,7 +8,7 @@ import LatchkeyTestSupport
 
 /// Operations over a store of their own, whose clock stands still until a test moves it.
 final class Bench: Sendable {
-    let store: PropertyStore<LockStrategy>
+    let store: PropertyStore
     let operations: Operations
     let clock: ManualOperationClock
 
@@ -19,7 +20,7 @@ final class Bench: Sendable {
         let store = PropertyStore(
             limits: StoreLimits(),
             stripeCount: 4,
-            strategy: { LockStrategy() }
+            guards: GuardSettings(.lock)
         )
         let clock = ManualOperationClock()
         self.store = store
@@ -28,10 +29,10 @@ final class Bench: Sendable {
             limits: limits,
             OperationEnvironment(
                 look: { (name, completion) throws(BacklogFull) in
-                    try store.look(name, completion: completion)
+                    try store.look(name, in: .live, .here(), completion: completion)
                 },
                 commit: { (change, _, completion) throws(BacklogFull) in
-                    try store.commit(change, completion: completion)
+                    try store.commit(change, .here(), completion: completion)
                 },
                 clock: clock.clock,
                 fetching: fetching,
@@ -69,7 +70,7 @@ final class Bench: Sendable {
 
     func value(_ name: String) -> String? {
         let found = Synchronized<String?, LockStrategy>(nil)
-        try? store.look(Self.name(name)) { property in
+        try? store.look(Self.name(name), in: .live, .here()) { property in
             let text = property.map { unsafe String(decoding: $0.valueBytes, as: UTF8.self) }
             found.write { $0 = text }
         }

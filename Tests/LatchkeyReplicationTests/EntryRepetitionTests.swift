@@ -11,7 +11,7 @@ import Testing
 struct ClockedReplica {
     let log = MemoryLog(seed: 1)
     let clock = Guarded<UInt64>(1)
-    let state = StoreState(LockStrategy.self, stripeCount: 1)
+    let state = StoreState()
     let replica: Replica
     /// What became of changes, by their order.
     let decisions = Guarded<[Int: Decision]>([:])

@@ -1,3 +1,4 @@
+import LatchkeyGuards
 import LatchkeyStrategies
 import LatchkeySync
 import LatchkeyTestSupport
@@ -74,7 +75,7 @@ struct HostileLogTests {
         seed: UInt64
     ) throws {
         var random = SeededGenerator(seed)
-        let state = StoreState(LockStrategy.self, stripeCount: 4)
+        let state = StoreState(stripeCount: 4)
         var executedCount = 0
         for _ in 0..<Self.count {
             let right = Self.entry(&random)
@@ -87,7 +88,7 @@ struct HostileLogTests {
             }
         }
         #expect(executedCount > Self.count / 100)
-        let snapshot = try #require(awaited { state.store.snapshot(completion: $0) })
+        let snapshot = try #require(awaited { state.store.snapshot(.here(), completion: $0) })
         snapshot.visit { property in
             #expect(unsafe InputCheck.isValue(property.valueBytes))
         }

@@ -11,7 +11,7 @@ struct IdentityTableTests {
     final class Bench {
         let limits: IdentityTable.Limits
         var table: IdentityTable
-        let state = StoreState(LockStrategy.self, stripeCount: 4)
+        let state = StoreState(stripeCount: 4)
         private(set) var notes: [(bytes: [UInt8], time: Int64)] = []
         private var lastCommit: Int64 = 0
         var time = Timestamp(milliseconds: 1000)

@@ -33,7 +33,7 @@ struct LogLifeTests {
         #expect(cluster.replicas.allSatisfy { $0.position.revision == Self.later + 1 })
         #expect(try Set(ReplicaTests.digests(states)).count == 1)
         // One that executes the log from its start has the same.
-        let state = StoreState(LockStrategy.self, stripeCount: 1)
+        let state = StoreState()
         let last = ReplicaCluster(log, [state], at: LogPosition(rules: .second)) {
             $0.incarnation = 9
         }

@@ -1,4 +1,5 @@
 import Dispatch
+import LatchkeyGuards
 import LatchkeyReplication
 import LatchkeyStore
 import LatchkeyStrategies
@@ -6,8 +7,8 @@ import LatchkeySync
 import LatchkeyTestSupport
 
 /// A store that a replica executes on.
-struct StoreState<ChosenStrategy: Strategy>: ReplicatedState {
-    let store: PropertyStore<ChosenStrategy>
+struct StoreState: ReplicatedState {
+    let store: PropertyStore
     let positions = Guarded<[LogPosition]>([])
     let keys = Guarded(
         IdentityTable(
@@ -19,12 +20,15 @@ struct StoreState<ChosenStrategy: Strategy>: ReplicatedState {
         )
     )
 
-    init(_ strategy: ChosenStrategy.Type, stripeCount: Int, _ limits: StoreLimits = StoreLimits())
-    where ChosenStrategy: MakeableStrategy {
+    init(
+        _ kind: StrategyKind = .lock,
+        stripeCount: Int = 1,
+        _ limits: StoreLimits = StoreLimits()
+    ) {
         store = PropertyStore(
             limits: limits,
             stripeCount: stripeCount,
-            strategy: { ChosenStrategy(backlogMax: 1000) }
+            guards: GuardSettings(kind, backlogMax: 1000)
         )
     }
 
@@ -46,7 +50,7 @@ struct StoreState<ChosenStrategy: Strategy>: ReplicatedState {
             try store.execute(
                 proposal.change,
                 at: time,
-                observer: NoObserver(),
+                .here(),
                 receiver: DecisionClosure(completion)
             )
         }
@@ -65,7 +69,7 @@ struct StoreState<ChosenStrategy: Strategy>: ReplicatedState {
     var revision: Revision { store.usage.revision }
 
     func hash(completion: @escaping @Sendable (UInt64) -> Void) {
-        store.digest(completion: completion)
+        store.snapshot(.here()) { completion($0.digest) }
     }
 }
 

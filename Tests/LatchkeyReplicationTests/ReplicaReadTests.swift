@@ -11,7 +11,7 @@ import Testing
 struct ReplicaReadTests {
     /// A state whose changes wait until the test lets them be made.
     private struct HeldState: ReplicatedState {
-        let base: StoreState<LockStrategy>
+        let base: StoreState
         let arrivals = DispatchSemaphore(value: 0)
         let permits = DispatchSemaphore(value: 0)
 
@@ -32,9 +32,9 @@ struct ReplicaReadTests {
     }
 
     @Test func `a state is not level while it executes what was acknowledged`() {
-        let held = HeldState(base: StoreState(LockStrategy.self, stripeCount: 1))
+        let held = HeldState(base: StoreState())
         let log = MemoryLog(seed: 1)
-        let cluster = ReplicaCluster(log, [StoreState(LockStrategy.self, stripeCount: 1), held])
+        let cluster = ReplicaCluster(log, [StoreState(), held])
         cluster.settle()
         // acknowledged at replica 0   executed at replica 1
         #expect((try? cluster.change(0, ReplicaTests.put("1")).get()) != nil)
@@ -57,7 +57,7 @@ struct ReplicaReadTests {
 
     @Test func `a state is not level with a log that has lost what the state has`() {
         let log = MemoryLog(seed: 1)
-        let cluster = ReplicaCluster(log, [StoreState(LockStrategy.self, stripeCount: 1)])
+        let cluster = ReplicaCluster(log, [StoreState()])
         cluster.settle()
         #expect((try? cluster.change(0, ReplicaTests.put("1")).get()) != nil)
         cluster.settle()

@@ -1,4 +1,5 @@
 import Dispatch
+import LatchkeyGuards
 import LatchkeyStore
 import LatchkeyStrategies
 import LatchkeySync
@@ -12,9 +13,9 @@ import Testing
 struct ReplicaTests {
     static func states() -> [any ReplicatedState] {
         [
-            StoreState(LockStrategy.self, stripeCount: 1),
-            StoreState(SnapshotStrategy.self, stripeCount: 8),
-            StoreState(SerialQueueAsyncStrategy.self, stripeCount: 4),
+            StoreState(),
+            StoreState(.snapshot, stripeCount: 8),
+            StoreState(.serialQueueAsync, stripeCount: 4),
         ]
     }
 
@@ -71,9 +72,11 @@ struct ReplicaTests {
         let digests = try Self.digests(states)
         #expect(Set(digests).count == 1, "\(digests)")
         #expect(cluster.replicas.allSatisfy { $0.phase == .serving })
-        let first = try #require(states[0] as? StoreState<LockStrategy>)
+        let first = try #require(states[0] as? StoreState)
         func value(_ text: String) throws -> String? {
-            let property = try awaited { try first.store.look(Self.name(text), completion: $0) }
+            let property = try awaited {
+                try first.store.look(Self.name(text), in: .live, .here(), completion: $0)
+            }
             return try #require(property, "it is looked up").map {
                 unsafe String(decoding: $0.valueBytes, as: UTF8.self)
             }
@@ -129,7 +132,7 @@ struct ReplicaTests {
 
     @Test func `an entry that makes the log full is not refused`() throws {
         let log = MemoryLog(seed: 1)
-        let states: [any ReplicatedState] = [StoreState(LockStrategy.self, stripeCount: 1)]
+        let states: [any ReplicatedState] = [StoreState()]
         let cluster = ReplicaCluster(log, states) {
             $0.repetitionNanoseconds = 60_000_000_000
         }

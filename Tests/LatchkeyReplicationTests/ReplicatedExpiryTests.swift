@@ -1,3 +1,4 @@
+import LatchkeyGuards
 import LatchkeyStore
 import LatchkeyStrategies
 import LatchkeySync
@@ -8,14 +9,14 @@ import Testing
 
 /// A state whose replica removes what expires, by the clock of the test, and that notes how.
 private struct ExpiringState: ReplicatedState {
-    let base: StoreState<LockStrategy>
+    let base: StoreState
     let expiries: ExpiryQueue
     /// The replica, once it is there.
     let replica: Guarded<Replica?>
     private let commits = Guarded<[[String]]>([])
 
     init(_ stripeCount: Int, _ clock: StoreClock) {
-        base = StoreState(LockStrategy.self, stripeCount: stripeCount)
+        base = StoreState(stripeCount: stripeCount)
         let replica = Guarded<Replica?>(nil)
         self.replica = replica
         expiries = ExpiryQueue(
@@ -51,12 +52,13 @@ private struct ExpiringState: ReplicatedState {
 
 /// What the queue of a replica sees: its own store, and the log for changes.
 private struct ProposingStore: CommittingStore {
-    let base: PropertyStore<LockStrategy>
+    let base: PropertyStore
     let replica: Guarded<Replica?>
 
     func commit(
         _ change: Change,
-        observer: some EntryObserver,
+        attempt: Int,
+        _ ask: Ask,
         receiver: some DecisionReceiver
     ) throws(BacklogFull) {
         guard let replica = replica.read({ $0 }) else { throw BacklogFull() }
@@ -66,22 +68,22 @@ private struct ProposingStore: CommittingStore {
     func look(
         _ name: PropertyName,
         in scope: PropertyScope,
-        observer: some EntryObserver,
+        _ ask: Ask,
         completion: @escaping @Sendable (Property?) -> Void
     ) throws(BacklogFull) {
-        try base.look(name, in: scope, observer: observer, completion: completion)
+        try base.look(name, in: scope, ask, completion: completion)
     }
 
     func list(
         _ request: PageRequest,
-        observer: some EntryObserver,
+        _ ask: Ask,
         completion: @escaping @Sendable (Page) -> Void
     ) {
-        base.list(request, observer: observer, completion: completion)
+        base.list(request, ask, completion: completion)
     }
 
-    func snapshot(completion: @escaping @Sendable (StoreSnapshot) -> Void) {
-        base.snapshot(completion: completion)
+    func snapshot(_ ask: Ask, completion: @escaping @Sendable (StoreSnapshot) -> Void) {
+        base.snapshot(ask, completion: completion)
     }
 }
 

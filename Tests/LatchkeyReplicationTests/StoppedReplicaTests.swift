@@ -20,7 +20,7 @@ struct StoppedReplicaTests {
         drainsFirst: Bool
     ) async {
         let log = MemoryLog(seed: 1)
-        let state = StoreState(LockStrategy.self, stripeCount: 1)
+        let state = StoreState()
         let cluster = ReplicaCluster(log, [state]) { $0.markNanoseconds = .max }
         let replica = cluster.replicas[0]
         cluster.settle()
@@ -92,7 +92,7 @@ struct StoppedReplicaTests {
     @Test func `an entry that no replica writes stops a replica, and says so`() {
         for (name, entry) in Self.impossible() {
             let log = MemoryLog(seed: 1)
-            let state = StoreState(LockStrategy.self, stripeCount: 1)
+            let state = StoreState()
             let cluster = ReplicaCluster(log, [state]) { $0.markNanoseconds = .max }
             cluster.settle()
             log.insert(Self.entry("1"))
@@ -111,7 +111,7 @@ struct StoppedReplicaTests {
     @Test func `an entry with a replica's own number that it has not written stops it`() throws {
         for (sequence, isInFlight) in [(1, true), (9, false)] as [(UInt64, Bool)] {
             let log = MemoryLog(seed: 1)
-            let state = StoreState(LockStrategy.self, stripeCount: 1)
+            let state = StoreState()
             let cluster = ReplicaCluster(log, [state]) { $0.markNanoseconds = .max }
             let replica = cluster.replicas[0]
             cluster.settle()
@@ -146,7 +146,7 @@ struct StoppedReplicaTests {
 
     /// A state that loses one change.
     private struct ForgettingState: ReplicatedState {
-        let base: StoreState<LockStrategy>
+        let base: StoreState
         let forgets = Guarded(false)
 
         func decide(by rules: RuleLevel) { base.decide(by: rules) }
@@ -170,7 +170,7 @@ struct StoppedReplicaTests {
     }
 
     @Test func `a replica that has lost a change stops for good, and the others go on`() throws {
-        let wrong = ForgettingState(base: StoreState(LockStrategy.self, stripeCount: 1))
+        let wrong = ForgettingState(base: StoreState())
         let states: [any ReplicatedState] = [wrong] + ReplicaTests.states()[1...]
         let cluster = ReplicaCluster(MemoryLog(seed: 1), states)
         cluster.settle()

@@ -145,7 +145,7 @@ struct UpgradeTests {
     @Test func `the entry that raises the rules has what waits, and what was before it stays`()
         throws
     {
-        let state = RuledState(StoreState(LockStrategy.self, stripeCount: 1))
+        let state = RuledState(StoreState())
         let log = MemoryLog(seed: 1)
         let cluster = ReplicaCluster(log, [state])
         let replica = cluster.replicas[0]
@@ -219,7 +219,7 @@ struct UpgradeTests {
         let position = cluster.replicas[0].position
         #expect(position.place.number == UInt64(log.entries.count))
         let restarted = try #require(LogPosition(decoding: position.encoded))
-        let again = RuledState(StoreState(LockStrategy.self, stripeCount: 1))
+        let again = RuledState(StoreState())
         let other = ReplicaCluster(log, [again], at: restarted)
         other.settle()
         let decision = other.change(0, ReplicaTests.put("3"))
@@ -228,7 +228,7 @@ struct UpgradeTests {
     }
 
     @Test func `an entry of later rules before they were raised stops the replica`() {
-        let state = RuledState(StoreState(LockStrategy.self, stripeCount: 1))
+        let state = RuledState(StoreState())
         let log = MemoryLog(seed: 1)
         let cluster = ReplicaCluster(log, [state])
         cluster.settle()

@@ -1,3 +1,4 @@
+import LatchkeyGuards
 import LatchkeyHTTP
 import LatchkeyPersistence
 import LatchkeyReplication
@@ -39,19 +40,11 @@ struct DamagedFolderTests {
     func `a change is refused for now, or for good where the folder is gone`(
         isLost: Bool
     ) throws {
-        let hooked = HookedStore(
-            limits: StoreLimits(),
-            stripeCount: 1,
-            strategy: { LockStrategy() },
-            hook: CommitHook { _, _ in }
-        )
-        let store = DurableStore(
-            box: ErasedStore(hooked),
-            acceptsWrites: { false },
-            isLost: { isLost }
+        let store = PropertyStore.underLock(
+            StoreParts(refusal: { isLost ? .gone : .unavailable })
         )
         let decided = Guarded<Decision?>(nil)
-        try store.commit(.increment(.named("a"), by: 1)) { decision in
+        try store.commit(.increment(.named("a"), by: 1), .here()) { decision in
             decided.write { $0 = decision }
         }
         guard case .failure(let refusal)? = decided.read({ $0 }) else {

@@ -1,3 +1,4 @@
+import LatchkeyGuards
 import LatchkeyPersistence
 import LatchkeyStore
 import LatchkeyStrategies
@@ -16,32 +17,26 @@ struct ExecutedStoreTests {
     /// A store with files, as a replica has it.
     private struct Rig {
         let data: DurableData
-        let box: ErasedStore
         let journal: Journal
         let executed: ExecutedStore
 
-        init<ChosenStrategy: MakeableStrategy>(
-            _ path: String,
-            _ strategy: ChosenStrategy.Type
-        ) throws {
+        init(_ path: String, _ kind: StrategyKind) throws {
             var settings = PersistenceSettings()
             settings.path = path
             let log = Log(format: .text, level: .error)
             data = try DurableData(settings, startingAt: start, log: log)
             let persistence = data.persistence
             journal = Journal(HistoryLimits(), after: persistence.historyRevision)
-            box = ErasedStore(
-                HookedStore(
-                    limits: StoreLimits(),
-                    stripeCount: 4,
-                    strategy: { ChosenStrategy(backlogMax: 1000) },
-                    after: persistence.storedRevision,
-                    hook: data.hook
-                )
+            let store = PropertyStore(
+                limits: StoreLimits(),
+                stripeCount: 4,
+                guards: GuardSettings(kind, backlogMax: 1000),
+                after: persistence.storedRevision,
+                parts: StoreParts(hook: data.hook, journal: journal)
             )
-            try data.recover(box, journal: journal, readiness: Readiness(isRecovering: true))
-            try data.start(box, journal: journal, keysLiveFor: .seconds(600), isGrouped: true)
-            executed = ExecutedStore(box, journal, ExpiryQueue(), persistence, StateAge(), nil)
+            try data.recover(store, journal: journal, readiness: Readiness(isRecovering: true))
+            try data.start(store, journal: journal, keysLiveFor: .seconds(600), isGrouped: true)
+            executed = ExecutedStore(store, journal, persistence, StateAge(), nil)
         }
 
         /// Executes an entry with one change.
@@ -63,12 +58,12 @@ struct ExecutedStoreTests {
         }
     }
 
-    private static func checks(_ strategy: (some MakeableStrategy).Type) throws {
+    private static func checks(_ kind: StrategyKind) throws {
         let folder = try TemporaryFolder()
         // What comes behind the jump is an entry, or none.
         for (life, count) in [(1, 0), (2, 2)] as [(UInt64, UInt64)] {
             let later = life * later
-            let rig = try Rig(folder.path, strategy)
+            let rig = try Rig(folder.path, kind)
             let position = try rig.data.persistence.readPosition()
                 .flatMap { LogPosition(decoding: $0) }
             #expect(position?.revision ?? start == rig.data.persistence.lastRevision)
@@ -82,7 +77,7 @@ struct ExecutedStoreTests {
             }
             #expect(rig.data.persistence.finish())
         }
-        let last = try Rig(folder.path, strategy)
+        let last = try Rig(folder.path, kind)
         #expect(last.executed.revision == 2 * later + 2)
         #expect(last.data.persistence.lastRevision == 2 * later + 2)
         #expect(last.data.persistence.finish())
@@ -90,8 +85,6 @@ struct ExecutedStoreTests {
 
     @Test func `behind a life that has begun, a restart finds the revision of its position`() throws
     {
-        try Self.checks(LockStrategy.self)
-        try Self.checks(SnapshotStrategy.self)
-        try Self.checks(SerialQueueAsyncStrategy.self)
+        for kind in [StrategyKind.lock, .snapshot, .serialQueueAsync] { try Self.checks(kind) }
     }
 }

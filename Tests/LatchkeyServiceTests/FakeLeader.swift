@@ -51,11 +51,7 @@ final class FakeLeader: Sendable {
         state = FollowState(leader: settings.leader)
         let log = Log(format: .text, level: .error)
         follower = Follower(settings, state, limits, log, clock: clock)
-        let store = PropertyStore<LockStrategy>(
-            limits: limits,
-            stripeCount: 1,
-            strategy: { LockStrategy() }
-        )
+        let store = PropertyStore.underLock(limits: limits)
         let seed = try follower.seed()
         let followed = FollowedStore(store, journal, limits)
         followed.replace(with: seed.properties, at: seed.revision)

@@ -1,4 +1,5 @@
 import Dispatch
+import LatchkeyGuards
 import LatchkeyHTTP
 import LatchkeyMetrics
 import LatchkeyStrategies
@@ -23,18 +24,13 @@ struct GivenUpHistoryTests {
         private let last: Commit
 
         init() throws {
-            let store = PropertyStore<LockStrategy>(
-                limits: StoreLimits(),
-                stripeCount: 1,
-                strategy: { LockStrategy() }
-            )
+            let stores = (0..<2).map { _ in PropertyStore.underLock() }
+            let (store, behind) = (stores[0], stores[1])
             let journal = Journal(HistoryLimits())
-            last = try Self.fill(store, journal)
+            last = try Self.fill(store, behind, journal)
             self.journal = journal
             // What no answer has shown need not be waited for.
-            let watched = WatchedStore(store, journal) {
-                StoreUsage(revision: journal.last, propertyCount: 0, byteCount: 0)
-            }
+            let watched = WatchedStore(behind, journal)
             self.watched = watched
             let answers = AnswerBudget(byteCountMax: 1 << 30)
             var table = RouteTable(
@@ -55,23 +51,28 @@ struct GivenUpHistoryTests {
             server = try HTTPServer(configuration) { router.handle($0) }
         }
 
-        /// Commits puts of one property; the journal gets all but the last one, which is returned.
+        /// Commits puts of one property; the journal and another store get all but the last one,
+        /// which is returned.
         private static func fill(
-            _ store: PropertyStore<LockStrategy>,
+            _ store: PropertyStore,
+            _ behind: PropertyStore,
             _ journal: Journal
         ) throws -> Commit {
             let owner = OwnedBytes([0x6E])
             let name = try unsafe PropertyName(borrowing: owner.bytes, owner: owner)
             let commits = Synchronized<[Commit], LockStrategy>([])
             for _ in 0..<commitCount {
-                try store.commit(.increment(name, by: 1)) { decision in
+                try store.commit(.increment(name, by: 1), .here()) { decision in
                     if case .success(let commit) = decision {
                         commits.write { $0.append(commit) }
                     }
                 }
             }
             let all = commits.read { $0 }
-            for commit in all.dropLast() { journal.append(commit) }
+            for commit in all.dropLast() {
+                journal.append(commit)
+                try behind.apply(commit, .here()) {}
+            }
             return try #require(all.last)
         }
 

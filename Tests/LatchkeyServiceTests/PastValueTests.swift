@@ -1,4 +1,5 @@
 import Dispatch
+import LatchkeyGuards
 import LatchkeyHTTP
 import LatchkeyMetrics
 import LatchkeyStrategies
@@ -83,24 +84,22 @@ private final class PastBench: Sendable {
     let milliseconds = TestClock()
     private let value = OwnedBytes(Array("1".utf8))
     let watched: WatchedStore
-    private let store: JournaledStore<PropertyStore<LockStrategy>>
+    private let store: PropertyStore
 
     var one: UnsafeRawBufferPointer { unsafe value.bytes }
 
     init() throws {
         let clock = milliseconds
-        let base = PropertyStore(
+        let journal = Journal(HistoryLimits())
+        store = PropertyStore(
             limits: StoreLimits(),
             stripeCount: 2,
-            strategy: { LockStrategy() },
+            guards: GuardSettings(.lock),
             clock: StoreClock {
                 Timestamp(milliseconds: Int64(clock.now.load(ordering: .acquiring)))
-            }
+            },
+            parts: StoreParts(journal: journal)
         )
-        let journal = Journal(HistoryLimits())
-        let never = ExpiryQueue(clock: StoreClock { Timestamp(milliseconds: -1_000_000) })
-        let store = JournaledStore(base, journal: journal, expiries: never, evictor: nil)
-        self.store = store
         let registry = MetricRegistry()
         var table = RouteTable(
             metrics: RequestMetrics(
@@ -109,7 +108,7 @@ private final class PastBench: Sendable {
                 answers: AnswerBudget(byteCountMax: 1 << 30)
             )
         )
-        watched = WatchedStore(store, journal) { base.usage }
+        watched = WatchedStore(store, journal)
         let history = HistoryRoutes(watched)
         history.add(to: &table)
         PropertyRoutes(store: ServedStore(store), depthMax: 64, history: history).add(to: &table)
@@ -122,7 +121,7 @@ private final class PastBench: Sendable {
 
     func commit(_ change: Change) throws {
         let decision = Synchronized<Decision?, LockStrategy>(nil)
-        try store.commit(change, observer: NoObserver()) { made in decision.write { $0 = made } }
+        try store.commit(change, .here()) { made in decision.write { $0 = made } }
         _ = try decision.read { $0 }?.get()
     }
 

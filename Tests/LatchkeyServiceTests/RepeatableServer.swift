@@ -1,3 +1,4 @@
+import LatchkeyGuards
 import LatchkeyHTTP
 import LatchkeyMetrics
 import LatchkeyStore
@@ -45,7 +46,14 @@ final class RepeatableServer: Sendable {
             ),
             repetition: repetition
         )
-        kind.accept(RouteMaker(hook: hook))(&table)
+        let store = PropertyStore(
+            limits: StoreLimits(),
+            stripeCount: 1,
+            guards: GuardSettings(kind),
+            parts: StoreParts(hook: hook)
+        )
+        let history = HistoryRoutes(WatchedStore(store, Journal(HistoryLimits())))
+        PropertyRoutes(store: ServedStore(store), depthMax: 64, history: history).add(to: &table)
         let script = script
         let runs = runs
         table.add(.post, "/scripted", needs: .nothing, statuses: [200], isRepeatable: true) {
@@ -166,20 +174,19 @@ struct Aside: Sendable {
     }
 }
 
-extension WatchedStore {
-    /// The history of a store.
-    init(
-        _ store: some CommittingStore,
-        _ journal: Journal,
-        usage: @escaping @Sendable () -> StoreUsage
-    ) {
-        self.init(
-            journal: journal,
-            usage: usage,
-            look: { (name, scope, completion) throws(BacklogFull) in
-                try store.look(name, in: scope, observer: NoObserver(), completion: completion)
-            },
-            snapshot: { store.snapshot(completion: $0) }
+extension PropertyStore {
+    /// A store under `lock`, with one stripe.
+    static func underLock(
+        _ parts: StoreParts = StoreParts(),
+        limits: StoreLimits = StoreLimits(),
+        after revision: Revision = 0
+    ) -> PropertyStore {
+        PropertyStore(
+            limits: limits,
+            stripeCount: 1,
+            guards: GuardSettings(.lock),
+            after: revision,
+            parts: parts
         )
     }
 }
@@ -198,25 +205,5 @@ extension HistoryRoutes {
             answers: AnswerBudget(byteCountMax: 1 << 30)
         )
         self.init(store: store, hub: hub)
-    }
-}
-
-/// Adds the routes of a store whose commits pass a hook.
-private struct RouteMaker: StrategyVisitor {
-    let hook: CommitHook
-
-    func visit<ChosenStrategy: MakeableStrategy>(
-        _ strategy: ChosenStrategy.Type
-    ) -> (inout RouteTable) -> Void {
-        let store = HookedStore(
-            limits: StoreLimits(),
-            stripeCount: 1,
-            strategy: { ChosenStrategy() },
-            hook: hook
-        )
-        let journal = Journal(HistoryLimits())
-        let history = HistoryRoutes(WatchedStore(store, journal) { store.usage })
-        let served = ServedStore(store)
-        return { PropertyRoutes(store: served, depthMax: 64, history: history).add(to: &$0) }
     }
 }

@@ -1,3 +1,4 @@
+import LatchkeyGuards
 import LatchkeyHTTP
 import LatchkeyStore
 import LatchkeyStrategies
@@ -9,7 +10,7 @@ import Testing
 /// A pump without a thread, on a real store and journal, with streams whose clients read when the
 /// test says so.
 final class WatchRig {
-    let store: PropertyStore<LockStrategy>
+    let store: PropertyStore
     let journal: Journal
     let pump: WatchPump
     let counters = WatchCounters()
@@ -34,7 +35,7 @@ final class WatchRig {
         store = PropertyStore(
             limits: StoreLimits(),
             stripeCount: 4,
-            strategy: { LockStrategy() },
+            guards: GuardSettings(.lock),
             clock: clock
         )
         let journal = Journal(HistoryLimits(byteCountMax: historyByteCount))
@@ -93,7 +94,7 @@ final class WatchRig {
 
     func commit(_ change: Change) {
         let made = Synchronized<Commit?, LockStrategy>(nil)
-        try? store.commit(change) { decision in made.write { $0 = try? decision.get() } }
+        try? store.commit(change, .here()) { decision in made.write { $0 = try? decision.get() } }
         guard let commit = made.read({ $0 }), !commit.isEmpty else { return }
         commits.append(commit)
         journal.append(commit)
@@ -101,7 +102,7 @@ final class WatchRig {
 
     func snapshot() throws -> StoreSnapshot {
         let taken = Synchronized<StoreSnapshot?, LockStrategy>(nil)
-        store.snapshot { snapshot in taken.write { $0 = snapshot } }
+        store.snapshot(.here()) { snapshot in taken.write { $0 = snapshot } }
         return try #require(taken.read { $0 })
     }
 

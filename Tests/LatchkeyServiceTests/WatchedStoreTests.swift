@@ -9,12 +9,7 @@ import Testing
 @Suite(.timeLimit(.minutes(15)), .offPool)
 struct WatchedStoreTests {
     private static func store(_ journal: Journal, shown: Revision) -> WatchedStore {
-        WatchedStore(
-            journal: journal,
-            usage: { StoreUsage(revision: shown, propertyCount: 0, byteCount: 0) },
-            look: { _, _, completion in completion(nil) },
-            snapshot: { _ in }
-        )
+        WatchedStore(.underLock(after: shown), journal)
     }
 
     private static func commit(_ revision: Revision) -> Commit {
