@@ -197,7 +197,7 @@ test-c: ## the C wrapper under sanitizers and valgrind, and its memory, with bot
 	$(OTHER) Tests/c/run.sh
 
 .PHONY: test-model
-test-model: ## adaptive, mcs, snapshot: the C++20 memory model, exhaustively (40 seconds)
+test-model: ## locks, snapshot, the switch: the C++20 memory model, exhaustively (40 seconds)
 	scripts/require load
 	Tests/model/run.sh
 

@@ -10,5 +10,6 @@ int check_adaptive(void);
 int check_conditions(void);
 int check_epochs(void);
 int check_mcs(void);
+int check_switch(void);
 
 #endif

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Model-checks the adaptive lock, its conditions, the queue lock and the snapshot's reclamation
-# under the C++20 memory model.
+# Model-checks the adaptive lock, its conditions, the queue lock, the snapshot's reclamation and the
+# switch of a stripe's guard under the C++20 memory model.
 #
 #   Tests/model/run.sh
 #

@@ -1,0 +1,529 @@
+// Sources/LatchkeyGuards: while a stripe gets another guard, never two are inside, no write is lost
+// or doubled, one thread's writes stay in order, a transaction is one step, and all of them end.
+//
+// Design: a lock is a word; a queue is a line of slots, where a place is taken in one step. Who
+// blocks waits for the slot before its own; what was submitted is a job, for the last thread. The
+// value of a stripe is a plain number in base four: each write appends its digit, so that the
+// number shows the order, and two inside are a data race. A guard is left by one of two protocols:
+//
+// 1. It applies accesses at once: it is held exclusively, `serving` and `index` are stored, it is
+//    left.
+// 2. It applies them later: the next guard is held, `index` is stored, askers are waited for, the
+//    end of the line is waited for, `serving` is stored, both are left.
+//
+// Who enters a guard looks at `serving` inside. Who asks a queue counts itself and looks at `index`
+// again; the switch stores `index` and looks at the count.
+//
+// Length: the accesses of one stripe and of several are read beside the switch.
+
+#include "checker.h"
+#include "models.h"
+
+#include <stddef.h>
+
+enum { STRIPES = 2, SLOTS = 4 };
+enum { ORDER_LOCK = FIRST_PLACE, FIRST_STRIPE };
+enum {
+    INDEX,
+    SERVING,
+    ASKERS,
+    LOCKS,
+    TAIL = LOCKS + 2,
+    FIRST_SLOT,
+    VALUE = FIRST_SLOT + SLOTS,
+    STRIPE_PLACES
+};
+enum { PLACES = FIRST_STRIPE + STRIPES * STRIPE_PLACES };
+
+// The kinds of guards: the first two are locks.
+enum kind { LOCK, OTHER_LOCK, QUEUE, NO_KIND };
+
+// What a slot of a queue has: from here on, the digit of a submitted write.
+enum { EMPTY, LEFT, JOBS };
+
+enum {
+    NOT_LOOKED_AT_AGAIN = 1,
+    COUNTED_LATE,
+    COUNT_RELAXED,
+    LOOKS_RELAXED,
+    TELLS_RELAXED,
+    ASKERS_RELAXED,
+    ASKERS_NOT_WAITED_FOR,
+    INDEX_BEFORE_ENTERING,
+    BOTH_BEFORE_ENTERING,
+    INDEX_BEFORE_SERVING,
+    SERVING_NOT_LOOKED_AT,
+    FIRST_PROTOCOL,
+    SECOND_PROTOCOL,
+    SERVING_UNACQUIRED,
+    SERVING_UNRELEASED,
+    ONE_SERVING_LOOKED_AT,
+    LATER_FIRST,
+    COUNTED_FIRST,
+    NOT_IN_ONE_STEP,
+};
+
+struct plan {
+    enum kind start[STRIPES];
+    enum kind next[STRIPES];
+    // The guard that the first stripe has after that, if it is switched twice.
+    enum kind last;
+};
+
+static const struct plan *plan(void) {
+    return setting();
+}
+
+static int place(int stripe, int field) {
+    return FIRST_STRIPE + stripe * STRIPE_PLACES + field;
+}
+
+static void append(int stripe, uint32_t digit) {
+    write_plain(place(stripe, VALUE), read_plain(place(stripe, VALUE)) * 4 + digit);
+}
+
+// Acquires: who finds a new guard finds that it serves, and does not begin again in vain.
+static uint32_t asked(int stripe) {
+    return load(place(stripe, INDEX), ACQUIRE);
+}
+
+// Acquires: who comes by an old index to a guard that counts again is ordered by this load alone.
+static uint32_t serving(int stripe, uint32_t entered) {
+    return is_faulty(SERVING_NOT_LOOKED_AT)
+               ? entered
+               : load(place(stripe, SERVING), ordered(SERVING_UNACQUIRED, ACQUIRE));
+}
+
+// A place at the end of the line.
+static int take_ticket(int stripe) {
+    int ticket = (int)add(place(stripe, TAIL), 1, ACQ_REL);
+    check(ticket < SLOTS, "the line is too short for this model");
+    return ticket;
+}
+
+static void wait_until_left(int slot) {
+    uint32_t seen = await_change(slot, EMPTY, ACQUIRE);
+    if (seen != LEFT) {
+        await_change(slot, seen, ACQUIRE);
+    }
+}
+
+static void wait_for_front(int stripe, int ticket) {
+    if (ticket > 0) {
+        wait_until_left(place(stripe, FIRST_SLOT + ticket - 1));
+    }
+}
+
+static void leave_queue(int stripe, int ticket) {
+    store(place(stripe, FIRST_SLOT + ticket), LEFT, RELEASE);
+}
+
+static void count(int stripe) {
+    add(place(stripe, ASKERS), 1, ordered(COUNT_RELAXED, SEQ_CST));
+}
+
+static void count_back(int stripe) {
+    add(place(stripe, ASKERS), UINT32_MAX, RELEASE);
+}
+
+static bool is_still_asked(int stripe) {
+    return is_faulty(NOT_LOOKED_AT_AGAIN) ||
+           load(place(stripe, INDEX), ordered(LOOKS_RELAXED, SEQ_CST)) == QUEUE;
+}
+
+// The ticket of a caller that found a queue; -1 if it is not asked any more. The ticket is the
+// place in the line: the caller is accepted before its slot says what it is.
+static int ask_queue(int stripe) {
+    if (!is_faulty(COUNTED_LATE)) {
+        count(stripe);
+    }
+    bool is_asked = is_still_asked(stripe);
+    if (is_faulty(COUNTED_LATE)) {
+        count(stripe);
+    }
+    int ticket = is_asked ? take_ticket(stripe) : -1;
+    count_back(stripe);
+    return ticket;
+}
+
+// Waits if the guard that is asked is one that did not count before.
+static uint32_t ask_again(int stripe, uint32_t entered, uint32_t serving) {
+    uint32_t kind = asked(stripe);
+    if (kind == entered) {
+        await_change(place(stripe, SERVING), serving, ACQUIRE);
+        kind = asked(stripe);
+    }
+    return kind;
+}
+
+// Enters the guard of a stripe, and appends a digit. A job of a queue is inside already.
+static void write_blocking(int stripe, uint32_t digit, bool is_job) {
+    uint32_t kind = is_job ? QUEUE : asked(stripe);
+    for (;;) {
+        int ticket = -1;
+        if (kind != QUEUE) {
+            lock(place(stripe, LOCKS) + (int)kind);
+        } else if (!is_job) {
+            ticket = ask_queue(stripe);
+            if (ticket < 0) {
+                kind = asked(stripe);
+                continue;
+            }
+            wait_for_front(stripe, ticket);
+        }
+        uint32_t counts = serving(stripe, kind);
+        if (counts == kind) {
+            append(stripe, digit);
+        }
+        if (kind != QUEUE) {
+            unlock(place(stripe, LOCKS) + (int)kind);
+        } else if (!is_job) {
+            leave_queue(stripe, ticket);
+        }
+        if (counts == kind) {
+            return;
+        }
+        is_job = false;
+        kind = ask_again(stripe, kind, counts);
+    }
+}
+
+// A queue accepts the write, any other guard applies it.
+static void submit(int stripe, uint32_t digit) {
+    if (asked(stripe) == QUEUE) {
+        int ticket = ask_queue(stripe);
+        if (ticket >= 0) {
+            store(place(stripe, FIRST_SLOT + ticket), JOBS + digit, RELEASE);
+            return;
+        }
+    }
+    write_blocking(stripe, digit, false);
+}
+
+// The thread of a queue.
+static void serve_queue(int stripe) {
+    for (int ticket = 0; ticket < SLOTS; ticket++) {
+        uint32_t slot = await_change(place(stripe, FIRST_SLOT + ticket), EMPTY, ACQUIRE);
+        if (slot != LEFT) {
+            write_blocking(stripe, slot - JOBS, true);
+            leave_queue(stripe, ticket);
+        }
+    }
+}
+
+// A read inside a read, where the first guard may be entered again by who holds it.
+static void read_twice(int stripe) {
+    uint32_t kind = asked(stripe);
+    for (;;) {
+        lock(place(stripe, LOCKS) + (int)kind);
+        uint32_t counts = serving(stripe, kind);
+        if (counts == kind) {
+            break;
+        }
+        unlock(place(stripe, LOCKS) + (int)kind);
+        kind = ask_again(stripe, kind, counts);
+    }
+    uint32_t inner = asked(stripe);
+    if (inner != kind) {
+        lock(place(stripe, LOCKS) + (int)inner);
+        uint32_t counts = serving(stripe, inner);
+        unlock(place(stripe, LOCKS) + (int)inner);
+        if (counts != inner) {
+            ask_again(stripe, inner, counts);
+        }
+    }
+    read_plain(place(stripe, VALUE));
+    unlock(place(stripe, LOCKS) + (int)kind);
+}
+
+static void tell(int stripe, enum kind next) {
+    store(place(stripe, INDEX), next, ordered(TELLS_RELAXED, SEQ_CST));
+}
+
+static void serve(int stripe, enum kind next) {
+    store(place(stripe, SERVING), next, ordered(SERVING_UNRELEASED, RELEASE));
+}
+
+static int enter_to_leave(int stripe, enum kind kind) {
+    if (kind != QUEUE) {
+        lock(place(stripe, LOCKS) + (int)kind);
+        return -1;
+    }
+    int ticket = take_ticket(stripe);
+    wait_for_front(stripe, ticket);
+    return ticket;
+}
+
+static void leave(int stripe, enum kind kind, int ticket) {
+    if (kind != QUEUE) {
+        unlock(place(stripe, LOCKS) + (int)kind);
+    } else {
+        leave_queue(stripe, ticket);
+    }
+}
+
+static void leave_at_once(int stripe, enum kind old, enum kind next) {
+    bool is_early = is_faulty(INDEX_BEFORE_ENTERING) || is_faulty(BOTH_BEFORE_ENTERING);
+    if (is_faulty(BOTH_BEFORE_ENTERING)) {
+        serve(stripe, next);
+    }
+    if (is_early) {
+        tell(stripe, next);
+    }
+    int ticket = enter_to_leave(stripe, old);
+    if (is_faulty(INDEX_BEFORE_SERVING)) {
+        tell(stripe, next);
+    }
+    serve(stripe, next);
+    if (!is_early && !is_faulty(INDEX_BEFORE_SERVING)) {
+        tell(stripe, next);
+    }
+    leave(stripe, old, ticket);
+}
+
+static void leave_later(int stripe, enum kind old, enum kind next) {
+    // Held so that askers wait for it, and do not begin again until it serves.
+    int next_ticket = enter_to_leave(stripe, next);
+    tell(stripe, next);
+    uint32_t askers = load(place(stripe, ASKERS), ordered(ASKERS_RELAXED, SEQ_CST));
+    while (askers != 0 && !is_faulty(ASKERS_NOT_WAITED_FOR)) {
+        askers = await_change(place(stripe, ASKERS), askers, SEQ_CST);
+    }
+    int ticket = enter_to_leave(stripe, old);
+    serve(stripe, next);
+    leave(stripe, old, ticket);
+    leave(stripe, next, next_ticket);
+}
+
+static void switch_guard(int stripe, enum kind old, enum kind next) {
+    bool is_later = is_faulty(FIRST_PROTOCOL)    ? false
+                    : is_faulty(SECOND_PROTOCOL) ? true
+                                                 : old == QUEUE;
+    if (is_later) {
+        leave_later(stripe, old, next);
+    } else {
+        leave_at_once(stripe, old, next);
+    }
+}
+
+static void switch_all(void) {
+    for (int stripe = 0; stripe < STRIPES; stripe++) {
+        if (plan()->next[stripe] != plan()->start[stripe]) {
+            switch_guard(stripe, plan()->start[stripe], plan()->next[stripe]);
+        }
+    }
+    if (plan()->last != NO_KIND) {
+        switch_guard(0, plan()->next[0], plan()->last);
+    }
+}
+
+// MARK: transactions
+
+static void enter_locks(const uint32_t *kinds) {
+    for (int stripe = 0; stripe < STRIPES; stripe++) {
+        if (kinds[stripe] != QUEUE) {
+            lock(place(stripe, LOCKS) + (int)kinds[stripe]);
+        }
+    }
+}
+
+static void count_all(const uint32_t *kinds) {
+    for (int stripe = 0; stripe < STRIPES; stripe++) {
+        if (kinds[stripe] == QUEUE) {
+            count(stripe);
+        }
+    }
+}
+
+// Takes the tickets of all queues in one step; false if one of them is not asked any more.
+static bool ask_queues(const uint32_t *kinds, int *tickets) {
+    if (kinds[0] != QUEUE && kinds[1] != QUEUE) {
+        return true;
+    }
+    if (!is_faulty(COUNTED_FIRST)) {
+        count_all(kinds);
+    }
+    bool is_asked = true;
+    for (int stripe = 0; stripe < STRIPES; stripe++) {
+        is_asked = is_asked && (kinds[stripe] != QUEUE || is_still_asked(stripe));
+    }
+    bool is_one_step = is_asked && kinds[0] == kinds[1] && !is_faulty(NOT_IN_ONE_STEP);
+    if (is_one_step) {
+        lock(ORDER_LOCK);
+    }
+    for (int stripe = 0; stripe < STRIPES; stripe++) {
+        if (is_asked && kinds[stripe] == QUEUE) {
+            tickets[stripe] = take_ticket(stripe);
+        }
+    }
+    if (is_one_step) {
+        unlock(ORDER_LOCK);
+    }
+    for (int stripe = 0; stripe < STRIPES; stripe++) {
+        if (kinds[stripe] == QUEUE) {
+            count_back(stripe);
+        }
+    }
+    return is_asked;
+}
+
+static bool enter_all(const uint32_t *kinds, int *tickets) {
+    if (is_faulty(LATER_FIRST)) {
+        bool is_asked = ask_queues(kinds, tickets);
+        enter_locks(kinds);
+        return is_asked;
+    }
+    if (is_faulty(COUNTED_FIRST)) {
+        count_all(kinds);
+    }
+    enter_locks(kinds);
+    return ask_queues(kinds, tickets);
+}
+
+static bool count_both(const uint32_t *kinds) {
+    for (int stripe = is_faulty(ONE_SERVING_LOOKED_AT); stripe < STRIPES; stripe++) {
+        if (serving(stripe, kinds[stripe]) != kinds[stripe]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+// One more in both stripes, which always have the same number.
+static void transact(void) {
+    bool is_done = false;
+    while (!is_done) {
+        uint32_t kinds[STRIPES] = {asked(0), asked(1)};
+        int tickets[] = {-1, -1};
+        bool is_entered = enter_all(kinds, tickets);
+        for (int stripe = 0; stripe < STRIPES && is_entered; stripe++) {
+            if (kinds[stripe] == QUEUE) {
+                wait_for_front(stripe, tickets[stripe]);
+            }
+        }
+        is_done = is_entered && count_both(kinds);
+        if (is_done) {
+            uint32_t number = read_plain(place(0, VALUE));
+            check(number == read_plain(place(1, VALUE)), "half of a transaction is seen");
+            write_plain(place(0, VALUE), number + 1);
+            write_plain(place(1, VALUE), number + 1);
+        }
+        for (int stripe = 0; stripe < STRIPES; stripe++) {
+            if (kinds[stripe] != QUEUE || is_entered) {
+                leave(stripe, (enum kind)kinds[stripe], tickets[stripe]);
+            }
+        }
+    }
+}
+
+static void transactions(int thread) {
+    if (thread == 0) {
+        switch_all();
+    } else {
+        transact();
+    }
+}
+
+static void transactions_and_read(int thread) {
+    transactions(thread);
+    if (thread == 2) {
+        read_twice(0);
+    }
+}
+
+static void both(void) {
+    check(last_value(place(0, VALUE)) == 2 && last_value(place(1, VALUE)) == 2,
+          "a transaction is lost or doubled");
+}
+
+// MARK: one stripe
+
+// Two writes of one thread, and one write inside which nothing else is.
+static void blocking(int thread) {
+    if (thread == 0) {
+        switch_all();
+    } else if (thread == 1) {
+        write_blocking(0, 1, false);
+        write_blocking(0, 2, false);
+    } else {
+        read_twice(0);
+        write_blocking(0, 3, false);
+    }
+}
+
+static void submitting(int thread) {
+    if (thread == 0) {
+        switch_all();
+    } else if (thread == 1) {
+        submit(0, 1);
+        submit(0, 2);
+    } else if (thread == 2) {
+        write_blocking(0, 3, false);
+    } else {
+        serve_queue(0);
+    }
+}
+
+static void three_writes(void) {
+    uint32_t seen = 0;
+    for (uint32_t digits = last_value(place(0, VALUE)); digits != 0; digits /= 4) {
+        uint32_t digit = digits % 4;
+        check((seen & 1u << digit) == 0, "a write is doubled");
+        check(digit != 2 || (seen & 1u << 1) == 0, "the writes of a thread are out of order");
+        seen |= 1u << digit;
+    }
+    check(seen == 0xE, "a write is lost");
+}
+
+static const struct plan from_lock = {{LOCK}, {OTHER_LOCK}, LOCK};
+static const struct plan to_queue = {{LOCK}, {QUEUE}, NO_KIND};
+static const struct plan from_queue = {{QUEUE}, {LOCK}, NO_KIND};
+static const struct plan two_locks = {{LOCK, LOCK}, {OTHER_LOCK, OTHER_LOCK}, NO_KIND};
+static const struct plan two_queues = {{QUEUE, QUEUE}, {LOCK, QUEUE}, NO_KIND};
+static const struct plan mixed = {{LOCK, QUEUE}, {LOCK, LOCK}, NO_KIND};
+
+enum { FROM_LOCK, TO_QUEUE, FROM_QUEUE, TWO_LOCKS, TWO_QUEUES, MIXED };
+
+#define STRIPE_AT(kind) kind, kind, 0, 0, 0, 0, 0, 0, 0, 0, 0
+
+// Versions of clang-format differ on braces in macros.
+// clang-format off
+#define MODEL(title, threads, program, finally, plan, first, second)                               \
+    { title, threads, program, finally, PLACES, {0, 0, STRIPE_AT(first), STRIPE_AT(second)},       \
+      &plan, 0, threads == 4, false }
+// clang-format on
+
+static const struct model models[] = {
+    MODEL("switch, a lock for another and back", 3, blocking, three_writes, from_lock, LOCK, LOCK),
+    MODEL("switch, a lock for a queue", 4, submitting, three_writes, to_queue, LOCK, LOCK),
+    MODEL("switch, a queue for a lock", 4, submitting, three_writes, from_queue, QUEUE, LOCK),
+    MODEL("switch, two locks", 3, transactions_and_read, both, two_locks, LOCK, LOCK),
+    MODEL("switch, one of two queues", 3, transactions, both, two_queues, QUEUE, QUEUE),
+    MODEL("switch, a lock and a queue", 3, transactions, both, mixed, LOCK, QUEUE),
+};
+
+static const struct fault faults[] = {
+    {"at once: `index` is stored before entering", INDEX_BEFORE_ENTERING, RELAXED, FROM_LOCK},
+    {"at once: both are stored before entering", BOTH_BEFORE_ENTERING, RELAXED, TO_QUEUE},
+    {"at once: the protocol of a guard that applies later", SECOND_PROTOCOL, RELAXED, FROM_LOCK},
+    {"at once: `index` is stored before `serving`", INDEX_BEFORE_SERVING, RELAXED, TO_QUEUE},
+    {"enter: `serving` is not looked at", SERVING_NOT_LOOKED_AT, RELAXED, FROM_LOCK},
+    {"enter: `serving` is loaded without acquiring", SERVING_UNACQUIRED, RELAXED, FROM_LOCK},
+    {"at once: `serving` is stored without releasing", SERVING_UNRELEASED, RELAXED, FROM_LOCK},
+    {"ask: `index` is not loaded again", NOT_LOOKED_AT_AGAIN, RELAXED, FROM_QUEUE},
+    {"ask: counts after `index` was loaded again", COUNTED_LATE, RELAXED, FROM_QUEUE},
+    {"ask: counts, relaxed", COUNT_RELAXED, RELAXED, FROM_QUEUE},
+    {"ask: loads `index` again, acquiring", LOOKS_RELAXED, ACQUIRE, FROM_QUEUE},
+    {"later: the protocol of a guard that applies at once", FIRST_PROTOCOL, RELAXED, FROM_QUEUE},
+    {"later: `index` is stored, releasing", TELLS_RELAXED, RELEASE, FROM_QUEUE},
+    {"later: the count is loaded, acquiring", ASKERS_RELAXED, ACQUIRE, FROM_QUEUE},
+    {"later: askers are not waited for", ASKERS_NOT_WAITED_FOR, RELAXED, FROM_QUEUE},
+    {"several: `serving` of the first is not looked at", ONE_SERVING_LOOKED_AT, RELAXED, TWO_LOCKS},
+    {"several: a queue is asked before a lock", LATER_FIRST, RELAXED, MIXED},
+    {"several: counts before it has the locks", COUNTED_FIRST, RELAXED, MIXED},
+    {"several: queues are not asked in one step", NOT_IN_ONE_STEP, RELAXED, TWO_QUEUES},
+};
+
+int check_switch(void) {
+    return CHECK_MODELS();
+}
