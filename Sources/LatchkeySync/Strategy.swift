@@ -61,9 +61,6 @@ public protocol Strategy: Sendable {
     /// Submits `body`, which runs inside the sections of all strategies at once, and calls
     /// `completion` with its result: whoever enters all of them sees every write of it or none.
     ///
-    /// ``Striped`` does not call it for a few values of a strategy that applies a submitted write
-    /// in place before the call returns: it then writes to each from inside the one before.
-    ///
     /// - Parameters:
     ///   - request: What is asked of each.
     ///   - strategies: Entered in the order given, which must be the same for all callers.

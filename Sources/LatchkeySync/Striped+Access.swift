@@ -96,32 +96,28 @@ extension Striped where ChosenStrategy: BlockingStrategy {
 
 extension Striped {
     /// As ``Synchronized/submitRead(fileID:line:_:completion:)`` of one stripe.
-    @inlinable package func submitRead<Observer: EntryObserver, Result: Sendable>(
+    @inlinable package func submitRead<Result: Sendable>(
         _ stripe: Int,
-        observer: Observer = NoObserver(),
         fileID: StaticString = #fileID,
         line: UInt = #line,
         _ body: @escaping @Sendable (Value) -> Result,
         completion: @escaping @Sendable (Result) -> Void
     ) throws(BacklogFull) {
-        let site = observer.place(CallSite(fileID, line))
         try with(stripe) { (stripe) throws(BacklogFull) -> Void in
-            try stripe.submitRead(site, observer, body, completion)
+            try stripe.submitRead(fileID: fileID, line: line, body, completion: completion)
         }
     }
 
     /// As ``Synchronized/submitWrite(fileID:line:_:completion:)`` of one stripe.
-    @inlinable package func submitWrite<Observer: EntryObserver, Result: Sendable>(
+    @inlinable package func submitWrite<Result: Sendable>(
         _ stripe: Int,
-        observer: Observer = NoObserver(),
         fileID: StaticString = #fileID,
         line: UInt = #line,
         _ body: @escaping @Sendable (inout Value) -> Result,
         completion: @escaping @Sendable (Result) -> Void
     ) throws(BacklogFull) {
-        let site = observer.place(CallSite(fileID, line))
         try with(stripe) { (stripe) throws(BacklogFull) -> Void in
-            try stripe.submitWrite(site, observer, body, completion)
+            try stripe.submitWrite(fileID: fileID, line: line, body, completion: completion)
         }
     }
 
@@ -137,26 +133,9 @@ extension Striped {
         _ body: @escaping @Sendable ([Value]) -> Result,
         completion: @escaping @Sendable (Result) -> Void
     ) {
-        submitReadAll(
-            observer: NoObserver(),
-            fileID: fileID,
-            line: line,
-            body,
-            completion: completion
-        )
-    }
-
-    /// The same with an observer, which hears of one access for each stripe.
-    @inlinable package func submitReadAll<Observer: EntryObserver, Result: Sendable>(
-        observer: Observer,
-        fileID: StaticString = #fileID,
-        line: UInt = #line,
-        _ body: @escaping @Sendable ([Value]) -> Result,
-        completion: @escaping @Sendable (Result) -> Void
-    ) {
         let request = AccessRequest(
             .read,
-            at: observer.place(CallSite(fileID, line)),
+            at: CallSite(fileID, line),
             isSubmitted: true,
             keepsWritersOut: true
         )
@@ -172,7 +151,7 @@ extension Striped {
             try ChosenStrategy.submitAll(
                 request,
                 strategies,
-                observers: Array(repeating: observer, count: count),
+                observers: Array(repeating: NoObserver(), count: count),
                 { [strategies, guarded] in body(SeveralValues.copies(strategies, guarded)) },
                 completion: completion
             )
@@ -189,71 +168,41 @@ extension Striped {
     ///
     /// - Throws: ``BacklogFull`` if as many writes to one of the stripes wait as its strategy
     ///   accepts. Nothing was submitted then, and neither closure is called.
-    @inlinable @inline(__always) public func submitWrite<Result: Sendable>(
+    @inlinable public func submitWrite<Result: Sendable>(
         several stripes: [Int],
         fileID: StaticString = #fileID,
         line: UInt = #line,
         _ body: @escaping @Sendable (inout [Value]) -> Result,
         completion: @escaping @Sendable (Result) -> Void
     ) throws(BacklogFull) {
-        try submitWrite(
-            several: stripes,
-            observer: NoObserver(),
-            fileID: fileID,
-            line: line,
-            body,
-            completion: completion
-        )
-    }
-
-    /// The same with an observer, which hears of one access for each stripe.
-    @inlinable @inline(__always)
-    package func submitWrite<Observer: EntryObserver, Result: Sendable>(
-        several stripes: [Int],
-        observer: Observer,
-        fileID: StaticString = #fileID,
-        line: UInt = #line,
-        _ body: @escaping @Sendable (inout [Value]) -> Result,
-        completion: @escaping @Sendable (Result) -> Void
-    ) throws(BacklogFull) {
-        let site = observer.place(CallSite(fileID, line))
-        let request = AccessRequest(.write, at: site, isSubmitted: true)
+        let request = AccessRequest(.write, at: CallSite(fileID, line), isSubmitted: true)
+        let (strategies, guarded) = several(stripes)
         #if DEBUG || LATCHKEY_CHECKED
-        let (entered, guarded) = several(stripes)
-        if !entered[0].erasedTraits.appliesWritesAsynchronously {
-            Reentry.checking(entered, guarded, request, "submitWrite(several:)") {}
+        if !strategies[0].erasedTraits.appliesWritesAsynchronously {
+            Reentry.checking(strategies, guarded, request, "submitWrite(several:)") {}
         }
         let body = { @Sendable (values: inout [Value]) in
-            Reentry.checking(entered, guarded, request, "submitWrite(several:)") {
+            Reentry.checking(strategies, guarded, request, "submitWrite(several:)") {
                 body(&values)
             }
         }
         #endif
-        if ChosenStrategy.traits.writesInPlaceAtOnce && stripes.count <= StripeCount.nestedMax {
-            completion(try writeNested(stripes, request, observer, body))
-            return
-        }
-        let (strategies, values) = several(stripes)
         try ChosenStrategy.submitAll(
             request,
             strategies,
-            observers: Array(repeating: observer, count: values.count),
-            { unsafe ChosenStrategy.writingAll(strategies, values, body) },
+            observers: guarded.map { _ in NoObserver() },
+            { unsafe ChosenStrategy.writingAll(strategies, guarded, body) },
             completion: completion
         )
     }
 
-    @inlinable func checkOrder(_ stripes: [Int]) {
-        var isAscending = !stripes.isEmpty
-        for index in stripes.indices.dropFirst() where stripes[index - 1] >= stripes[index] {
-            isAscending = false
-        }
-        precondition(isAscending, "Several stripes are named once each, in ascending order.")
-    }
-
     /// The strategies and values of some stripes.
     @inlinable func several(_ stripes: [Int]) -> ([ChosenStrategy], [GuardedValue<Value>]) {
-        checkOrder(stripes)
+        let isAscending = zip(stripes, stripes.dropFirst()).allSatisfy { $0 < $1 }
+        precondition(
+            isAscending && !stripes.isEmpty,
+            "Several stripes are named once each, in ascending order."
+        )
         return (stripes.map { strategies[$0] }, stripes.map { guarded[$0] })
     }
 }

@@ -23,7 +23,21 @@ extension Synchronized where Value: Sendable {
         _ body: @escaping @Sendable (Value) -> Result,
         completion: @escaping @Sendable (Result) -> Void
     ) throws(BacklogFull) {
-        try submitRead(CallSite(fileID, line), NoObserver(), body, completion)
+        let request = AccessRequest(.read, at: CallSite(fileID, line), isSubmitted: true)
+        #if DEBUG || LATCHKEY_CHECKED
+        if strategy.erasedTraits.blocksCaller {
+            Reentry.checking(strategy, guarded, request, "submitRead") {}
+        }
+        let body = { @Sendable [strategy, guarded] (value: Value) in
+            Reentry.checking(strategy, guarded, request, "submitRead") { body(value) }
+        }
+        #endif
+        try strategy.submit(
+            request,
+            observer: NoObserver(),
+            { [strategy, guarded] in unsafe strategy.reading(guarded) { $0.read(body) } },
+            completion: completion
+        )
     }
 
     /// Submits `body` for exclusive access and calls `completion` with its result.
@@ -48,41 +62,7 @@ extension Synchronized where Value: Sendable {
         _ body: @escaping @Sendable (inout Value) -> Result,
         completion: @escaping @Sendable (Result) -> Void
     ) throws(BacklogFull) {
-        try submitWrite(CallSite(fileID, line), NoObserver(), body, completion)
-    }
-
-    // Always inlined: else the closures of each request are allocated.
-
-    @inlinable @inline(__always) func submitRead<Observer: EntryObserver, Result: Sendable>(
-        _ site: CallSite,
-        _ observer: Observer,
-        _ body: @escaping @Sendable (Value) -> Result,
-        _ completion: @escaping @Sendable (Result) -> Void
-    ) throws(BacklogFull) {
-        let request = AccessRequest(.read, at: site, isSubmitted: true)
-        #if DEBUG || LATCHKEY_CHECKED
-        if strategy.erasedTraits.blocksCaller {
-            Reentry.checking(strategy, guarded, request, "submitRead") {}
-        }
-        let body = { @Sendable [strategy, guarded] (value: Value) in
-            Reentry.checking(strategy, guarded, request, "submitRead") { body(value) }
-        }
-        #endif
-        try strategy.submit(
-            request,
-            observer: observer,
-            { [strategy, guarded] in unsafe strategy.reading(guarded) { $0.read(body) } },
-            completion: completion
-        )
-    }
-
-    @inlinable @inline(__always) func submitWrite<Observer: EntryObserver, Result: Sendable>(
-        _ site: CallSite,
-        _ observer: Observer,
-        _ body: @escaping @Sendable (inout Value) -> Result,
-        _ completion: @escaping @Sendable (Result) -> Void
-    ) throws(BacklogFull) {
-        let request = AccessRequest(.write, at: site, isSubmitted: true)
+        let request = AccessRequest(.write, at: CallSite(fileID, line), isSubmitted: true)
         #if DEBUG || LATCHKEY_CHECKED
         if !strategy.erasedTraits.appliesWritesAsynchronously {
             Reentry.checking(strategy, guarded, request, "submitWrite") {}
@@ -93,7 +73,7 @@ extension Synchronized where Value: Sendable {
         #endif
         try strategy.submit(
             request,
-            observer: observer,
+            observer: NoObserver(),
             { [strategy, guarded] in unsafe strategy.writing(guarded, body) },
             completion: completion
         )

@@ -45,20 +45,25 @@ extension StrategyLaws {
     }
 
     /// The same of what only an observer holds, of one value and of several.
+    ///
+    /// Asks the strategies: the bodies of `observed(by:)` hold the observer, too.
     private static func endingsOfObserversMayEnter<ChosenStrategy: Strategy>(
         _ make: () -> ChosenStrategy,
         rounds: Int
     ) -> [Violation] {
-        endingsMayEnter("observers", make, rounds: rounds) { values, session, isEven in
-            // Not `observed(by:)`, whose bodies hold the observer, too.
+        let strategies = [make(), make()]
+        return endingsMayEnter("observers", strategies, rounds: rounds) { _, session, isEven in
+            let request = AccessRequest(.write, isSubmitted: true)
             let observer = SessionObserver(session)
             if isEven {
-                try? values.submitWrite(0, observer: observer, { _ in }, completion: {})
+                try? strategies[0].submit(request, observer: observer, {}, completion: {})
             } else {
-                try? values.submitWrite(
-                    several: [0, 1],
-                    observer: observer,
-                    { _ in },
+                let observers = [observer, observer]
+                try? ChosenStrategy.submitAll(
+                    request,
+                    strategies,
+                    observers: observers,
+                    {},
                     completion: {}
                 )
             }
@@ -70,7 +75,11 @@ extension StrategyLaws {
         _ make: () -> ChosenStrategy,
         rounds: Int
     ) -> [Violation] {
-        endingsMayEnter("sessions of several", make, rounds: rounds) { values, session, isEven in
+        let strategies = [make(), make()]
+        return endingsMayEnter("sessions of several", strategies, rounds: rounds) {
+            values,
+            session,
+            isEven in
             if isEven {
                 try? values.submitWrite(several: [0, 1], { _ in session.use() }, completion: {})
             } else {
@@ -82,11 +91,16 @@ extension StrategyLaws {
     /// Whether all sessions sign off that end with what is submitted to one of two values, or both.
     private static func endingsMayEnter<ChosenStrategy: Strategy>(
         _ what: String,
-        _ make: () -> ChosenStrategy,
+        _ strategies: [ChosenStrategy],
         rounds: Int,
         _ submit: (Striped<LawState, ChosenStrategy>, Session, _ isEven: Bool) -> Void
     ) -> [Violation] {
-        let values = Striped(count: 2, strategy: make, value: { _ in LawState() })
+        var left = strategies
+        let values = Striped(
+            count: strategies.count,
+            strategy: { left.removeFirst() },
+            value: { _ in LawState() }
+        )
         let ended = Arrivals()
         let leave = ChosenStrategy.traits.appliesWritesAsynchronously ? hold(values[0]) : nil
         for round in 0..<rounds {

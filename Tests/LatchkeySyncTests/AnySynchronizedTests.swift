@@ -52,26 +52,21 @@ struct AnySynchronizedTests {
         #expect(value == 2)
     }
 
-    /// Few stripes are entered one inside the other.
-    @Test(arguments: [StrategyKind.adaptive, .snapshot, .barrierQueueAsync, .actor], [4, 6])
-    func `few and many stripes have a strategy that is chosen by name`(
-        kind: StrategyKind,
-        count: Int
-    ) async throws {
+    @Test(arguments: [StrategyKind.adaptive, .snapshot, .barrierQueueAsync, .actor])
+    func `stripes have a strategy that is chosen by name`(kind: StrategyKind) async throws {
         let observer = RecordingObserver()
         let counts = Striped(count: 8, strategy: { AnyStrategy(kind) }, value: { $0 })
         let (completed, seen) = (Gate(), Collected<[Int]>([]))
-        try counts.submitWrite(
-            several: Array((8 - count)..<8),
-            observer: observer,
+        try counts.observed(by: observer).submitWrite(
+            several: [4, 5, 6, 7],
             { values in values = values.map { $0 + 10 } },
             completion: { completed.open() }
         )
         #expect(await TestThread.result { completed.pass() })
         counts.submitReadAll({ all in seen.with { $0 = all } }, completion: { completed.open() })
         #expect(await TestThread.result { completed.pass() })
-        #expect(seen.with { $0 } == (0..<8).map { $0 < 8 - count ? $0 : $0 + 10 })
-        #expect(observer.accesses.count == count)
+        #expect(seen.with { $0 } == (0..<8).map { $0 < 4 ? $0 : $0 + 10 })
+        #expect(observer.accesses.count == 4)
         for calls in observer.accesses {
             #expect(calls.first == .asks(.write) && calls.last == .leaves)
         }
