@@ -43,7 +43,7 @@ const contention = {
       const key = `${row.strategy} ${row.role}`;
       if (!this.strategies.has(key)) this.strategies.set(key, this.entry(key, row));
       const entry = this.strategies.get(key);
-      if (row.role === "serving") {
+      if (row.servesNow) {
         const last = entry.points.at(-1)?.time ?? -Infinity;
         entry.points.push(...past.filter(({time}) => time > last));
       }
