@@ -128,7 +128,7 @@ test-deep: ## the other tests: sanitizers, models, examples, the release binary 
 	scripts/stages unit-deep diagnostics test-c test-model test-threads test-example test-docs \
 	    contract-other build process upgrade allocations machine-code dashboard clients proxies \
 	    test-install hostile-quick durability-quick cluster-quick cluster-operators-quick \
-	    client-histories-quick
+	    client-histories-quick switching-quick
 
 .PHONY: release-check
 release-check: ## before a release: the other libmicrohttpd, a clean Debian 13 (an hour)
@@ -323,6 +323,17 @@ durability: build ## kill -9, loss of power, failing disks, damaged files (an ho
 durability-quick: build ## `make durability` in under 2 minutes
 	scripts/require load
 	Tests/durability/run.py quick --binary $(RELEASE_BINARY) $(ARGS)
+
+.PHONY: switching
+switching: build ## judged histories while another strategy is chosen every 50 ms (half an hour)
+	scripts/require test clients
+	Tests/durability/run.py all --switch --binary $(RELEASE_BINARY) $(ARGS)
+	Tests/clients/histories/run.py --binary $(RELEASE_BINARY) --switch --seconds 300
+
+.PHONY: switching-quick
+switching-quick: build ## `make switching` in under 40 seconds, from each strategy
+	scripts/require load
+	Tests/durability/run.py quick --switch --binary $(RELEASE_BINARY) $(ARGS)
 
 .PHONY: cluster
 cluster: build ## faults of replicas, etcd, network, disks under load, judged exactly (25 minutes)

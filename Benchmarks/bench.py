@@ -35,6 +35,7 @@ from peers import measure_peers  # noqa: E402
 from process import Failure, Latchkey, Server  # noqa: E402
 from recording import measure_recording  # noqa: E402
 from sizes import measure_sizes  # noqa: E402
+from switching import measure_switching  # noqa: E402
 from tls import measure_tls  # noqa: E402
 from transfer import measure_transfers  # noqa: E402
 from watching import measure_expiry, measure_watching  # noqa: E402
@@ -288,6 +289,7 @@ PARTS = {
     "micro": measure_micro,
     "memory": measure_memory,
     "command": measure_command,
+    "switching": measure_switching,
     "peers": measure_peers,
     "sizes": measure_sizes,
 }

@@ -93,12 +93,29 @@ function init(arguments)
   end
 end
 
+-- Pairs of microseconds and a count, where what differs by less than 1 % is one.
+local function histogram(latency)
+  local pairs, last = {}, nil
+  for index = 1, #latency do
+    local value, count = latency(index)
+    if last and value <= last[1] * 1.01 then
+      last[2] = last[2] + count
+    else
+      last = { value, count }
+      pairs[#pairs + 1] = last
+    end
+  end
+  for index, pair in ipairs(pairs) do pairs[index] = ("[%d,%d]"):format(pair[1], pair[2]) end
+  return "[" .. table.concat(pairs, ",") .. "]"
+end
+
 function done(summary, latency)
   local errors = summary.errors
   local line = [[{"requests":%d,"seconds":%.6f,"connect":%d,"read":%d,"write":%d,"timeout":%d,]]
-    .. [["status":%d,"p50Microseconds":%.0f,"p99Microseconds":%.0f,"maxMicroseconds":%.0f}]]
+    .. [["status":%d,"p50Microseconds":%.0f,"p99Microseconds":%.0f,"maxMicroseconds":%.0f,]]
+    .. [["histogram":%s}]]
   io.write(line:format(
     summary.requests, summary.duration / 1e6, errors.connect, errors.read, errors.write,
     errors.timeout, errors.status, latency:percentile(50), latency:percentile(99),
-    latency.max), "\n")
+    latency.max, histogram(latency)), "\n")
 end

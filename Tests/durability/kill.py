@@ -8,7 +8,7 @@ import time
 import history
 import load
 from process import Failure, Refused, await_true
-from service import STRATEGIES, Service
+from service import STRATEGIES, Service, switching
 from watching import Watch
 
 REPEATS = 20
@@ -93,7 +93,8 @@ class Folder:
             watch.follow(self.service)
         self.rounds += 1
         seed = f"{self.arguments.seed}.{self.path.name}.{self.rounds}"
-        with load.Load(self.service, seed, self.tokens, **self.settings) as running:
+        with switching(self.arguments, self.service, seed, self.counts), \
+                load.Load(self.service, seed, self.tokens, **self.settings) as running:
             ended = act(running)
             if not ended and self.service.process.poll() is not None:
                 raise Failure(f"the service ended by itself, {self.service.process.returncode}: "
@@ -139,6 +140,10 @@ class Folder:
         for watch in self.watches:
             await_true("a watch notices that the service was killed", lambda: watch.ended)
             watch.follow(self.service)
+        self.check(outcomes)
+
+    def check(self, outcomes):
+        """Whether the history, the state and the watches are what clients were told."""
         self._take_history(outcomes)
         self.repeat(outcomes)
         self._take_history([])

@@ -10,7 +10,7 @@ import load
 import seeing
 from kill import cut
 from process import Failure
-from service import STRATEGIES, Service
+from service import STRATEGIES, Service, switching
 
 NAMES = [f"s/{number}" for number in range(10)] + [f"n/{number}" for number in range(4)]
 # Without times to live: what has expired is not in a page, and still in the history.
@@ -100,8 +100,9 @@ class Life:
 
     def kill_under_load(self, service):
         readers = seeing.start(service, self.seeded, NAMES, "s/")
-        with load.Load(service, self.choose.random(), self.tokens, clients=4,
-                       kinds=WRITES) as running:
+        with switching(self.arguments, service, self.choose.random(), self.counts), \
+                load.Load(service, self.choose.random(), self.tokens, clients=4,
+                          kinds=WRITES) as running:
             time.sleep(self.choose.uniform(0.05, self.arguments.seconds))
             service.kill()
             running.stop()

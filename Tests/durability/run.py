@@ -31,9 +31,12 @@ import places  # noqa: E402
 import power  # noqa: E402
 import readers  # noqa: E402
 import shim  # noqa: E402
+import switching  # noqa: E402
 
 CAMPAIGNS = {"power": power, "kill": kill, "errors": errors, "flips": flips,
-             "places": places, "readers": readers, "held": held}
+             "places": places, "readers": readers, "held": held, "switching": switching}
+# With --switch: those whose services are switched all the time. Without: the others.
+SWITCHED = ("switching", "kill", "readers")
 # The options that say how much, in the short form and in the long one.
 AMOUNTS = {
     "images": (32, 1000, "disks made from the recorded runs"),
@@ -45,11 +48,13 @@ AMOUNTS = {
     "faults": (20, 600, "times that calls fail"),
     "flips": (20, 1000, "times that each file is damaged"),
     "terms": (2, 16, "ends by SIGTERM"),
+    "switched_seconds": (0.4, 10.0, "of load under switches, from each strategy"),
 }
 # What each campaign has to find, as a positive control.
 CONTROLS = (("power", "wal"), ("power", "all"), ("kill", "cut"), ("kill", "refused"),
             ("errors", "refused"), ("flips", "other"), ("readers", "lost"), ("readers", "changed"),
             ("readers", "left-out"), ("held", "interval"))
+SWITCHED_CONTROLS = (("switching", "refused"),)
 # So many images are enough for a loss to be found.
 PLANTED_IMAGES = 12
 
@@ -57,10 +62,12 @@ PLANTED_IMAGES = 12
 def main():
     arguments = parse_arguments()
     print(f"seed {arguments.seed}", flush=True)
-    names = [arguments.campaign] if arguments.campaign in CAMPAIGNS else list(CAMPAIGNS)
-    plans = [(name, arguments.plant) for name in names]
-    if arguments.campaign in ("quick", "all"):
-        plans += CONTROLS
+    names, controls = [arguments.campaign], ()
+    if arguments.campaign not in CAMPAIGNS and arguments.switch:
+        names, controls = SWITCHED, SWITCHED_CONTROLS
+    elif arguments.campaign not in CAMPAIGNS:
+        names, controls = [name for name in CAMPAIGNS if name != "switching"], CONTROLS
+    plans = [*((name, arguments.plant) for name in names), *controls]
     # The library writes to no file that outlives the test, and memory is faster than a disk.
     fast = pathlib.Path("/dev/shm")
     parent = arguments.scratch or (fast if fast.is_dir() and os.access(fast, os.W_OK) else None)
@@ -113,6 +120,8 @@ def parse_arguments():
                         + ", ".join(plants))
     parser.add_argument("--option", action="append", default=[], metavar="WORD",
                         help="one more word for `latchkey serve`, such as --option=--profile")
+    parser.add_argument("--switch", action="store_true",
+                        help="another strategy every 50 ms: " + ", ".join(SWITCHED))
     parser.add_argument("--disturb", action="store_true",
                         help="power: calls fail while it is recorded, too")
     parser.add_argument("--window-seconds", type=float, default=0.0,

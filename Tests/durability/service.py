@@ -1,9 +1,11 @@
 """`latchkey serve --data` as a process that is killed, refuses to start, or becomes ready late."""
 
+import contextlib
 import json
 import subprocess
 
 from process import Failure, Latchkey
+from switcher import Switcher
 
 STRATEGIES = ("lock", "barrier-queue-async", "snapshot", "actor")
 
@@ -12,7 +14,9 @@ class Service(Latchkey):
     """A context manager: it waits until the service is ready, and kills it at the end."""
 
     def __init__(self, binary, data, *options, log, environment=None, limits=None):
-        super().__init__(binary, "--data", data, "--client-share", "1/1", *options, log=log,
+        """In memory without `data`."""
+        kept = ("--data", data) if data else ()
+        super().__init__(binary, *kept, "--client-share", "1/1", *options, log=log,
                          limits=limits,
                          variables={"SWIFT_BACKTRACE": "enable=no", **(environment or {})})
 
@@ -49,3 +53,14 @@ class Service(Latchkey):
             if not page["hasMore"]:
                 return found, page["revision"]
             query = f"&after={page['next']}"
+
+
+@contextlib.contextmanager
+def switching(arguments, service, seed, counts):
+    """With --switch another strategy serves every 50 ms, until the end."""
+    if not arguments.switch:
+        yield
+        return
+    with Switcher(service, seed) as switcher:
+        yield
+    counts["switches"] = counts.get("switches", 0) + len(switcher.reports)

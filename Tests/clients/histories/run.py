@@ -29,6 +29,7 @@ from faulty import FaultyProxy, Plan  # noqa: E402
 from judge import END, Records, Truth, changes, judge  # noqa: E402
 from process import Failure, await_true  # noqa: E402
 from steps import status_of_steps, step  # noqa: E402
+from switcher import Switcher  # noqa: E402
 import cancelled  # noqa: E402
 import planted  # noqa: E402
 import typescript_package  # noqa: E402
@@ -48,6 +49,7 @@ def main():
     parser.add_argument("--seed", type=int, default=random.randrange(10_000))
     parser.add_argument("--client", action="append", choices=CLIENTS, help="default: all")
     parser.add_argument("--each", action="store_true", help="one history for each client")
+    parser.add_argument("--switch", action="store_true", help="another strategy every 50 ms")
     arguments = parser.parse_args()
     arguments.client = arguments.client or CLIENTS
     print(f"seed {arguments.seed}")
@@ -80,6 +82,8 @@ class Run:
         self.drivers, self.workers, self.counts = [], [], collections.Counter()
         self.stack = contextlib.ExitStack()
         self.lock = threading.Lock()
+        # Chooses other strategies, if they are to be switched.
+        self.switcher = None
         # Drivers are replaced by ones that make mistakes.
         self.disguise = lambda driver: driver
 
@@ -88,6 +92,8 @@ class Run:
         self.service = self.stack.enter_context(process.Latchkey(
             self.arguments.binary, "--data", folder / "data", "--history-bytes", HISTORY,
             log=self.log))
+        if self.arguments.switch:
+            self.switcher = self.stack.enter_context(Switcher(self.service, self.arguments.seed))
         self.proxy = self.stack.enter_context(
             FaultyProxy(self.service.address, plan=self.plan))
         return self
@@ -238,6 +244,8 @@ class Run:
         yield (f"grants: {len(records.grants)}; jobs: "
                f"{told(collections.Counter(each.fate for each in records.attempts))}; pops: "
                f"{told(collections.Counter(each.fate for each in records.pops))}")
+        if self.switcher:
+            yield f"switches: {len(self.switcher.reports)}"
         events = [event[0] for each in records.followed for event in each.events]
         yield f"watches: {len(records.followed)}; events: {told(collections.Counter(events))}"
 
