@@ -1,8 +1,7 @@
 import CLatchkeySystem
-public import LatchkeySync
 
 /// The cost of metering, measured in this process: an uncontended write with and without it.
-@usableFromInline package struct MeteringOverhead: Codable, Sendable, Equatable {
+package struct MeteringOverhead: Codable, Sendable, Equatable {
     /// The strategy it was measured with.
     package var strategy: String
     package var unmeteredNanoseconds: Double
@@ -15,25 +14,9 @@ public import LatchkeySync
     private static let rounds = 11
     private static let roundNanoseconds = 200_000.0
 
-    /// Measures for about five milliseconds, on the calling thread.
-    ///
-    /// Two counters of their own are incremented, so that nothing of it is in any report.
-    @inlinable package static func measure<Base: BlockingStrategy & MakeableStrategy>(
-        _ strategy: Base.Type,
-        level: MeteringLevel,
-        samplingMean: Int = MeteringLevel.samplingMeanDefault
-    ) -> MeteringOverhead {
-        let meter = ContentionMeter(strategy, level: level, samplingMean: samplingMean)
-        let plain = Synchronized(0, strategy: Base())
-        let metered = Synchronized(0, strategy: meter.metered(Base()))
-        return measure(
-            Base.name,
-            unmetered: { count in for _ in 0..<count { plain.write { $0 &+= 1 } } },
-            metered: { count in for _ in 0..<count { metered.write { $0 &+= 1 } } }
-        )
-    }
-
-    @usableFromInline package static func measure(
+    /// Measures alternately for about five milliseconds, on the calling thread: two functions that
+    /// make so many uncontended writes.
+    package static func measure(
         _ strategy: String,
         unmetered: (Int) -> Void,
         metered: (Int) -> Void

@@ -1,6 +1,5 @@
 import Foundation
 import LatchkeyStrategies
-import LatchkeyTestSupport
 import Testing
 
 @testable import LatchkeyContention
@@ -150,15 +149,4 @@ import Testing
           ]
         }
         """
-}
-
-@Suite(.timeLimit(.minutes(15))) struct Overhead {
-    @Test func `is the difference of what was measured`() {
-        let found = MeteringOverhead.measure(LockStrategy.self, level: .sampled)
-        #expect(found.strategy == "lock")
-        #expect(found.unmeteredNanoseconds > 0)
-        #expect(found.meteredNanoseconds > 0)
-        #expect(found.overheadNanoseconds >= 0)
-        #expect(found.clockNanoseconds > 0)
-    }
 }
