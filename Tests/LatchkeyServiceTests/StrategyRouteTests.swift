@@ -180,22 +180,25 @@ private final class Rig: Sendable {
             return 0
         }
         let log = Log(format: .text, level: .info, writer: writer)
-        let store = StrategySwitch(kind: { kind.read { $0 } }) { to throws(SwitchRefusal) in
-            begun.arrive()
-            if isHeld { gate.pass() }
-            if let refusal = refusal.read({ $0 }) { throw refusal }
-            guard to.traits.blocksCaller else { throw .needsOneStripe(to, stripeCount: 128) }
-            let from = kind.read { $0 }
-            guard from != to else { return SwitchReport(from: from, to: to) }
-            kind.write { $0 = to }
-            return SwitchReport(
-                from: from,
-                to: to,
-                duration: .microseconds(2100),
-                longestHold: .microseconds(300),
-                longestAccess: .microseconds(400)
-            )
-        }
+        let store = StrategySwitch(
+            kind: { kind.read { $0 } },
+            change: { to throws(SwitchRefusal) in
+                begun.arrive()
+                if isHeld { gate.pass() }
+                if let refusal = refusal.read({ $0 }) { throw refusal }
+                guard to.traits.blocksCaller else { throw .needsOneStripe(to, stripeCount: 128) }
+                let from = kind.read { $0 }
+                guard from != to else { return SwitchReport(from: from, to: to) }
+                kind.write { $0 = to }
+                return SwitchReport(
+                    from: from,
+                    to: to,
+                    duration: .microseconds(2100),
+                    longestHold: .microseconds(300),
+                    longestAccess: .microseconds(400)
+                )
+            }
+        )
         var table = RouteTable(
             metrics: RequestMetrics(
                 registry,

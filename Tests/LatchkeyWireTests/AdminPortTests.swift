@@ -28,7 +28,7 @@ struct AdminPortTests {
             #expect(try site.ask("GET", "/v1/strategies").status == 503)
             for path in [
                 "/healthz", "/readyz", "/metrics", "/v1/contention", "/v1/strategies",
-                "/v1/overview", "/v1/watches", "/v1/cluster",
+                "/v1/strategy", "/v1/overview", "/v1/watches", "/v1/cluster",
             ] {
                 #expect(try admin.ask("GET", path).status == 200, "\(path)")
             }
@@ -129,6 +129,13 @@ struct AdminPortTests {
             #expect(try admin.ask("GET", "/metrics").status == 401)
             let ready = try admin.ask("GET", "/readyz")
             #expect(ready.status == 200)
+            let (path, body) = ("/v1/strategy", #"{"strategy":"lock"}"#)
+            for (name, status) in [("see", 403), ("boss", 200)] {
+                let headers = tokens.headers(name)
+                #expect(try admin.ask("PUT", path, body, headers: headers).status == status)
+                #expect(try admin.ask("GET", path, headers: headers).status == 200)
+            }
+            #expect(try admin.ask("GET", path).status == 401)
             let reset = "/v1/contention/reset"
             #expect(try admin.ask("POST", reset, headers: tokens.headers("see")).status == 403)
             #expect(try admin.ask("POST", reset, headers: tokens.headers("boss")).status == 204)

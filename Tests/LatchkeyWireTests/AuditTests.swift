@@ -123,6 +123,20 @@ struct AuditTests {
         ),
         Case(202, "DELETE /operations/one", "route=/v1/operations/{id} operation=one"),
         Case(204, "POST /contention/reset", "route=/v1/contention/reset"),
+        Case(
+            200,
+            "PUT /strategy",
+            "route=/v1/strategy from=lock to=adaptive",
+            body: #"{"strategy":"adaptive"}"#
+        ),
+        Case(
+            422,
+            "PUT /strategy",
+            "route=/v1/strategy problem=strategy-not-available",
+            body: #"{"strategy":"actor"}"#
+        ),
+        Case(400, "PUT /strategy", "route=/v1/strategy problem=invalid-body", body: "{}"),
+        Case(200, "GET /strategy"),
         Case(204, "POST /session", "route=/v1/session"),
         Case(204, "DELETE /session", "route=/v1/session"),
         Case(404, "POST /nowhere", body: "1"),

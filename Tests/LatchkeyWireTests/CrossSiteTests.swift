@@ -10,7 +10,7 @@ struct CrossSiteTests {
         ("POST", "/v1/operations", #"{"steps":[{"put":"p","value":2}]}"#),
         ("POST", "/v1/import?partial=true", #"{"name":"p","value":2}"#),
         ("POST", "/v1/properties/p/increment", ""),
-        ("POST", "/v1/contention/reset", ""),
+        ("POST", "/v1/contention/reset", ""), ("PUT", "/v1/strategy", #"{"strategy":"spin"}"#),
         ("PUT", "/v1/properties/p", "2"),
         ("PATCH", "/v1/properties/p", "2"),
         ("DELETE", "/v1/properties/p", ""),

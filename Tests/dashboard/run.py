@@ -27,6 +27,7 @@ import overview  # noqa: E402
 import properties  # noqa: E402
 import report  # noqa: E402
 import revisions  # noqa: E402
+import switching  # noqa: E402
 import tokens  # noqa: E402
 from browser import Browser  # noqa: E402
 
@@ -72,6 +73,7 @@ def run(service, browser, screenshots):
         step(name, check, service, browser)
     step("a service alone shows no replicas", cluster.check_alone, service, browser)
     step("contention is drawn for each strategy", check_contention, service, browser)
+    step("the strategy is switched", switching.check, service, browser)
     for part in (properties, folders, revisions, operations, accessibility):
         for name, check in part.CHECKS:
             step(name, check, service, browser)
@@ -143,7 +145,8 @@ def check_traffic(service, browser):
     if elsewhere:
         raise Failure(f"requests to elsewhere: {elsewhere[:5]}")
     # The browser also logs each answer above 399, and the conflicts are made on purpose.
-    expected = ("status of 412", "status of 404", "status of 410", "status of 400")
+    expected = ("status of 412", "status of 404", "status of 410", "status of 400",
+                "status of 422")
     wrong = [each for each in browser.messages() if not any(part in each for part in expected)]
     if wrong:
         raise Failure("on the console:\n" + "\n".join(wrong[:10]))

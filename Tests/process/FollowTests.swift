@@ -281,6 +281,9 @@ struct FollowTests {
             #expect(try watch.next()?.id == "\(first + 1)")
             pair.leader.signal(SIGSTOP)
             let url = "http://127.0.0.1:\(pair.copy.port)"
+            // Its strategy is its own.
+            let switched = try Program(["switch", "spin", "--url", url]).finish()
+            #expect(switched.output.hasPrefix("from lock to spin"), "\(switched.errors)")
             let command = try Program(["promote", "--url", url]).finish()
             #expect(command.status == 0, "\(command.errors)")
             let told = command.output.wholeMatch(of: /\{"revision":([0-9]+)\}\n/)?.1

@@ -91,7 +91,7 @@ def one_of_each(service):
     service.send(204, "DELETE", "/v1/properties/t")
     service.send(404, "GET", "/v1/properties/t")
     for page in ("/healthz", "/readyz?verbose", "/metrics", "/version", "/openapi.yaml", "/",
-                 "/v1/overview", "/v1/contention", "/v1/strategies"):
+                 "/v1/overview", "/v1/contention", "/v1/strategies", "/v1/strategy"):
         service.send(200, "GET", page)
 
 
@@ -239,6 +239,9 @@ def command_line(case):
         case.run("import", case.folder / "all", url=url)
         expect("pop", case.run("pop", "a/", url=url).split()[0], "a/1")
         expect("lock", case.run("lock", "l", "--", "echo", "held", url=url).strip(), "held")
+        expect("switch", case.run("switch", "adaptive", url=url).split()[:4],
+               ["from", "lock", "to", "adaptive"])
+        case.run("switch", "hope", url=url, status=2)
         case.run("top", "--once", url=url)
         service.ends_well()
     case.run("get", "a", url="http://127.0.0.1:1", status=1)

@@ -93,9 +93,10 @@ package final class RunningService: Sendable {
             ProfileRoutes(profile: profile, windows: profiles).add(to: &table)
             operating.add(to: &table)
             let kind = configuration.strategy
-            let fixed = StrategySwitch(kind: { kind }) { to throws(SwitchRefusal) in
-                SwitchReport(from: kind, to: to)
-            }
+            let fixed = StrategySwitch(
+                kind: { kind },
+                change: { to throws(SwitchRefusal) in SwitchReport(from: kind, to: to) }
+            )
             let strategy = ServingStrategy(fixed, registry, log)
             StrategyRoutes(strategy: strategy, depthMax: configuration.storeLimits.depthMax)
                 .add(to: &table)

@@ -1,0 +1,37 @@
+"""The control of the dashboard that switches the strategy."""
+
+from accessibility import focus
+from browser import ENTER
+from process import expect
+
+
+def check(service, browser):
+    """By keys only: what the service answers is said, and the head names the new strategy."""
+    browser.open(service.url + "/#contention")
+    names = [row["name"] for row in service.ask_json("/v1/strategies")["strategies"]]
+    browser.wait_for("the names", "return document.getElementById('switch-to').length > 0")
+    expect("the names", browser.texts("#switch-to option"), names)
+    browser.wait_for_text("#strategy", "lock")
+    choose(browser, "adaptive")
+    browser.wait_for_text("#switch-note", "Switched from lock to adaptive in ")
+    expect("the head", browser.texts("#strategy"), ["adaptive"])
+    expect("the strategy", service.ask_json("/v1/strategy")["strategy"], "adaptive")
+    choose(browser, "adaptive")
+    browser.wait_for_text("#switch-note", "adaptive serves already.")
+    choose(browser, "actor")
+    browser.wait_for_text("#switch-note.bad", "--stripes 1")
+    expect("the head", browser.texts("#strategy"), ["adaptive"])
+    # Somebody else switches: the page says so.
+    service.ask("PUT", "/v1/strategy", '{"strategy":"lock"}')
+    browser.wait_for_text("#strategy", "lock")
+    browser.open(service.url + "/#overview")
+    browser.wait_for_text("#strategy", "lock")
+
+
+def choose(browser, name):
+    browser.run("""
+        const choice = document.getElementById("switch-to");
+        choice.focus();
+        choice.value = arguments[0];""", name)
+    focus(browser, "#switch-now")
+    browser.press(ENTER)
