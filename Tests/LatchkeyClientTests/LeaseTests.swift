@@ -26,6 +26,7 @@ struct LeaseTests {
         latchkey_http_requests_total{route="/v1/properties",method="GET",status="200"} \(two)
         latchkey_http_requests_total{route="/v1/properties",method="GET",status="204"} \(two)
         latchkey_http_requests_total{route="/v1/properties",method="PUT",status="503"} \(five)
+        latchkey_strategy_info{strategy="lock"} 1
         latchkey_store_properties 12
         latchkey_store_bytes 2048
         latchkey_watchers 3
@@ -45,7 +46,7 @@ struct LeaseTests {
         var frame = TopFrame(origin: "http://a", earlier: earlier, later: later, hottest: nil)
         frame.now = 1090
         let lines = frame.lines(width: 100)
-        #expect(lines[0] == "latchkey top  http://a  up 90 s")
+        #expect(lines[0] == "latchkey top  http://a  up 90 s  strategy lock")
         #expect(lines[2] == "requests/s 201  (2xx 200  3xx 0  4xx 0  5xx 1)")
         #expect(
             lines[3] == "properties 12  bytes 2.0 KiB  watchers 3  connections -  memory 10.0 MiB"

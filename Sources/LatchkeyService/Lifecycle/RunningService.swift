@@ -106,13 +106,9 @@ package final class RunningService: Sendable {
             persistence = maker.data?.persistence
             server = if let early { early } else { try Self.listen(configuration.http, gate, log) }
             drainTime = configuration.drainTime
-            self.access = access
-            self.certificate = certificate
-            self.audit = audit
-            self.follower = follower
-            self.cluster = cluster
-            self.readiness = readiness
-            self.admin = admin
+            (self.access, self.certificate, self.audit) = (access, certificate, audit)
+            (self.follower, self.cluster) = (follower, cluster)
+            (self.readiness, self.admin) = (readiness, admin)
             state = ServiceState(configuration, maker, output, strategy, server, answers, audit)
             register(configuration, maker, output, answers, in: registry)
             // Behind the gate and the port: who is told that the service is ready sends requests.
