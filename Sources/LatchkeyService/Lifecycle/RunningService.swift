@@ -1,5 +1,4 @@
 internal import LatchkeyContention
-internal import LatchkeyGuards
 internal import LatchkeyHTTP
 internal import LatchkeyMachine
 internal import LatchkeyMetrics
@@ -89,12 +88,7 @@ package final class RunningService: Sendable {
             profiles = ProfileWindows()
             ProfileRoutes(profile: profile, windows: profiles).add(to: &table)
             operating.add(to: &table)
-            let kind = configuration.strategy
-            let fixed = StrategySwitch(
-                kind: { kind },
-                change: { to throws(SwitchRefusal) in SwitchReport(from: kind, to: to) }
-            )
-            let strategy = ServingStrategy(fixed, registry, log)
+            let strategy = ServingStrategy(StrategySwitch(output.store, meters), registry, log)
             StrategyRoutes(strategy: strategy, depthMax: configuration.storeLimits.depthMax)
                 .add(to: &table)
             overview = maker.overview(output, strategy, in: &table)

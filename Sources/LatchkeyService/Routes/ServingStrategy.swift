@@ -1,4 +1,5 @@
 internal import Dispatch
+internal import LatchkeyContention
 internal import LatchkeyGuards
 internal import LatchkeyMetrics
 internal import LatchkeyStore
@@ -10,6 +11,20 @@ struct StrategySwitch: Sendable {
     let kind: @Sendable () -> StrategyKind
     /// Changes it, and blocks meanwhile.
     let change: @Sendable (StrategyKind) throws(SwitchRefusal) -> SwitchReport
+}
+
+extension StrategySwitch {
+    /// That of a store, whose meters have the time that each strategy has served.
+    init(_ store: PropertyStore, _ meters: ContentionMeters) {
+        self.init(
+            kind: { store.kind },
+            change: { kind throws(SwitchRefusal) in
+                let report = try store.switch(to: kind)
+                if report.from != report.to { meters.switched(to: report.to) }
+                return report
+            }
+        )
+    }
 }
 
 /// The strategy that serves: which one it is, since when, and the way to switch it.
