@@ -28,7 +28,7 @@ extension StrategyLaws {
         rounds: Int = 30
     ) -> [Violation] {
         StrategyLaws(submitting: make).violations { note in
-            for function in submitting(make) + blocking(make) {
+            for function in functions(make) {
                 guard let call = function.fresh() else {
                     continue
                 }
@@ -138,48 +138,83 @@ private func awaited(_ access: @escaping @Sendable () async throws -> Int) -> In
     }
 }
 
-extension StrategyLaws {
-    /// Those that every strategy has.
-    private static func submitting<ChosenStrategy: Strategy>(
-        _ make: @escaping @Sendable () -> ChosenStrategy
-    ) -> [AccessFunction] {
-        func one(
-            _ name: String,
-            adds: Bool,
-            _ call: @escaping @Sendable (Synchronized<Int, ChosenStrategy>) -> Int?
-        ) -> AccessFunction {
-            AccessFunction(name: name, adds: adds) {
-                let value = Synchronized(0, strategy: make())
+/// Makes access functions of one strategy.
+private struct Functions<ChosenStrategy: Strategy>: Sendable {
+    let make: @Sendable () -> ChosenStrategy?
+
+    /// Those of a strategy of which one was made, whose type is known only now.
+    init(like _: ChosenStrategy, _ make: @escaping @Sendable () -> any Strategy) {
+        self.make = { make() as? ChosenStrategy }
+    }
+
+    /// One of a single value.
+    func one(
+        _ name: String,
+        adds: Bool,
+        tries: Bool = false,
+        _ call: @escaping @Sendable (Synchronized<Int, ChosenStrategy>) -> Int?
+    ) -> AccessFunction {
+        AccessFunction(name: name, adds: adds, tries: tries) {
+            make().map { strategy in
+                let value = Synchronized<Int, ChosenStrategy>(0, strategy: strategy)
                 return { call(value) }
             }
         }
-        func several(
-            _ name: String,
-            adds: Bool,
-            _ call: @escaping @Sendable (Striped<Int, ChosenStrategy>) -> Int?
-        ) -> AccessFunction {
-            AccessFunction(name: name, adds: adds) {
-                let values = Striped(count: 2, strategy: make, value: { _ in 0 })
-                return { call(values) }
-            }
+    }
+
+    /// One of two values.
+    func several(
+        _ name: String,
+        adds: Bool,
+        _ call: @escaping @Sendable (Striped<Int, ChosenStrategy>) -> Int?
+    ) -> AccessFunction {
+        AccessFunction(name: name, adds: adds) {
+            var strategies = [make(), make()].compactMap(\.self)
+            guard strategies.count == 2 else { return nil }
+            let values = Striped(count: 2, strategy: { strategies.removeLast() }, value: { _ in 0 })
+            return { call(values) }
         }
+    }
+}
+
+extension StrategyLaws {
+    /// Those that the strategy has.
+    private static func functions(
+        _ make: @escaping @Sendable () -> any Strategy
+    ) -> [AccessFunction] {
+        let strategy = make()
+        let lock = lock(of: type(of: strategy))
+        return submitting(strategy, make)
+            + ((strategy as? any BlockingStrategy).map { blocking($0, make) } ?? [])
+            + ((strategy as? any InPlaceStrategy).map { inPlace($0, make) } ?? [])
+            + ((strategy as? any LockingStrategy).map { trying($0, make) } ?? [])
+            + ((strategy as? any InPlaceStrategy & LockingStrategy).map { both($0, make) } ?? [])
+            + ((lock as? any TimedLock.Type).map { ofTimedLock($0, make) } ?? [])
+            + ((lock as? any ConditionLock.Type).map { ofConditionLock($0, make) } ?? [])
+    }
+
+    private static func submitting(
+        _ strategy: some Strategy,
+        _ make: @escaping @Sendable () -> any Strategy
+    ) -> [AccessFunction] {
+        let functions = Functions(like: strategy, make)
         return [
-            one("submitRead", adds: false) { value in
+            functions.one("submitRead", adds: false) { value in
                 completed { try value.submitRead(look, completion: $0) }
             },
-            one("submitWrite", adds: true) { value in
+            functions.one("submitWrite", adds: true) { value in
                 completed { try value.submitWrite(add, completion: $0) }
             },
-            one("asyncRead", adds: false) { value in
+            functions.one("asyncRead", adds: false) { value in
                 awaited { try await value.asyncRead(look) }
             },
-            one("asyncWrite", adds: true) { value in
+            functions.one("asyncWrite", adds: true) { value in
                 awaited { try await value.asyncWrite(add) }
             },
-            several("submitReadAll", adds: false) { values in
+            functions.several("submitReadAll", adds: false) { values in
                 completed { values.submitReadAll({ look($0[1]) }, completion: $0) }
             },
-            several("submitWrite(several:)", adds: true) { values in
+            functions.several("submitWrite(several:)", adds: true) { values in
                 completed {
                     try values.submitWrite(several: [0, 1], { add(&$0[1]) }, completion: $0)
                 }
@@ -187,144 +222,85 @@ extension StrategyLaws {
         ]
     }
 
-    /// Those that block, where the strategy has them.
-    private static func blocking<ChosenStrategy: Strategy>(
-        _ make: @escaping @Sendable () -> ChosenStrategy
+    private static func blocking(
+        _ strategy: some BlockingStrategy,
+        _ make: @escaping @Sendable () -> any Strategy
     ) -> [AccessFunction] {
-        func function<Kind>(
-            _ name: String,
-            adds: Bool,
-            tries: Bool = false,
-            of kind: Kind.Type,
-            _ call: @escaping @Sendable (Kind) -> AccessFunction.Call
-        ) -> AccessFunction {
-            AccessFunction(name: name, adds: adds, tries: tries) { (make() as? Kind).map(call) }
-        }
-        typealias Blocking = any BlockingStrategy
-        typealias Trying = any LockingStrategy
-        typealias InPlaceTrying = any InPlaceStrategy & LockingStrategy
-        let functions = [
-            function("read", adds: false, of: Blocking.self) { read($0) },
-            function("write", adds: true, of: Blocking.self) { write($0) },
-            function("readHoldingWriters", adds: false, of: Blocking.self) { hold($0) },
-            function("readAll", adds: false, of: Blocking.self) { readAll($0) },
-            function("write(several:)", adds: true, of: Blocking.self) { writeSeveral($0) },
-            function("withLock", adds: true, of: (any InPlaceStrategy).self) { withLock($0) },
-            function("withLockIfAvailable", adds: true, tries: true, of: InPlaceTrying.self) {
-                withLockIfAvailable($0)
+        let functions = Functions(like: strategy, make)
+        return [
+            functions.one("read", adds: false) { $0.read(look) },
+            functions.one("write", adds: true) { $0.write(add) },
+            functions.one("readHoldingWriters", adds: false) { $0.readHoldingWriters(look) },
+            functions.several("readAll", adds: false) { $0.readAll { look($0[1]) } },
+            functions.several("write(several:)", adds: true) {
+                $0.write(several: [0, 1]) { add(&$0[1]) }
             },
-            function("tryRead", adds: false, tries: true, of: Trying.self) { tryRead($0) },
-            function("tryWrite", adds: true, tries: true, of: Trying.self) { tryWrite($0) },
         ]
-        let lock = lock(of: ChosenStrategy.self)
-        return functions + ((lock as? any TimedLock.Type).map { timed($0, make) } ?? [])
-            + ((lock as? any ConditionLock.Type).map { conditional($0, make) } ?? [])
     }
 
-    private static func timed<Lock: TimedLock>(
+    private static func inPlace(
+        _ strategy: some InPlaceStrategy,
+        _ make: @escaping @Sendable () -> any Strategy
+    ) -> [AccessFunction] {
+        [Functions(like: strategy, make).one("withLock", adds: true) { $0.withLock { add(&$0) } }]
+    }
+
+    private static func trying(
+        _ strategy: some LockingStrategy,
+        _ make: @escaping @Sendable () -> any Strategy
+    ) -> [AccessFunction] {
+        let functions = Functions(like: strategy, make)
+        return [
+            functions.one("tryRead", adds: false, tries: true) { $0.tryRead(look) },
+            functions.one("tryWrite", adds: true, tries: true) { $0.tryWrite(add) },
+        ]
+    }
+
+    private static func both(
+        _ strategy: some InPlaceStrategy & LockingStrategy,
+        _ make: @escaping @Sendable () -> any Strategy
+    ) -> [AccessFunction] {
+        let functions = Functions(like: strategy, make)
+        return [
+            functions.one("withLockIfAvailable", adds: true, tries: true) {
+                $0.withLockIfAvailable { add(&$0) }
+            }
+        ]
+    }
+
+    private static func ofTimedLock<Lock: TimedLock>(
         _ lock: Lock.Type,
         _ make: @escaping @Sendable () -> any Strategy
     ) -> [AccessFunction] {
-        @Sendable func strategy() -> (any LockingStrategy<Lock>)? {
-            make() as? any LockingStrategy<Lock>
+        func functions<Timed: LockingStrategy>(
+            _ strategy: Timed
+        ) -> [AccessFunction] where Timed.Lock: TimedLock {
+            let functions = Functions(like: strategy, make)
+            return [
+                functions.one("read(deadline:)", adds: false) {
+                    $0.read(deadline: .now + .seconds(60), look)
+                },
+                functions.one("write(deadline:)", adds: true) {
+                    $0.write(deadline: .now + .seconds(60), add)
+                },
+            ]
         }
-        return [
-            AccessFunction(name: "read(deadline:)", adds: false) {
-                strategy().map { readBefore($0) }
-            },
-            AccessFunction(name: "write(deadline:)", adds: true) {
-                strategy().map { writeBefore($0) }
-            },
-        ]
+        return (make() as? any LockingStrategy<Lock>).map { functions($0) } ?? []
     }
 
-    private static func conditional<Lock: ConditionLock>(
+    private static func ofConditionLock<Lock: ConditionLock>(
         _ lock: Lock.Type,
         _ make: @escaping @Sendable () -> any Strategy
     ) -> [AccessFunction] {
-        @Sendable func strategy() -> (any LockingStrategy<Lock>)? {
-            make() as? any LockingStrategy<Lock>
+        func functions<Waiting: LockingStrategy>(
+            _ strategy: Waiting
+        ) -> [AccessFunction] where Waiting.Lock: ConditionLock {
+            let functions = Functions(like: strategy, make)
+            return [
+                functions.one("read(when:)", adds: false) { $0.read(when: { $0 >= 0 }, look) },
+                functions.one("write(when:)", adds: true) { $0.write(when: { $0 >= 0 }, add) },
+            ]
         }
-        return [
-            AccessFunction(name: "read(when:)", adds: false) { strategy().map { readWhen($0) } },
-            AccessFunction(name: "write(when:)", adds: true) { strategy().map { writeWhen($0) } },
-        ]
+        return (make() as? any LockingStrategy<Lock>).map { functions($0) } ?? []
     }
-}
-
-private func read(_ strategy: some BlockingStrategy) -> AccessFunction.Call {
-    let value = Synchronized(0, strategy: strategy)
-    return { value.read(look) }
-}
-
-private func write(_ strategy: some BlockingStrategy) -> AccessFunction.Call {
-    let value = Synchronized(0, strategy: strategy)
-    return { value.write(add) }
-}
-
-private func hold(_ strategy: some BlockingStrategy) -> AccessFunction.Call {
-    let value = Synchronized(0, strategy: strategy)
-    return { value.readHoldingWriters(look) }
-}
-
-private func readAll(_ strategy: some BlockingStrategy) -> AccessFunction.Call {
-    let values = Striped(count: 1, strategy: { strategy }, value: { _ in 0 })
-    return { values.readAll { look($0[0]) } }
-}
-
-private func writeSeveral(_ strategy: some BlockingStrategy) -> AccessFunction.Call {
-    let values = Striped(count: 1, strategy: { strategy }, value: { _ in 0 })
-    return { values.write(several: [0]) { add(&$0[0]) } }
-}
-
-private func withLock<ChosenStrategy: InPlaceStrategy>(
-    _ strategy: ChosenStrategy
-) -> AccessFunction.Call {
-    let value = Synchronized<Int, ChosenStrategy>(0, strategy: strategy)
-    return { value.withLock { add(&$0) } }
-}
-
-private func withLockIfAvailable<ChosenStrategy: InPlaceStrategy & LockingStrategy>(
-    _ strategy: ChosenStrategy
-) -> AccessFunction.Call {
-    let value = Synchronized<Int, ChosenStrategy>(0, strategy: strategy)
-    return { value.withLockIfAvailable { add(&$0) } }
-}
-
-private func tryRead(_ strategy: some LockingStrategy) -> AccessFunction.Call {
-    let value = Synchronized(0, strategy: strategy)
-    return { value.tryRead(look) }
-}
-
-private func tryWrite(_ strategy: some LockingStrategy) -> AccessFunction.Call {
-    let value = Synchronized(0, strategy: strategy)
-    return { value.tryWrite(add) }
-}
-
-private func readBefore<Timed: LockingStrategy>(
-    _ strategy: Timed
-) -> AccessFunction.Call where Timed.Lock: TimedLock {
-    let value = Synchronized(0, strategy: strategy)
-    return { value.read(deadline: .now + .seconds(60), look) }
-}
-
-private func writeBefore<Timed: LockingStrategy>(
-    _ strategy: Timed
-) -> AccessFunction.Call where Timed.Lock: TimedLock {
-    let value = Synchronized(0, strategy: strategy)
-    return { value.write(deadline: .now + .seconds(60), add) }
-}
-
-private func readWhen<Waiting: LockingStrategy>(
-    _ strategy: Waiting
-) -> AccessFunction.Call where Waiting.Lock: ConditionLock {
-    let value = Synchronized(0, strategy: strategy)
-    return { value.read(when: { $0 >= 0 }, look) }
-}
-
-private func writeWhen<Waiting: LockingStrategy>(
-    _ strategy: Waiting
-) -> AccessFunction.Call where Waiting.Lock: ConditionLock {
-    let value = Synchronized(0, strategy: strategy)
-    return { value.write(when: { $0 >= 0 }, add) }
 }

@@ -27,11 +27,12 @@ extension StrategyLaws {
             }
             ended.arrive()
         }
-        var violations: [Violation] = []
-        if !ended.wait(for: 1) || awaited.log.count != tasks || awaited.reads.value != tasks {
-            violations.append("\(awaited.name): \(tasks - awaited.log.count) updates were lost")
-        }
-        return violations + awaited.refusalsOtherThan(nil)
+        let haveEntered = ended.wait(for: 1) && awaited.reads.value == tasks
+        return awaited.refusalsOtherThan(nil)
+            + law(of: awaited.name) { note in
+                let lost = tasks - awaited.log.count
+                note(haveEntered && lost == 0, "\(lost) updates were lost")
+            }
     }
 
     /// A task that was cancelled does not enter, and hears why.
@@ -49,18 +50,12 @@ extension StrategyLaws {
             ended.arrive()
         }
         ended.wait(for: 1)
-        var violations: [Violation] = []
-        if awaited.refusals != [1: .cancelled, 2: .cancelled] {
-            violations.append("\(awaited.name): a cancelled task heard \(awaited.refusals)")
+        return law(of: awaited.name) { note in
+            let heard = awaited.refusals
+            note(heard == [1: .cancelled, 2: .cancelled], "a cancelled task heard \(heard)")
+            note(awaited.log == [] && awaited.reads.value == 0, "a cancelled task entered")
+            note(awaited.backlogEmpties, "a cancelled task is still in the backlog")
         }
-        if awaited.log != [] || awaited.reads.value != 0 {
-            violations.append("\(awaited.name): a cancelled task entered")
-        }
-        // A queue comes to what was cancelled after the tasks have gone on.
-        if !eventually({ awaited.synchronized.backlogCount == 0 }) {
-            violations.append("\(awaited.name): a cancelled task is still in the backlog")
-        }
-        return violations
     }
 
     /// A task sees what it wrote when the write has returned.
@@ -87,15 +82,7 @@ extension StrategyLaws {
     }
 }
 
-// The laws of a strategy with a backlog. A writer stays inside while the others ask:
-//
-//     holder                 law
-//     ------                 ---
-//     enters
-//     inside ──────────────▶ starts tasks
-//     waits                  looks at what became of them
-//     leaves ◀────────────── lets it go
-//                            awaits the tasks
+// The laws of a strategy with a backlog: a holder stays inside while tasks ask.
 
 @available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *)
 extension StrategyLaws {
@@ -105,7 +92,7 @@ extension StrategyLaws {
         bound: Int
     ) -> [Violation] {
         let awaited = Awaited(make(bound))
-        let leave = awaited.hold()
+        let holder = Holder(submittingTo: awaited.synchronized)
         // The holder is one of the writers.
         for number in 1...bound {
             awaited.start { await $0.write(number, whenFull: .refuse) }
@@ -114,15 +101,14 @@ extension StrategyLaws {
             awaited.start { await $0.read(number, whenFull: .refuse) }
         }
         let refusedInside = awaited.refusals
-        leave.open()
-        var violations: [Violation] = []
-        if refusedInside != [bound: .backlogFull, 2 * bound + 1: .backlogFull] {
-            violations.append("\(awaited.name): with bound \(bound) refused \(refusedInside)")
+        holder.letGo()
+        let ended = awaited.join()
+        return law(of: awaited.name) { note in
+            let isBounded = refusedInside == [bound: .backlogFull, 2 * bound + 1: .backlogFull]
+            note(isBounded, "with bound \(bound) refused \(refusedInside)")
+            let haveEntered = awaited.log == Array(1..<bound) && awaited.reads.value == bound
+            note(ended && haveEntered, "an accepted task did not enter")
         }
-        if !awaited.join() || awaited.log != Array(1..<bound) || awaited.reads.value != bound {
-            violations.append("\(awaited.name): an accepted task did not enter")
-        }
-        return violations
     }
 
     /// Tasks that wait for room enter in the order in which they asked.
@@ -131,12 +117,12 @@ extension StrategyLaws {
         tasks: Int = 200
     ) -> [Violation] {
         let awaited = Awaited(make(1))
-        let leave = awaited.hold()
+        let holder = Holder(submittingTo: awaited.synchronized)
         for number in 0..<tasks {
             awaited.start { await $0.write(number) }
         }
         let isBounded = awaited.synchronized.backlogCount == 1
-        leave.open()
+        holder.letGo()
         let ended = awaited.join()
         return isBounded && ended && awaited.log == Array(0..<tasks)
             ? [] : ["\(awaited.name): tasks that waited entered as \(awaited.log)"]
@@ -163,14 +149,14 @@ extension StrategyLaws {
         tasks: Int
     ) -> [Violation] {
         let awaited = Awaited(make())
-        let leave = awaited.hold()
+        let holder = Holder(submittingTo: awaited.synchronized)
         let priorities: [TaskPriority] = [.low, .high, .medium]
         for number in 0..<tasks {
             awaited.start(priority: priorities[number % priorities.count]) {
                 await $0.write(number)
             }
         }
-        leave.open()
+        holder.letGo()
         let ended = awaited.join()
         return ended && awaited.log == Array(0..<tasks)
             ? [] : ["\(awaited.name): tasks of different priorities entered as \(awaited.log)"]
@@ -182,7 +168,7 @@ extension StrategyLaws {
         tasks: Int = 30
     ) -> [Violation] {
         let awaited = Awaited(make(1))
-        let leave = awaited.hold()
+        let holder = Holder(submittingTo: awaited.synchronized)
         let started = (0..<tasks).map { number in
             awaited.start { await $0.write(number) }
         }
@@ -191,16 +177,15 @@ extension StrategyLaws {
             started[number].cancel()
         }
         let endedInside = eventually { awaited.refusals.count == cancelled.count }
-        leave.open()
+        holder.letGo()
         let ended = awaited.join()
-        var violations: [Violation] = []
-        if !endedInside || awaited.refusals.keys.sorted() != cancelled {
-            violations.append("\(awaited.name): a task that waited was not cancelled at once")
-        }
-        if !ended || awaited.log != (0..<tasks).filter({ $0 % 3 != 0 }) {
-            violations.append("\(awaited.name): tasks that waited entered as \(awaited.log)")
-        }
-        return violations + awaited.refusalsOtherThan(.cancelled)
+        return awaited.refusalsOtherThan(.cancelled)
+            + law(of: awaited.name) { note in
+                let areCancelled = endedInside && awaited.refusals.keys.sorted() == cancelled
+                note(areCancelled, "a task that waited was not cancelled at once")
+                let isOrdered = ended && awaited.log == (0..<tasks).filter { $0 % 3 != 0 }
+                note(isOrdered, "tasks that waited entered as \(awaited.log)")
+            }
     }
 
     /// A task that was accepted and is cancelled before it enters does not enter.
@@ -211,7 +196,7 @@ extension StrategyLaws {
         atOnce: Bool
     ) -> [Violation] {
         let awaited = Awaited(make())
-        let leave = awaited.hold()
+        let holder = Holder(submittingTo: awaited.synchronized)
         let started = [
             awaited.start { await $0.write(0) },
             awaited.start { await $0.write(1) },
@@ -220,23 +205,16 @@ extension StrategyLaws {
         started[0].cancel()
         started[2].cancel()
         let endedInside = !atOnce || eventually { awaited.refusals.count == 2 }
-        leave.open()
+        holder.letGo()
         let ended = awaited.join()
-        var violations: [Violation] = []
-        if !endedInside {
-            violations.append("\(awaited.name): a task that was cancelled waits")
+        return law(of: awaited.name) { note in
+            note(endedInside, "a task that was cancelled waits")
+            let hasEntered = awaited.log != [1] || awaited.reads.value != 0
+            note(ended && !hasEntered, "a task entered after it was cancelled")
+            let heard = awaited.refusals
+            note(heard == [0: .cancelled, 2: .cancelled], "the tasks heard \(heard)")
+            note(awaited.backlogEmpties, "a cancelled task is still in the backlog")
         }
-        if !ended || awaited.log != [1] || awaited.reads.value != 0 {
-            violations.append("\(awaited.name): a task entered after it was cancelled")
-        }
-        if awaited.refusals != [0: .cancelled, 2: .cancelled] {
-            violations.append("\(awaited.name): the tasks heard \(awaited.refusals)")
-        }
-        // A queue comes to what was cancelled after the tasks have gone on.
-        if !eventually({ awaited.synchronized.backlogCount == 0 }) {
-            violations.append("\(awaited.name): a cancelled task is still in the backlog")
-        }
-        return violations
     }
 
     /// A task that was accepted and is cancelled gives its room back at once, and only once.
@@ -256,38 +234,34 @@ extension StrategyLaws {
         let traits = ChosenStrategy.traits
         guard traits.blocksCaller, traits.appliesWritesAsynchronously else { return [] }
         let awaited = Awaited(make(bound))
-        let name = awaited.name
-        var violations: [Violation] = []
-        for round in 0..<2 {
-            let leave = awaited.hold()
-            for number in [0, bound] {
-                let numbers = (1..<bound).map { 3 * bound * round + number + $0 }
-                let started = numbers.map { number in
-                    awaited.start { await $0.write(number, whenFull: .refuse) }
+        func submit() -> Bool {
+            (try? awaited.synchronized.submitWrite({ _ in }, completion: {})) != nil
+        }
+        return law(of: awaited.name) { note in
+            for round in 0..<2 {
+                let holder = Holder(submittingTo: awaited.synchronized)
+                for number in [0, bound] {
+                    let numbers = (1..<bound).map { 3 * bound * round + number + $0 }
+                    let started = numbers.map { number in
+                        awaited.start { await $0.write(number, whenFull: .refuse) }
+                    }
+                    for task in started {
+                        task.cancel()
+                    }
+                    let heard = eventually { numbers.allSatisfy { awaited.refusals[$0] != nil } }
+                    let isFree = heard && awaited.synchronized.backlogCount == 1
+                    note(isFree, "cancelled tasks are still in the backlog")
                 }
-                for task in started {
-                    task.cancel()
-                }
-                let heard = eventually { numbers.allSatisfy { awaited.refusals[$0] != nil } }
-                if !heard || awaited.synchronized.backlogCount != 1 {
-                    violations.append("\(name): cancelled tasks are still in the backlog")
-                }
-            }
-            violations += awaited.refusalsOtherThan(.cancelled)
-            let accepted = (1..<bound).count { _ in
-                (try? awaited.synchronized.submitWrite({ _ in }, completion: {})) != nil
-            }
-            let isBounded =
-                (try? awaited.synchronized.submitWrite({ _ in }, completion: {})) == nil
-            if accepted != bound - 1 || !isBounded {
-                violations.append("\(name): \(accepted) were accepted after \(bound) gave up")
-            }
-            leave.open()
-            if !awaited.join() || !eventually({ awaited.synchronized.backlogCount == 0 }) {
-                violations.append("\(name): an access is still in the backlog")
+                let others = awaited.refusalsOtherThan(.cancelled)
+                note(others == [], "\(others)")
+                let accepted = (1..<bound).count { _ in submit() }
+                let isBounded = accepted == bound - 1 && !submit()
+                note(isBounded, "\(accepted) were accepted after \(bound) gave up")
+                holder.letGo()
+                let isEmpty = awaited.join() && awaited.backlogEmpties
+                note(isEmpty, "an access is still in the backlog")
             }
         }
-        return violations
     }
 }
 
@@ -353,17 +327,7 @@ private struct Awaited<ChosenStrategy: Strategy>: Sendable {
         ended.wait(for: started.with { $0 })
     }
 
-    /// Enters to write on another thread, and stays until the gate is opened.
-    func hold() -> Gate {
-        let (inside, leave) = (Gate(), Gate())
-        TestThread {
-            let stay = { @Sendable (_: inout LawState) in
-                inside.open()
-                _ = leave.pass()
-            }
-            try? synchronized.submitWrite(stay, completion: {})
-        }
-        inside.pass()
-        return leave
-    }
+    /// Whether the backlog gets empty: a queue comes to what was cancelled after the tasks have gone
+    /// on.
+    var backlogEmpties: Bool { eventually { synchronized.backlogCount == 0 } }
 }

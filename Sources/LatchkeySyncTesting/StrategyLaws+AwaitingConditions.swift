@@ -24,21 +24,22 @@ extension StrategyLaws {
         _ lock: Lock.Type,
         _ make: () -> any Strategy
     ) -> [Violation] {
-        func part(_ law: (any LockingStrategy<Lock>) -> [Violation]) -> [Violation] {
-            (make() as? any LockingStrategy<Lock>).map(law) ?? []
-        }
-        return part { waitingTasksHoldNoThread($0) } + part { cancelledTaskEnds($0) }
-            + part { cancelledTaskPassesItOn($0) } + part { lateTaskHoldsUpNoOther($0) }
+        ofLock(
+            lock,
+            make,
+            [
+                { waitingTasksHoldNoThread($0) }, { cancelledTaskEnds($0) },
+                { cancelledTaskPassesItOn($0) }, { lateTaskHoldsUpNoOther($0) },
+            ]
+        )
     }
 
     /// More tasks wait than the pool has threads, and the one that they wait for is a task, too.
     private static func waitingTasksHoldNoThread<Waiting: LockingStrategy>(
         _ strategy: Waiting
     ) -> [Violation] where Waiting.Lock: ConditionLock {
-        let laws = StrategyLaws(blocking: { strategy })
-        let items = Synchronized<Int, Waiting>(0, strategy: strategy)
         let tasks = 200
-        return laws.violations { note in
+        return law(of: strategy) { items, note in
             let (asked, taken, wrong) = (Arrivals(), Arrivals(), Arrivals())
             @Sendable func isThere(_ items: Int) -> Bool {
                 asked.arrive()
@@ -76,26 +77,22 @@ extension StrategyLaws {
     private static func cancelledTaskEnds<Waiting: LockingStrategy>(
         _ strategy: Waiting
     ) -> [Violation] where Waiting.Lock: ConditionLock {
-        let laws = StrategyLaws(blocking: { strategy })
-        let items = Synchronized<Int, Waiting>(0, strategy: strategy)
         let observer = RecordingObserver()
-        let observed = items.observed(by: observer)
-        let (asked, ended, refused) = (Arrivals(), Arrivals(), Arrivals())
-        @Sendable func wait() async {
-            do throws(AccessRefused) {
-                try await observed.asyncWrite(
-                    when: { items in
-                        asked.arrive()
-                        return items > 0
-                    },
-                    { $0 -= 1 }
-                )
-            } catch {
-                refused.arrive()
+        return law(of: strategy) { items, note in
+            let observed = items.observed(by: observer)
+            let (asked, ended, refused) = (Arrivals(), Arrivals(), Arrivals())
+            @Sendable func isThere(_ items: Int) -> Bool {
+                asked.arrive()
+                return items > 0
             }
-            ended.arrive()
-        }
-        return laws.violations { note in
+            @Sendable func wait() async {
+                do throws(AccessRefused) {
+                    try await observed.asyncWrite(when: isThere) { $0 -= 1 }
+                } catch {
+                    refused.arrive()
+                }
+                ended.arrive()
+            }
             let task = Task { await wait() }
             note(asked.wait(for: 1), "the condition is not asked")
             task.cancel()
@@ -131,9 +128,7 @@ extension StrategyLaws {
     private static func cancelledTaskPassesItOn<Waiting: LockingStrategy>(
         _ strategy: Waiting
     ) -> [Violation] where Waiting.Lock: ConditionLock {
-        let laws = StrategyLaws(blocking: { strategy })
-        let items = Synchronized<Int, Waiting>(0, strategy: strategy)
-        return laws.violations { note in
+        law(of: strategy) { items, note in
             let (asked, ended, refused, taken) = (Arrivals(), Arrivals(), Arrivals(), Arrivals())
             let cancel = Collected<(@Sendable () -> Void)?>(nil)
             let first = Task {
@@ -156,13 +151,11 @@ extension StrategyLaws {
             note(asked.wait(for: 1), "the condition is not asked")
             cancel.with { $0 = { first.cancel() } }
             Task {
-                try await items.asyncWrite(
-                    when: { items in
-                        asked.arrive()
-                        return items > 0
-                    },
-                    { $0 -= 1 }
-                )
+                @Sendable func isThere(_ items: Int) -> Bool {
+                    asked.arrive()
+                    return items > 0
+                }
+                try await items.asyncWrite(when: isThere) { $0 -= 1 }
                 taken.arrive()
             }
             note(asked.wait(for: 2), "the second condition is not asked")
@@ -186,10 +179,8 @@ extension StrategyLaws {
     private static func lateTaskHoldsUpNoOther<Waiting: LockingStrategy>(
         _ strategy: Waiting
     ) -> [Violation] where Waiting.Lock: ConditionLock {
-        let laws = StrategyLaws(blocking: { strategy })
-        let items = Synchronized<Int, Waiting>(0, strategy: strategy)
         let executor = HeldExecutor()
-        return laws.violations { note in
+        return law(of: strategy) { items, note in
             let (asked, taken) = (Arrivals(), Arrivals())
             @Sendable func isThere(_ items: Int) -> Bool {
                 asked.arrive()

@@ -11,10 +11,8 @@ extension StrategyLaws {
     static func oneWriteLetsAllIn<Waiting: LockingStrategy>(
         _ strategy: Waiting
     ) -> [Violation] where Waiting.Lock: ConditionLock {
-        let laws = StrategyLaws(blocking: { strategy })
-        let value = Synchronized<Int, Waiting>(0, strategy: strategy)
         let threads = 12
-        return laws.violations { note in
+        return law(of: strategy) { value, note in
             let asked = Arrivals()
             let wrong = Arrivals()
             let waiters = (0..<threads).map { index in
@@ -64,9 +62,7 @@ extension StrategyLaws {
     static func whoGivesUpPassesItOn<Waiting: LockingStrategy>(
         _ strategy: Waiting
     ) -> [Violation] where Waiting.Lock: ConditionLock {
-        let laws = StrategyLaws(blocking: { strategy })
-        let items = Synchronized<Int, Waiting>(0, strategy: strategy)
-        return laws.violations { note in
+        law(of: strategy) { items, note in
             let (asked, taken) = (Arrivals(), Arrivals())
             let first = TestThread {
                 let deadline = ContinuousClock.now + moment * 3
@@ -107,9 +103,7 @@ extension StrategyLaws {
     static func whoIsWokenInVainPassesItOn<Waiting: LockingStrategy>(
         _ strategy: Waiting
     ) -> [Violation] where Waiting.Lock: ConditionLock {
-        let laws = StrategyLaws(blocking: { strategy })
-        let value = Synchronized<Int, Waiting>(0, strategy: strategy)
-        return laws.violations { note in
+        law(of: strategy) { value, note in
             var ended = true
             for _ in 0..<20 where ended {
                 let asked = Arrivals()
@@ -142,11 +136,10 @@ extension StrategyLaws {
     static func noItemIsLeft<Waiting: LockingStrategy>(
         _ strategy: Waiting
     ) -> [Violation] where Waiting.Lock: ConditionLock {
-        let laws = StrategyLaws(blocking: { strategy })
         let shop = Shop(items: Synchronized<ShopItems, Waiting>(ShopItems(), strategy: strategy))
         let (rounds, consumers) = (200, 3)
         let total = rounds * consumers
-        return laws.violations { note in
+        return law(of: Waiting.name) { note in
             let ended = TestThread.run(consumers + 4) { index in
                 switch index {
                 case 0..<consumers: (0..<rounds).forEach(shop.consume)

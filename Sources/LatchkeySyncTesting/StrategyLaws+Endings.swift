@@ -23,7 +23,7 @@ extension StrategyLaws {
         let synchronized = Synchronized(LawState(), strategy: make())
         let ended = Arrivals()
         let session = { @Sendable in Session { signOff(from: synchronized, ended) } }
-        let leave = ChosenStrategy.traits.appliesWritesAsynchronously ? hold(synchronized) : nil
+        let writer = writer(of: synchronized)
         for round in 0..<rounds {
             switch round % 3 {
             case 0:
@@ -36,7 +36,7 @@ extension StrategyLaws {
                 try? synchronized.submitWrite({ _ in session() }, completion: { $0.use() })
             }
         }
-        leave?.open()
+        writer?.letGo()
         let single =
             ended.wait(for: rounds)
             ? [] : ["\(ChosenStrategy.name): \(rounds - ended.value) sessions did not sign off"]
@@ -102,12 +102,12 @@ extension StrategyLaws {
             value: { _ in LawState() }
         )
         let ended = Arrivals()
-        let leave = ChosenStrategy.traits.appliesWritesAsynchronously ? hold(values[0]) : nil
+        let writer = writer(of: values[0])
         for round in 0..<rounds {
             let session = Session { signOff(from: values[0], ended) }
             submit(values, session, round.isMultiple(of: 2))
         }
-        leave?.open()
+        writer?.letGo()
         return ended.wait(for: rounds)
             ? [] : ["\(ChosenStrategy.name): \(rounds - ended.value) \(what) hang"]
     }
@@ -120,7 +120,7 @@ extension StrategyLaws {
     ) -> [Violation] {
         let synchronized = Synchronized(LawState(), strategy: make())
         let ended = Arrivals()
-        let leave = ChosenStrategy.traits.appliesWritesAsynchronously ? hold(synchronized) : nil
+        let writer = writer(of: synchronized)
         let session = { @Sendable in Session { signOff(from: synchronized, ended) } }
         for round in 0..<rounds {
             if round.isMultiple(of: 3) {
@@ -138,7 +138,7 @@ extension StrategyLaws {
                 task.cancel()
             }
         }
-        leave?.open()
+        writer?.letGo()
         return ended.wait(for: rounds)
             ? [] : ["\(ChosenStrategy.name): \(rounds - ended.value) sessions did not sign off"]
     }
@@ -150,20 +150,12 @@ extension StrategyLaws {
         try? synchronized.submitRead({ _ in }, completion: { ended.arrive() })
     }
 
-    /// Enters to write on another thread, and stays until the gate is opened.
-    private static func hold<ChosenStrategy: Strategy>(
-        _ synchronized: Synchronized<LawState, ChosenStrategy>
-    ) -> Gate {
-        let (inside, leave) = (Gate(), Gate())
-        TestThread {
-            let stay = { @Sendable (_: inout LawState) in
-                inside.open()
-                _ = leave.pass()
-            }
-            try? synchronized.submitWrite(stay, completion: {})
-        }
-        inside.pass()
-        return leave
+    /// A writer that is inside, where writes are applied later.
+    private static func writer<ChosenStrategy: Strategy>(
+        of synchronized: Synchronized<LawState, ChosenStrategy>
+    ) -> Holder? {
+        ChosenStrategy.traits.appliesWritesAsynchronously
+            ? Holder(submittingTo: synchronized) : nil
     }
 }
 

@@ -1,43 +1,10 @@
 public import LatchkeySync
 
-// The laws of readers that keep writers out, of tries, and of accesses to several values.
+// The laws of tries, and of accesses to several values.
 //
 // **Design.** As in the other laws, threads tell the law what they saw through gates and counts.
 
 extension StrategyLaws {
-    /// While a reader is inside, a writer is not, except where reads go on during writes.
-    ///
-    ///     reader                 writer
-    ///     ------                 ------
-    ///     enters
-    ///     inside ──────────────▶ tries to enter
-    ///     waits                  must not be inside yet
-    ///     leaves
-    ///                            enters
-    public func readersExcludeWriters() -> [Violation] {
-        violations { note in
-            let subject = makeSubject()
-            let (inside, leave, entered) = (Gate(), Gate(), Gate())
-            let reader = TestThread {
-                subject.read { _ in
-                    inside.open()
-                    leave.pass()
-                }
-            }
-            note(inside.pass(), "a reader cannot enter")
-            let writer = TestThread {
-                subject.write { _ in entered.open() }
-            }
-            if traits.readsDuringWrites {
-                note(entered.pass(), "a writer waits for a reader")
-            } else {
-                note(entered.staysClosed, "a writer went in while a reader was inside")
-            }
-            leave.open()
-            note(reader.join() && writer.join(), "a thread hangs")
-        }
-    }
-
     /// A try is refused at once while another thread is inside, and let in when none is.
     ///
     /// Nothing is tried if the strategy is no ``LockingStrategy``.
@@ -50,51 +17,34 @@ extension StrategyLaws {
         _ make: () -> ChosenStrategy,
         seconds: Double = 20
     ) -> [Violation] {
-        guard let strategy = make() as? any LockingStrategy else {
-            return []
-        }
-        return triesAreRefused(by: strategy, seconds)
+        (make() as? any LockingStrategy).map { triesAreRefused(by: $0, seconds) } ?? []
     }
 
     private static func triesAreRefused<Tried: LockingStrategy>(
         by strategy: Tried,
         _ seconds: Double
     ) -> [Violation] {
-        let synchronized = Synchronized(0, strategy: strategy)
-        var violations: [Violation] = []
-        for mode in AccessMode.allCases where mode == .write || !Tried.traits.readsDuringWrites {
-            let (inside, leave) = (Gate(), Gate())
-            let (returned, entered) = (Arrivals(), Arrivals())
-            let holder = TestThread {
-                let wait = {
-                    inside.open()
-                    leave.pass()
+        law(of: strategy) { value, note in
+            for mode in AccessMode.allCases where mode == .write || !Tried.traits.readsDuringWrites
+            {
+                let (returned, entered) = (Arrivals(), Arrivals())
+                let holder = Holder { stay in
+                    switch mode {
+                    case .read: value.read { _ in stay() }
+                    case .write: value.write { _ in stay() }
+                    }
                 }
-                if mode == .read {
-                    synchronized.read { _ in _ = wait() }
-                } else {
-                    synchronized.write { _ in _ = wait() }
+                let other = TestThread {
+                    value.tryWrite { _ in entered.arrive() }
+                    returned.arrive()
                 }
+                note(returned.wait(for: 1, seconds: seconds), "a try waits for a \(mode)")
+                note(entered.value == 0, "a try went in while a \(mode) was inside")
+                note(holder.leaves() && other.join(), "a thread hangs")
             }
-            inside.pass()
-            let other = TestThread {
-                synchronized.tryWrite { _ in entered.arrive() }
-                returned.arrive()
-            }
-            if !returned.wait(for: 1, seconds: seconds) {
-                violations.append("\(Tried.name): a try waits for a \(mode)")
-            } else if entered.value != 0 {
-                violations.append("\(Tried.name): a try went in while a \(mode) was inside")
-            }
-            leave.open()
-            if !holder.join() || !other.join() {
-                violations.append("\(Tried.name): a thread hangs")
-            }
+            let isLetIn = value.tryWrite { _ in true } == true
+            note(isLetIn, "a try was refused while no thread was inside")
         }
-        if synchronized.tryWrite({ _ in true }) == nil {
-            violations.append("\(Tried.name): a try was refused while no thread was inside")
-        }
-        return violations
     }
 
     /// An access to several values and a write to one of them exclude each other.
@@ -115,27 +65,16 @@ extension StrategyLaws {
         return pairs.flatMap { first, second in
             // Numbers, since a body that goes in wrongly may find a value moved out.
             let values = Striped(count: 2, strategy: make, value: { _ in 0 })
-            let (inside, leave, completed) = (Gate(), Gate(), Gate())
-            let holder = TestThread {
-                first.submit(to: values) {
-                    inside.open()
-                    leave.pass()
-                }
-            }
-            inside.pass()
+            let completed = Gate()
+            let holder = Holder { stay in first.submit(to: values, stay) }
             let other = TestThread {
                 second.submit(to: values) {}
                 completed.open()
             }
-            var violations: [Violation] = []
-            if !completed.staysClosed {
-                violations.append("\(ChosenStrategy.name): \(second) went in during \(first)")
+            return law(of: ChosenStrategy.name) { note in
+                note(completed.staysClosed, "\(second) went in during \(first)")
+                note(holder.leaves() && other.join(), "\(first) or \(second) hangs")
             }
-            leave.open()
-            if !holder.join() || !other.join() {
-                violations.append("\(ChosenStrategy.name): \(first) or \(second) hangs")
-            }
-            return violations
         }
     }
 }

@@ -40,29 +40,27 @@ extension StrategyLaws {
         guard ChosenStrategy.traits.readsDuringWrites else {
             return []
         }
-        return StrategyLaws(blocking: make).violations { note in
+        return law(of: ChosenStrategy.name) { note in
             for goesOn in [false, true] {
                 let counts = EndCounts()
                 let value = Synchronized(EndCounter(counts), strategy: make())
-                let (inside, leave) = (Gate(), Gate())
-                let reader = TestThread {
+                let reader = Holder { stay in
                     value.read { _ in
-                        inside.open()
-                        leave.pass()
+                        stay()
                         counts.begin(goesOn ? writes : 0)
                     }
                     counts.end()
                 }
-                note(inside.pass(), "a reader cannot enter")
+                note(reader.isInside, "a reader cannot enter")
                 for _ in 0..<(goesOn ? 1 : writes) {
                     value.write { $0 = EndCounter(counts) }
                 }
-                leave.open()
+                reader.letGo()
                 while counts.isWriteWanted {
                     value.write { $0 = EndCounter(counts) }
                     counts.hasWritten()
                 }
-                note(reader.join(), "a reader hangs")
+                note(reader.leaves(), "a reader hangs")
                 let freed = counts.onReader
                 note(freed <= bound, "one read freed \(freed) values, more than \(bound)")
                 note(
@@ -100,8 +98,7 @@ extension StrategyLaws {
         guard ChosenStrategy.traits.readsDuringWrites else {
             return []
         }
-        return StrategyLaws(blocking: make).violations { note in
-            let value = Synchronized(0, strategy: make())
+        return law(of: make()) { value, note in
             func isShort() -> Bool {
                 (0..<attempts).contains { _ in
                     (0..<100).allSatisfy { _ in
@@ -162,23 +159,16 @@ extension StrategyLaws {
     private func orderOfEntry(_ waiters: Int) -> [Int] {
         let subject = makeSubject()
         let entered = Collected<[Int]>([])
-        let (inside, leave) = (Gate(), Gate())
-        let holder = TestThread {
-            subject.write { _ in
-                inside.open()
-                leave.pass()
-            }
+        let holder = Holder { stay in
+            subject.write { _ in stay() }
             subject.write { _ in entered.with { $0.append(waiters) } }
         }
-        inside.pass()
         let threads = (0..<waiters).map { number in
             let arrived = Gate()
             let thread = TestThread {
                 arrived.open()
-                if number.isMultiple(of: 2) {
-                    subject.write { _ in entered.with { $0.append(number) } }
-                } else {
-                    subject.read { _ in entered.with { $0.append(number) } }
+                subject.enter(number.isMultiple(of: 2) ? .write : .read) { _ in
+                    entered.with { $0.append(number) }
                 }
             }
             arrived.pass()
@@ -186,8 +176,7 @@ extension StrategyLaws {
             _ = Gate().staysClosed
             return thread
         }
-        leave.open()
-        let ended = (threads + [holder]).map { $0.join() }
+        let ended = [holder.leaves()] + threads.map { $0.join() }
         return ended.contains(false) ? [] : entered.with { $0 }
     }
 }

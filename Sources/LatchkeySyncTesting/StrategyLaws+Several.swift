@@ -40,25 +40,20 @@ extension StrategyLaws {
                 }
             }
         }
-        var violations: [Violation] = []
-        if !ended || !completed.wait(for: submitted.value) {
-            violations.append("\(completed.value) of \(submitted.value) completed")
+        return law(of: ChosenStrategy.name) { note in
+            let areCompleted = ended && completed.wait(for: submitted.value)
+            note(areCompleted, "\(completed.value) of \(submitted.value) completed")
+            note(torn.value == 0, "\(torn.value) reads saw a part of a write")
+            let seen = Collected<[Int]>([])
+            let read = Gate()
+            values.submitReadAll(
+                { values in seen.with { $0 = values } },
+                completion: { read.open() }
+            )
+            read.pass()
+            let (sum, last) = seen.with { ($0.reduce(0, +), $0.last) }
+            note(sum == 800 && last == 180, "the guards hold \(seen.with { $0 })")
         }
-        if torn.value != 0 {
-            violations.append("\(torn.value) reads saw a part of a write")
-        }
-        let seen = Collected<[Int]>([])
-        let read = Gate()
-        values.submitReadAll(
-            { values in seen.with { $0 = values } },
-            completion: { read.open() }
-        )
-        read.pass()
-        let (sum, last) = seen.with { ($0.reduce(0, +), $0.last) }
-        if sum != 800 || last != 180 {
-            violations.append("the guards hold \(seen.with { $0 })")
-        }
-        return violations.map { "\(ChosenStrategy.name): \($0)" }
     }
 
     /// A value is destroyed exactly once, and never while a reader is inside with it.

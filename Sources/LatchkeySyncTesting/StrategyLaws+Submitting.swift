@@ -18,45 +18,34 @@ extension StrategyLaws {
         let completed = Arrivals()
         let traits = ChosenStrategy.traits
         let appliesAtOnce = traits.blocksCaller && !traits.appliesWritesAsynchronously
-        var lateCount = 0
-        var violations: [Violation] = []
-        for number in 0..<writes {
-            do throws(BacklogFull) {
-                try synchronized.submitWrite(
+        return law(of: ChosenStrategy.name) { note in
+            var lateCount = 0
+            for number in 0..<writes {
+                let accepted: Void? = try? synchronized.submitWrite(
                     { $0.log.append(number) },
                     completion: { completed.arrive() }
                 )
-            } catch {
-                violations.append("\(ChosenStrategy.name): the backlog is smaller than \(writes)")
+                note(accepted != nil, "the backlog is smaller than \(writes)")
+                lateCount += appliesAtOnce && completed.value <= number ? 1 : 0
             }
-            lateCount += appliesAtOnce && completed.value <= number ? 1 : 0
-        }
-        if lateCount > 0 {
-            violations.append(
-                "\(ChosenStrategy.name): \(lateCount) of \(writes) submitted writes were not "
-                    + "applied at once, as its traits say"
+            note(
+                lateCount == 0,
+                "\(lateCount) of \(writes) submitted writes were not applied at once, as its "
+                    + "traits say"
             )
+            note(completed.wait(for: writes), "a completion was not called")
+            let seen = Gate()
+            let log = Collected<[Int]>([])
+            let keep: @Sendable ([Int]) -> Void = { value in
+                log.with { $0 = value }
+                seen.open()
+            }
+            try? synchronized.submitRead({ $0.log }, completion: keep)
+            let isOrdered = seen.pass() && log.with { $0 } == Array(0..<writes)
+            note(isOrdered, "writes were applied in another order")
+            note(completed.value == writes, "a completion was called twice")
+            note(synchronized.backlogCount == 0, "applied writes are still in the backlog")
         }
-        if !completed.wait(for: writes) {
-            violations.append("\(ChosenStrategy.name): a completion was not called")
-        }
-        let seen = Gate()
-        let log = Collected<[Int]>([])
-        let keep: @Sendable ([Int]) -> Void = { value in
-            log.with { $0 = value }
-            seen.open()
-        }
-        try? synchronized.submitRead({ $0.log }, completion: keep)
-        if !seen.pass() || log.with({ $0 }) != Array(0..<writes) {
-            violations.append("\(ChosenStrategy.name): writes were applied in another order")
-        }
-        if completed.value != writes {
-            violations.append("\(ChosenStrategy.name): a completion was called twice")
-        }
-        if synchronized.backlogCount != 0 {
-            violations.append("\(ChosenStrategy.name): applied writes are still in the backlog")
-        }
-        return violations
     }
 
     /// A thread of the program's pool may wait for a write that it has submitted, although no
@@ -79,17 +68,13 @@ extension StrategyLaws {
                 ended.arrive()
             }
         }
-        var violations: [Violation] = []
         // Short: a pool that grows by a thread a second gets there in the end.
-        if !ended.wait(for: blocks, seconds: 20) {
-            violations.append(
-                "\(ChosenStrategy.name): \(ended.value) of \(blocks) blocks have ended"
-            )
+        return law(of: ChosenStrategy.name) { note in
+            let haveEnded = ended.wait(for: blocks, seconds: 20)
+            note(haveEnded, "\(ended.value) of \(blocks) blocks have ended")
+            let areSeen = completed.wait(for: blocks, seconds: 20) && missed.value == 0
+            note(areSeen, "a write of a pool's thread was not seen")
         }
-        if !completed.wait(for: blocks, seconds: 20) || missed.value != 0 {
-            violations.append("\(ChosenStrategy.name): a write of a pool's thread was not seen")
-        }
-        return violations
     }
 
     /// A completion runs outside the guarded section: it may enter.
@@ -124,45 +109,23 @@ extension StrategyLaws {
         bound: Int
     ) -> [Violation] {
         let synchronized = Synchronized(LawState(), strategy: make(bound))
-        let (inside, leave) = (Gate(), Gate())
         let completed = Arrivals()
-        var violations: [Violation] = []
-        func submit(_ body: @escaping @Sendable (inout LawState) -> Void) -> Bool {
-            do throws(BacklogFull) {
-                try synchronized.submitWrite(body) { completed.arrive() }
-                return true
-            } catch {
-                return false
-            }
+        func submit() -> Bool {
+            (try? synchronized.submitWrite({ _ in }, completion: { completed.arrive() })) != nil
         }
-        // On a thread of its own: an unused actor runs on the thread that submits.
-        let first = TestThread {
-            try? synchronized.submitWrite { _ in
-                inside.open()
-                leave.pass()
-            } completion: {
-                completed.arrive()
-            }
+        let first = Holder(submittingTo: synchronized) { completed.arrive() }
+        return law(of: ChosenStrategy.name) { note in
+            let accepted = (1..<bound).count { _ in submit() }
+            let areAccepted = accepted == bound - 1 && synchronized.backlogCount == bound
+            note(areAccepted, "a write was refused below the bound")
+            let isRefused = !submit() && synchronized.backlogCount == bound
+            note(isRefused, "a write was accepted above the bound")
+            first.leaves()
+            let areApplied = completed.wait(for: bound) && synchronized.backlogCount == 0
+            note(areApplied, "accepted writes were not applied")
+            let isAccepted = submit() && completed.wait(for: bound + 1)
+            note(isAccepted, "a write was refused after the backlog was worked off")
         }
-        inside.pass()
-        let accepted = (1..<bound).count { _ in submit { $0.count += 1 } }
-        if accepted != bound - 1 || synchronized.backlogCount != bound {
-            violations.append("\(ChosenStrategy.name): a write was refused below the bound")
-        }
-        if submit({ $0.count += 1 }) || synchronized.backlogCount != bound {
-            violations.append("\(ChosenStrategy.name): a write was accepted above the bound")
-        }
-        leave.open()
-        first.join()
-        if !completed.wait(for: bound) || synchronized.backlogCount != 0 {
-            violations.append("\(ChosenStrategy.name): accepted writes were not applied")
-        }
-        if !submit({ $0.count += 1 }) || !completed.wait(for: bound + 1) {
-            violations.append(
-                "\(ChosenStrategy.name): a write was refused after the backlog was worked off"
-            )
-        }
-        return violations
     }
 }
 
@@ -219,24 +182,10 @@ extension StrategyLaws {
         _ subject: Subject,
         _ observer: RecordingObserver
     ) -> [Violation] {
-        let (inside, leave) = (Gate(), Gate())
-        let writer = TestThread {
-            subject.write { _ in
-                inside.open()
-                leave.pass()
-            }
-        }
-        inside.pass()
-        let other = TestThread {
-            if mode == .read {
-                subject.read { _ in }
-            } else {
-                subject.write { _ in }
-            }
-        }
+        let writer = Holder { stay in subject.write { _ in stay() } }
+        let other = TestThread { subject.enter(mode) { _ in } }
         let blocked = eventually { observer.accesses.last == [.asks(mode), .isBlocked] }
-        leave.open()
-        let ended = writer.join() && other.join()
+        let ended = writer.leaves() && other.join()
         let expected: [RecordingObserver.Call] = [.asks(mode), .isBlocked, .enters, .leaves]
         return blocked && ended && observer.accesses.last == expected
             ? [] : ["the observer heard \(observer.accesses) of a \(mode)"]
@@ -249,34 +198,29 @@ extension StrategyLaws {
         let synchronized = Synchronized(LawState(), strategy: make())
         let observer = RecordingObserver()
         let observed = synchronized.observed(by: observer)
-        var violations: [Violation] = []
-        do throws(Refusal) {
-            try observed.write { state throws(Refusal) in
-                state.count = 1
-                throw Refusal()
-            }
-            violations.append("\(ChosenStrategy.name): the error of a writer was lost")
-        } catch {}
-        do throws(Refusal) {
-            try observed.read { _ throws(Refusal) in throw Refusal() }
-            violations.append("\(ChosenStrategy.name): the error of a reader was lost")
-        } catch {}
-        let next = TestThread { synchronized.write { $0.copy = 1 } }
-        if !next.join() {
-            violations.append("\(ChosenStrategy.name): a body that threw did not leave")
+        return law(of: ChosenStrategy.name) { note in
+            do throws(Refusal) {
+                try observed.write { state throws(Refusal) in
+                    state.count = 1
+                    throw Refusal()
+                }
+                note(false, "the error of a writer was lost")
+            } catch {}
+            do throws(Refusal) {
+                try observed.read { _ throws(Refusal) in throw Refusal() }
+                note(false, "the error of a reader was lost")
+            } catch {}
+            let next = TestThread { synchronized.write { $0.copy = 1 } }
+            note(next.join(), "a body that threw did not leave")
+            let count = synchronized.read { $0.count }
+            let expected = ChosenStrategy.traits.readsDuringWrites ? 0 : 1
+            note(count == expected, "a writer that threw left \(count)")
+            let calls: [[RecordingObserver.Call]] = [
+                [.asks(.write), .enters, .leaves],
+                [.asks(.read), .enters, .leaves],
+            ]
+            note(observer.accesses == calls, "the observer heard \(observer.accesses)")
         }
-        let count = synchronized.read { $0.count }
-        if count != (ChosenStrategy.traits.readsDuringWrites ? 0 : 1) {
-            violations.append("\(ChosenStrategy.name): a writer that threw left \(count)")
-        }
-        let expected: [[RecordingObserver.Call]] = [
-            [.asks(.write), .enters, .leaves],
-            [.asks(.read), .enters, .leaves],
-        ]
-        if observer.accesses != expected {
-            violations.append("\(ChosenStrategy.name): the observer heard \(observer.accesses)")
-        }
-        return violations
     }
 }
 

@@ -28,12 +28,14 @@ extension StrategyLaws {
         _ lock: Lock.Type,
         _ make: () -> any Strategy
     ) -> [Violation] {
-        // A strategy guards one value, so each part has its own.
-        func part(_ law: (any LockingStrategy<Lock>) -> [Violation]) -> [Violation] {
-            (make() as? any LockingStrategy<Lock>).map(law) ?? []
-        }
-        return part { deadlineEndsWait($0, .read) } + part { deadlineEndsWait($0, .write) }
-            + part { anyDeadlineIsOne($0) } + part { timedWritersCount($0) }
+        ofLock(
+            lock,
+            make,
+            [
+                { deadlineEndsWait($0, .read) }, { deadlineEndsWait($0, .write) },
+                { anyDeadlineIsOne($0) }, { timedWritersCount($0) },
+            ]
+        )
     }
 
     /// The lock that lets callers in, if a lock does.
@@ -48,26 +50,18 @@ extension StrategyLaws {
         _ strategy: Timed,
         _ mode: AccessMode
     ) -> [Violation] where Timed.Lock: TimedLock {
-        let laws = StrategyLaws(blocking: { strategy })
-        let value = Synchronized<Int, Timed>(0, strategy: strategy)
         let observer = RecordingObserver()
-        let observed = value.observed(by: observer)
         let waits = mode == .write || !Timed.traits.readsDuringWrites
-        @Sendable func enter(_ deadline: ContinuousClock.Instant) -> Bool {
-            switch mode {
-            case .read: observed.read(deadline: deadline) { _ in true } == true
-            case .write: observed.write(deadline: deadline) { _ in true } == true
-            }
-        }
-        return laws.violations { note in
-            let (inside, leave) = (Gate(), Gate())
-            let holder = TestThread {
-                value.write { _ in
-                    inside.open()
-                    leave.pass()
+        return law(of: strategy) { value, note in
+            let observed = value.observed(by: observer)
+            @Sendable func enter(_ deadline: ContinuousClock.Instant) -> Bool {
+                switch mode {
+                case .read: observed.read(deadline: deadline) { _ in true } == true
+                case .write: observed.write(deadline: deadline) { _ in true } == true
                 }
             }
-            note(inside.pass(), "a writer cannot enter")
+            let holder = Holder { stay in value.write { _ in stay() } }
+            note(holder.isInside, "a writer cannot enter")
             let (entered, early) = (Collected(false), Collected(false))
             let waiter = TestThread {
                 let deadline = ContinuousClock.now + moment
@@ -79,8 +73,7 @@ extension StrategyLaws {
             note(waiter.join(), "a \(mode) waits beyond its deadline")
             note(entered.with { $0 } == !waits, "a \(mode) went in while a writer was inside")
             note(early.with { $0 } == !waits, "a \(mode) gave up before its deadline")
-            leave.open()
-            note(holder.join(), "the holder hangs")
+            note(holder.leaves(), "the holder hangs")
             note(enter(.now - moment), "a \(mode) does not enter a free lock")
             let calls = waits ? [.asks(mode), .isBlocked, .givesUp] : entry(mode)
             let heard = observer.accesses
@@ -92,17 +85,9 @@ extension StrategyLaws {
     private static func anyDeadlineIsOne<Timed: LockingStrategy>(
         _ strategy: Timed
     ) -> [Violation] where Timed.Lock: TimedLock {
-        let laws = StrategyLaws(blocking: { strategy })
-        let value = Synchronized<Int, Timed>(0, strategy: strategy)
-        return laws.violations { note in
-            let (inside, leave) = (Gate(), Gate())
-            let holder = TestThread {
-                value.write { _ in
-                    inside.open()
-                    leave.pass()
-                }
-            }
-            note(inside.pass(), "a writer cannot enter")
+        law(of: strategy) { value, note in
+            let holder = Holder { stay in value.write { _ in stay() } }
+            note(holder.isInside, "a writer cannot enter")
             for past in pastDeadlines {
                 note(value.write(deadline: past) { _ in } == nil, "a write went in beside another")
                 if !Timed.traits.readsDuringWrites {
@@ -117,9 +102,8 @@ extension StrategyLaws {
                 }
             }
             note(arrived.wait(for: waiters.count), "a thread did not start")
-            leave.open()
+            note(holder.leaves(), "the holder hangs")
             note(waiters.allSatisfy { $0.join() }, "a writer with a late deadline hangs")
-            note(holder.join(), "the holder hangs")
             note(value.read { $0 } == futureDeadlines.count, "a late deadline was taken for past")
         }
     }
@@ -149,9 +133,7 @@ extension StrategyLaws {
     private static func timedWritersCount<Timed: LockingStrategy>(
         _ strategy: Timed
     ) -> [Violation] where Timed.Lock: TimedLock {
-        let laws = StrategyLaws(blocking: { strategy })
-        let value = Synchronized<Int, Timed>(0, strategy: strategy)
-        return laws.violations { note in
+        law(of: strategy) { value, note in
             let entered = Collected(0)
             let ended = TestThread.run(6) { index in
                 var count = 0
@@ -193,13 +175,16 @@ extension StrategyLaws {
         _ lock: Lock.Type,
         _ make: () -> any Strategy
     ) -> [Violation] {
-        func part(_ law: (any LockingStrategy<Lock>) -> [Violation]) -> [Violation] {
-            (make() as? any LockingStrategy<Lock>).map(law) ?? []
-        }
-        return part { everyTurnIsTaken($0) } + part { deadlineEndsCondition($0, .read) }
-            + part { deadlineEndsCondition($0, .write) } + part { oneWriteLetsAllIn($0) }
-            + part { whoGivesUpPassesItOn($0) } + part { noItemIsLeft($0) }
-            + part { whoIsWokenInVainPassesItOn($0) }
+        ofLock(
+            lock,
+            make,
+            [
+                { everyTurnIsTaken($0) }, { deadlineEndsCondition($0, .read) },
+                { deadlineEndsCondition($0, .write) }, { oneWriteLetsAllIn($0) },
+                { whoGivesUpPassesItOn($0) }, { noItemIsLeft($0) },
+                { whoIsWokenInVainPassesItOn($0) },
+            ]
+        )
     }
 
     /// Threads take turns.
@@ -209,10 +194,8 @@ extension StrategyLaws {
     private static func everyTurnIsTaken<Waiting: LockingStrategy>(
         _ strategy: Waiting
     ) -> [Violation] where Waiting.Lock: ConditionLock {
-        let laws = StrategyLaws(blocking: { strategy })
-        let turn = Synchronized<Int, Waiting>(0, strategy: strategy)
         let (threads, rounds) = (4, 300)
-        return laws.violations { note in
+        return law(of: strategy) { turn, note in
             let wrong = Arrivals()
             let ended = TestThread.run(threads + 1) { index in
                 for round in 0..<rounds {
@@ -240,26 +223,24 @@ extension StrategyLaws {
         _ strategy: Waiting,
         _ mode: AccessMode
     ) -> [Violation] where Waiting.Lock: ConditionLock {
-        let laws = StrategyLaws(blocking: { strategy })
-        let value = Synchronized<Int, Waiting>(0, strategy: strategy)
         let observer = RecordingObserver()
-        let observed = value.observed(by: observer)
-        @Sendable func enter(
-            when condition: @Sendable (Int) -> Bool,
-            _ deadline: ContinuousClock.Instant
-        ) -> Int? {
-            switch mode {
-            case .read: observed.read(when: condition, deadline: deadline) { $0 }
-            case .write: observed.write(when: condition, deadline: deadline) { $0 }
+        return law(of: strategy) { value, note in
+            let observed = value.observed(by: observer)
+            @Sendable func enter(
+                when condition: @Sendable (Int) -> Bool,
+                _ deadline: ContinuousClock.Instant
+            ) -> Int? {
+                switch mode {
+                case .read: observed.read(when: condition, deadline: deadline) { $0 }
+                case .write: observed.write(when: condition, deadline: deadline) { $0 }
+                }
             }
-        }
-        func added() -> Int {
-            value.write { value in
-                value += 1
-                return value
+            func added() -> Int {
+                value.write { value in
+                    value += 1
+                    return value
+                }
             }
-        }
-        return laws.violations { note in
             let (asked, outcome, early) = (Gate(), Collected(true), Collected(false))
             let waiter = TestThread {
                 let deadline = ContinuousClock.now + moment

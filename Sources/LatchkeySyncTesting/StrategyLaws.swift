@@ -43,16 +43,6 @@ public struct StrategyLaws: Sendable {
 
     /// A broken law, as a sentence.
     public typealias Violation = String
-
-    func violations(_ collect: (_ note: (Bool, String) -> Void) -> Void) -> [Violation] {
-        var found: [Violation] = []
-        collect { holds, sentence in
-            if !holds {
-                found.append("\(name): \(sentence)")
-            }
-        }
-        return found
-    }
 }
 
 extension StrategyLaws {
@@ -126,42 +116,33 @@ extension StrategyLaws {
         [AccessMode.read, .write].flatMap { mode in
             violations { note in
                 let subject = makeSubject()
-                let (inside, leave, entered) = (Gate(), Gate(), Gate())
+                let entered = Gate()
                 let seen = Collected(-1)
-                let writer = TestThread {
+                let writer = Holder { stay in
                     subject.write { state in
                         state.count = 1
-                        inside.open()
-                        leave.pass()
+                        stay()
                         state.count = 2
                     }
                 }
-                note(inside.pass(), "a writer cannot enter")
+                note(writer.isInside, "a writer cannot enter")
                 let other = TestThread {
-                    if mode == .read {
-                        subject.read { state in
-                            seen.with { $0 = state.count }
-                            entered.open()
-                        }
-                    } else {
-                        subject.write { state in
-                            let count = state.count
-                            seen.with { $0 = count }
-                            entered.open()
-                        }
+                    subject.enter(mode) { state in
+                        seen.with { $0 = state.count }
+                        entered.open()
                     }
                 }
                 if mode == .read && traits.readsDuringWrites {
                     note(entered.pass(), "a reader waits for a writer")
                     note(seen.with { $0 } == 0, "a reader saw half of a write")
-                    leave.open()
+                    writer.letGo()
                 } else {
                     note(entered.staysClosed, "a \(mode) went in while a writer was inside")
-                    leave.open()
+                    writer.letGo()
                     note(other.join(), "a \(mode) hangs after the writer left")
                     note(seen.with { $0 } == 2, "a \(mode) did not see the write before it")
                 }
-                note(writer.join() && other.join(), "a thread hangs")
+                note(writer.leaves() && other.join(), "a thread hangs")
             }
         }
     }
@@ -176,26 +157,37 @@ extension StrategyLaws {
     ///     leaves
     ///                            is inside in any case
     public func readersOverlapAsPromised() -> [Violation] {
+        besideReader(.read, goesIn: traits.allowsConcurrentReaders)
+    }
+
+    /// While a reader is inside, a writer is not, except where reads go on during writes.
+    ///
+    ///     reader                 writer
+    ///     ------                 ------
+    ///     enters
+    ///     inside ──────────────▶ tries to enter
+    ///     waits                  must not be inside yet
+    ///     leaves
+    ///                            enters
+    public func readersExcludeWriters() -> [Violation] {
+        besideReader(.write, goesIn: traits.readsDuringWrites)
+    }
+
+    private func besideReader(_ mode: AccessMode, goesIn: Bool) -> [Violation] {
         violations { note in
             let subject = makeSubject()
-            let (inside, leave, entered) = (Gate(), Gate(), Gate())
-            let first = TestThread {
-                subject.read { _ in
-                    inside.open()
-                    leave.pass()
-                }
+            let entered = Gate()
+            let reader = Holder { stay in subject.read { _ in stay() } }
+            note(reader.isInside, "a reader cannot enter")
+            let other = TestThread {
+                subject.enter(mode) { _ in entered.open() }
             }
-            note(inside.pass(), "a reader cannot enter")
-            let second = TestThread {
-                subject.read { _ in entered.open() }
-            }
-            if traits.allowsConcurrentReaders {
-                note(entered.pass(), "a reader waits for a reader")
+            if goesIn {
+                note(entered.pass(), "a \(mode) waits for a reader")
             } else {
-                note(entered.staysClosed, "two readers were inside at once")
+                note(entered.staysClosed, "a \(mode) went in while a reader was inside")
             }
-            leave.open()
-            note(first.join() && second.join(), "a reader hangs")
+            note(reader.leaves() && other.join(), "a thread hangs")
         }
     }
 
@@ -204,14 +196,9 @@ extension StrategyLaws {
         violations { note in
             let subject = makeSubject()
             for _ in 0..<rounds {
-                let (inside, leave, arrived) = (Gate(), Gate(), Arrivals())
-                let holder = TestThread {
-                    subject.write { _ in
-                        inside.open()
-                        leave.pass()
-                    }
-                }
-                note(inside.pass(), "a writer cannot enter")
+                let arrived = Arrivals()
+                let holder = Holder { stay in subject.write { _ in stay() } }
+                note(holder.isInside, "a writer cannot enter")
                 let threads = (0..<waiters).map { index in
                     TestThread {
                         arrived.arrive()
@@ -223,8 +210,7 @@ extension StrategyLaws {
                     }
                 }
                 note(arrived.wait(for: waiters), "a thread did not start")
-                leave.open()
-                note(holder.join(), "the holder hangs")
+                note(holder.leaves(), "the holder hangs")
                 note(threads.map { $0.join() }.allSatisfy(\.self), "a waiter was not woken")
             }
         }
