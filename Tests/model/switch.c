@@ -319,44 +319,53 @@ static void switch_all(void) {
 
 // MARK: transactions
 
-static void enter_locks(const uint32_t *kinds) {
-    for (int stripe = 0; stripe < STRIPES; stripe++) {
-        if (kinds[stripe] != QUEUE) {
-            lock(place(stripe, LOCKS) + (int)kinds[stripe]);
+// Counts the caller as an asker of a queue; false if the stripe has another guard.
+static bool count_if_queue(int stripe) {
+    while (asked(stripe) == QUEUE) {
+        count(stripe);
+        if (is_still_asked(stripe)) {
+            return true;
         }
+        count_back(stripe);
     }
+    return false;
 }
 
-static void count_all(const uint32_t *kinds) {
-    for (int stripe = 0; stripe < STRIPES; stripe++) {
-        if (kinds[stripe] == QUEUE) {
-            count(stripe);
+// Holds the lock of a stripe, and returns its kind; QUEUE if the stripe has a queue by now.
+static uint32_t hold_lock(int stripe) {
+    uint32_t kind = asked(stripe);
+    while (kind != QUEUE) {
+        lock(place(stripe, LOCKS) + (int)kind);
+        uint32_t counts =
+            is_faulty(ONE_SERVING_LOOKED_AT) && stripe == 0 ? kind : serving(stripe, kind);
+        if (counts == kind) {
+            break;
         }
+        unlock(place(stripe, LOCKS) + (int)kind);
+        kind = ask_again(stripe, kind, counts);
     }
+    return kind;
 }
 
-// Takes the tickets of all queues in one step; false if one of them is not asked any more.
-static bool ask_queues(const uint32_t *kinds, int *tickets) {
-    if (kinds[0] != QUEUE && kinds[1] != QUEUE) {
-        return true;
+static uint32_t count_or_hold(int stripe) {
+    uint32_t kind = QUEUE;
+    while (!count_if_queue(stripe) && (kind = hold_lock(stripe)) == QUEUE) {
     }
-    if (!is_faulty(COUNTED_FIRST)) {
-        count_all(kinds);
-    }
-    bool is_asked = true;
-    for (int stripe = 0; stripe < STRIPES; stripe++) {
-        is_asked = is_asked && (kinds[stripe] != QUEUE || is_still_asked(stripe));
-    }
-    bool is_one_step = is_asked && kinds[0] == kinds[1] && !is_faulty(NOT_IN_ONE_STEP);
-    if (is_one_step) {
+    return kind;
+}
+
+// Takes the tickets of all queues in one step.
+static void join_queues(const uint32_t *kinds, int *tickets) {
+    bool are_several = kinds[0] == QUEUE && kinds[1] == QUEUE && !is_faulty(NOT_IN_ONE_STEP);
+    if (are_several) {
         lock(ORDER_LOCK);
     }
     for (int stripe = 0; stripe < STRIPES; stripe++) {
-        if (is_asked && kinds[stripe] == QUEUE) {
+        if (kinds[stripe] == QUEUE && tickets[stripe] < 0) {
             tickets[stripe] = take_ticket(stripe);
         }
     }
-    if (is_one_step) {
+    if (are_several) {
         unlock(ORDER_LOCK);
     }
     for (int stripe = 0; stripe < STRIPES; stripe++) {
@@ -364,55 +373,40 @@ static bool ask_queues(const uint32_t *kinds, int *tickets) {
             count_back(stripe);
         }
     }
-    return is_asked;
 }
 
-static bool enter_all(const uint32_t *kinds, int *tickets) {
-    if (is_faulty(LATER_FIRST)) {
-        bool is_asked = ask_queues(kinds, tickets);
-        enter_locks(kinds);
-        return is_asked;
+// In ascending order: counts itself where there is a queue, and holds where there is a lock.
+static void enter_all(uint32_t *kinds, int *tickets) {
+    bool is_counted[STRIPES] = {false, false};
+    for (int stripe = 0; stripe < STRIPES && is_faulty(COUNTED_FIRST); stripe++) {
+        is_counted[stripe] = count_if_queue(stripe);
     }
-    if (is_faulty(COUNTED_FIRST)) {
-        count_all(kinds);
-    }
-    enter_locks(kinds);
-    return ask_queues(kinds, tickets);
-}
-
-static bool count_both(const uint32_t *kinds) {
-    for (int stripe = is_faulty(ONE_SERVING_LOOKED_AT); stripe < STRIPES; stripe++) {
-        if (serving(stripe, kinds[stripe]) != kinds[stripe]) {
-            return false;
+    for (int stripe = 0; stripe < STRIPES; stripe++) {
+        kinds[stripe] = is_counted[stripe] ? QUEUE : count_or_hold(stripe);
+        if (kinds[stripe] == QUEUE && is_faulty(LATER_FIRST)) {
+            tickets[stripe] = take_ticket(stripe);
         }
     }
-    return true;
+    join_queues(kinds, tickets);
+    for (int stripe = 0; stripe < STRIPES; stripe++) {
+        if (kinds[stripe] == QUEUE) {
+            wait_for_front(stripe, tickets[stripe]);
+            check(serving(stripe, QUEUE) == QUEUE, "a queue was left before all were in it");
+        }
+    }
 }
 
 // One more in both stripes, which always have the same number.
 static void transact(void) {
-    bool is_done = false;
-    while (!is_done) {
-        uint32_t kinds[STRIPES] = {asked(0), asked(1)};
-        int tickets[] = {-1, -1};
-        bool is_entered = enter_all(kinds, tickets);
-        for (int stripe = 0; stripe < STRIPES && is_entered; stripe++) {
-            if (kinds[stripe] == QUEUE) {
-                wait_for_front(stripe, tickets[stripe]);
-            }
-        }
-        is_done = is_entered && count_both(kinds);
-        if (is_done) {
-            uint32_t number = read_plain(place(0, VALUE));
-            check(number == read_plain(place(1, VALUE)), "half of a transaction is seen");
-            write_plain(place(0, VALUE), number + 1);
-            write_plain(place(1, VALUE), number + 1);
-        }
-        for (int stripe = 0; stripe < STRIPES; stripe++) {
-            if (kinds[stripe] != QUEUE || is_entered) {
-                leave(stripe, (enum kind)kinds[stripe], tickets[stripe]);
-            }
-        }
+    uint32_t kinds[STRIPES];
+    int tickets[] = {-1, -1};
+    enter_all(kinds, tickets);
+    uint32_t number = read_plain(place(0, VALUE));
+    check(number == read_plain(place(1, VALUE)), "half of a transaction is seen");
+    write_plain(place(0, VALUE), number + 1);
+    write_plain(place(1, VALUE), number + 1);
+    for (int stripe = 0; stripe < STRIPES; stripe++) {
+        leave(stripe, (enum kind)kinds[stripe], tickets[stripe]);
     }
 }
 
@@ -480,9 +474,10 @@ static const struct plan to_queue = {{LOCK}, {QUEUE}, NO_KIND};
 static const struct plan from_queue = {{QUEUE}, {LOCK}, NO_KIND};
 static const struct plan two_locks = {{LOCK, LOCK}, {OTHER_LOCK, OTHER_LOCK}, NO_KIND};
 static const struct plan two_queues = {{QUEUE, QUEUE}, {LOCK, QUEUE}, NO_KIND};
-static const struct plan mixed = {{LOCK, QUEUE}, {LOCK, LOCK}, NO_KIND};
+static const struct plan queue_last = {{LOCK, QUEUE}, {LOCK, LOCK}, NO_KIND};
+static const struct plan queue_first = {{QUEUE, LOCK}, {LOCK, LOCK}, NO_KIND};
 
-enum { FROM_LOCK, TO_QUEUE, FROM_QUEUE, TWO_LOCKS, TWO_QUEUES, MIXED };
+enum { FROM_LOCK, TO_QUEUE, FROM_QUEUE, TWO_LOCKS, TWO_QUEUES, QUEUE_LAST, QUEUE_FIRST };
 
 #define STRIPE_AT(kind) kind, kind, 0, 0, 0, 0, 0, 0, 0, 0, 0
 
@@ -499,7 +494,8 @@ static const struct model models[] = {
     MODEL("switch, a queue for a lock", 4, submitting, three_writes, from_queue, QUEUE, LOCK),
     MODEL("switch, two locks", 3, transactions_and_read, both, two_locks, LOCK, LOCK),
     MODEL("switch, one of two queues", 3, transactions, both, two_queues, QUEUE, QUEUE),
-    MODEL("switch, a lock and a queue", 3, transactions, both, mixed, LOCK, QUEUE),
+    MODEL("switch, a lock and a queue", 3, transactions, both, queue_last, LOCK, QUEUE),
+    MODEL("switch, a queue and a lock", 3, transactions, both, queue_first, QUEUE, LOCK),
 };
 
 static const struct fault faults[] = {
@@ -519,9 +515,9 @@ static const struct fault faults[] = {
     {"later: the count is loaded, acquiring", ASKERS_RELAXED, ACQUIRE, FROM_QUEUE},
     {"later: askers are not waited for", ASKERS_NOT_WAITED_FOR, RELAXED, FROM_QUEUE},
     {"several: `serving` of the first is not looked at", ONE_SERVING_LOOKED_AT, RELAXED, TWO_LOCKS},
-    {"several: a queue is asked before a lock", LATER_FIRST, RELAXED, MIXED},
-    {"several: counts before it has the locks", COUNTED_FIRST, RELAXED, MIXED},
-    {"several: queues are not asked in one step", NOT_IN_ONE_STEP, RELAXED, TWO_QUEUES},
+    {"several: is in a queue before it has a later lock", LATER_FIRST, RELAXED, QUEUE_FIRST},
+    {"several: counts before it has an earlier lock", COUNTED_FIRST, RELAXED, QUEUE_LAST},
+    {"several: is not in all queues in one step", NOT_IN_ONE_STEP, RELAXED, TWO_QUEUES},
 };
 
 int check_switch(void) {
