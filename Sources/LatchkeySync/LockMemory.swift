@@ -20,8 +20,8 @@ public class LockMemory: @unchecked Sendable {
     #if os(Linux)
     /// The threads that wait for a condition, since the first one did.
     ///
-    /// Only the holder of an ``AdaptiveLock`` uses it.
-    @usableFromInline final var line: ConditionLine?
+    /// Only the holder of an ``AdaptiveLock`` uses it, which knows its type.
+    @usableFromInline final var line: AnyObject?
     #endif
 
     /// Memory for one lock.

@@ -82,7 +82,7 @@ extension AdaptiveLock: ConditionLock {
 
     /// The line, which the caller's first use makes; it holds the lock.
     private func conditionLine() -> ConditionLine {
-        let line = memory.line ?? ConditionLine()
+        let line = memory.conditionLine ?? ConditionLine()
         if memory.line == nil {
             memory.line = line
         }
@@ -124,7 +124,7 @@ extension AdaptiveLock: ConditionLock {
     /// Lets go after a write that may be what somebody waits for.
     @usableFromInline func unlockChanged() {
         // The threads are woken when they can have the lock.
-        let chosen = memory.line.map { change($0) { $0.choose() } }
+        let chosen = memory.conditionLine.map { change($0) { $0.choose() } }
         unlockUnchanged()
         for waiter in chosen ?? [] {
             waiter.wake()
@@ -142,6 +142,14 @@ extension AdaptiveLock: ConditionLock {
             line.lock.unlock()
         }
         return body(line)
+    }
+}
+
+extension LockMemory {
+    /// The line, if a wait has made one.
+    fileprivate var conditionLine: ConditionLine? {
+        // SAFETY: nothing else is kept there.
+        line.map { unsafe unsafeDowncast($0, to: ConditionLine.self) }
     }
 }
 #endif

@@ -117,17 +117,3 @@ extension Backlog {
         }
     }
 }
-
-/// An asynchronous strategy refused an access because its backlog is at its bound.
-public struct BacklogFull: Error, Hashable, Sendable {
-    /// The error.
-    @inlinable public init() {}
-}
-
-/// What bounds the backlog of ``SerialQueueAsyncStrategy``, ``BarrierQueueAsyncStrategy`` and
-/// ``ActorStrategy`` unless they are told otherwise.
-public enum BacklogBound {
-    /// 4096 writes, and as many reads, per strategy instance: at a few hundred bytes each about a
-    /// megabyte, and some milliseconds of work.
-    public static let standard = 4096
-}

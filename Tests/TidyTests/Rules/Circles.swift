@@ -16,7 +16,6 @@ let circleBounds: [String: CircleBound] = [
     "LatchkeyReport": CircleBound(folders: 4),
     "LatchkeyService": CircleBound(files: 68, folders: 13),
     "LatchkeyStore": CircleBound(files: 31, folders: 2),
-    "LatchkeySync": CircleBound(files: 16, folders: 3),
 ]
 
 extension Rule {

@@ -1,25 +1,5 @@
 // The access functions for tasks. They exist for every strategy.
 
-/// A task's access did not take place.
-public enum AccessRefused: Error, Hashable, Sendable {
-    /// As many accesses wait as the strategy accepts, and the caller did not want to wait.
-    case backlogFull
-    /// The task was cancelled before the access entered.
-    case cancelled
-}
-
-/// What a task does when as many accesses wait as the strategy accepts.
-public enum WhenFull: Hashable, Sendable {
-    /// It waits for room: first come, first served. Cancelling the task ends the wait.
-    ///
-    /// Readers and writers wait in one line, which has no bound of its own: each task in it exists
-    /// already. While a task is in the line, no other enters past it, and a caller that does not
-    /// wait is refused.
-    case wait
-    /// It gets ``AccessRefused/backlogFull``.
-    case refuse
-}
-
 extension Synchronized where Value: Sendable {
     /// Runs `body` with shared access to the value and returns its result to the calling task.
     ///

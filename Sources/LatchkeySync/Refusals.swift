@@ -1,0 +1,35 @@
+// Why an access does not take place, and what bounds those that wait.
+
+/// A task's access did not take place.
+public enum AccessRefused: Error, Hashable, Sendable {
+    /// As many accesses wait as the strategy accepts, and the caller did not want to wait.
+    case backlogFull
+    /// The task was cancelled before the access entered.
+    case cancelled
+}
+
+/// What a task does when as many accesses wait as the strategy accepts.
+public enum WhenFull: Hashable, Sendable {
+    /// It waits for room: first come, first served. Cancelling the task ends the wait.
+    ///
+    /// Readers and writers wait in one line, which has no bound of its own: each task in it exists
+    /// already. While a task is in the line, no other enters past it, and a caller that does not
+    /// wait is refused.
+    case wait
+    /// It gets ``AccessRefused/backlogFull``.
+    case refuse
+}
+
+/// An asynchronous strategy refused an access because its backlog is at its bound.
+public struct BacklogFull: Error, Hashable, Sendable {
+    /// The error.
+    @inlinable public init() {}
+}
+
+/// What bounds the backlog of ``SerialQueueAsyncStrategy``, ``BarrierQueueAsyncStrategy`` and
+/// ``ActorStrategy`` unless they are told otherwise.
+public enum BacklogBound {
+    /// 4096 writes, and as many reads, per strategy instance: at a few hundred bytes each about a
+    /// megabyte, and some milliseconds of work.
+    public static let standard = 4096
+}
