@@ -1,3 +1,4 @@
+import LatchkeyComparison
 import LatchkeyService
 import LatchkeyStrategies
 import LatchkeyTestSupport
@@ -24,6 +25,55 @@ struct LinearizableHTTPTests {
         try await Deployment.inProcess.serve(["--strategy", kind.rawValue]) { site in
             try Self.judge([site], count: 100, seed: seed)
         }
+    }
+
+    @Test(arguments: Depth.kinds, [1, 128])
+    func `answers while the strategy is switched are those of one order`(
+        kind: StrategyKind,
+        stripeCount: Int
+    ) async throws {
+        // One that does not block has one stripe.
+        let kinds = StrategyKind.allCases.filter { stripeCount == 1 || $0.traits.blocksCaller }
+        guard kinds.contains(kind) else { return }
+        let flags = ["--strategy", kind.rawValue, "--stripes", "\(stripeCount)"]
+        try await Deployment.inProcess.serve(flags) { site in
+            for seed in Depth.seeds {
+                let isOver = Arrivals()
+                let switcher = TestThread {
+                    do {
+                        try Self.switchStrategies(at: site, kinds, seed, until: isOver)
+                    } catch {
+                        Issue.record(error)
+                    }
+                }
+                let outcome = Result {
+                    try Self.judge([site], count: Depth.count(100, deep: 300), seed: seed)
+                }
+                isOver.arrive()
+                #expect(switcher.join())
+                try outcome.get()
+            }
+        }
+    }
+
+    /// Chooses another strategy again and again.
+    private static func switchStrategies(
+        at site: Site,
+        _ kinds: [StrategyKind],
+        _ seed: UInt64,
+        until isOver: Arrivals
+    ) throws {
+        let client = try site.client()
+        var random = SeededRandom(seed: seed)
+        var count = 0
+        while isOver.value == 0 {
+            let kind = try #require(kinds.randomElement(using: &random))
+            let body = #"{"strategy": "\(kind.rawValue)"}"#
+            let answer = try client.request("PUT", "/v1/strategy", body: Array(body.utf8))
+            try #require(answer.status == 200, "\(answer)")
+            count += 1
+        }
+        #expect(count > 10, "there were few switches")
     }
 
     @Test(arguments: Depth.isDeep ? Deployment.strategies : [.inProcess])
