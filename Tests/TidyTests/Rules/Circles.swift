@@ -10,7 +10,7 @@ struct CircleBound {
 let circleBounds: [String: CircleBound] = [
     "LatchkeyClient": CircleBound(folders: 3),
     "LatchkeyComparison": CircleBound(files: 32, folders: 6),
-    "LatchkeyContention": CircleBound(files: 8, folders: 2),
+    "LatchkeyContention": CircleBound(files: 7, folders: 2),
     "LatchkeyOperations": CircleBound(folders: 3),
     "LatchkeyReplication": CircleBound(folders: 2),
     "LatchkeyReport": CircleBound(folders: 4),
