@@ -72,6 +72,7 @@ let package = Package(
             name: "CLatchkeyPages",
             exclude: ["Dashboard", "openapi.yaml", "report.html"]
         ),
+        .target(name: "LatchkeyJSON", dependencies: ["CLatchkeySystem"]),
         .target(name: "LatchkeySettings"),
         .target(name: "LatchkeyTrace"),
         .target(
@@ -102,8 +103,8 @@ let package = Package(
         .target(
             name: "LatchkeyStore",
             dependencies: [
-                "CLatchkeySystem", "LatchkeyGuards", "LatchkeySettings", "LatchkeyStrategies",
-                "LatchkeySync",
+                "CLatchkeySystem", "LatchkeyGuards", "LatchkeyJSON", "LatchkeySettings",
+                "LatchkeyStrategies", "LatchkeySync",
             ]
         ),
         .target(
@@ -129,12 +130,15 @@ let package = Package(
         ),
         .target(
             name: "LatchkeyOperations",
-            dependencies: ["CLatchkeyFetch", "LatchkeySettings", "LatchkeyStore", "LatchkeySync"]
+            dependencies: [
+                "CLatchkeyFetch", "LatchkeyJSON", "LatchkeySettings", "LatchkeyStore",
+                "LatchkeySync",
+            ]
         ),
         .target(
             name: "LatchkeyClient",
             dependencies: [
-                "CLatchkeyFetch", "LatchkeyMachine", "LatchkeySettings", "LatchkeyStore",
+                "CLatchkeyFetch", "LatchkeyJSON", "LatchkeyMachine", "LatchkeySettings",
             ]
         ),
         .target(
@@ -159,7 +163,7 @@ let package = Package(
             name: "LatchkeyService",
             dependencies: [
                 "CGnuTLS", "CLatchkeyPages", "CLatchkeySystem", "LatchkeyClient",
-                "LatchkeyContention", "LatchkeyGuards", "LatchkeyHTTP",
+                "LatchkeyContention", "LatchkeyGuards", "LatchkeyHTTP", "LatchkeyJSON",
                 "LatchkeyMachine", "LatchkeyMetrics", "LatchkeyOperations", "LatchkeyPersistence",
                 "LatchkeyReplication", "LatchkeySettings", "LatchkeyStore", "LatchkeyStrategies",
                 "LatchkeyTrace",
@@ -225,9 +229,14 @@ let package = Package(
             ]
         ),
         .testTarget(
+            name: "LatchkeyJSONTests",
+            dependencies: ["LatchkeyJSON", "LatchkeyTestSupport"]
+        ),
+        .testTarget(
             name: "LatchkeyStoreTests",
             dependencies: [
-                "LatchkeyGuards", "LatchkeyStore", "LatchkeyStrategies", "LatchkeyTestSupport",
+                "LatchkeyGuards", "LatchkeyJSON", "LatchkeyStore", "LatchkeyStrategies",
+                "LatchkeyTestSupport",
             ]
         ),
         // A file system for SQLite whose calls fail when a test says so.
@@ -247,14 +256,16 @@ let package = Package(
         .testTarget(
             name: "LatchkeyReplicationTests",
             dependencies: [
-                "LatchkeyGuards", "LatchkeyReplication", "LatchkeyStore", "LatchkeyStrategies",
+                "LatchkeyGuards", "LatchkeyJSON", "LatchkeyReplication", "LatchkeyStore",
+                "LatchkeyStrategies",
                 "LatchkeySync", "LatchkeyTestSupport",
             ]
         ),
         .testTarget(
             name: "LatchkeyOperationsTests",
             dependencies: [
-                "LatchkeyGuards", "LatchkeyOperations", "LatchkeyStore", "LatchkeyStrategies",
+                "LatchkeyGuards", "LatchkeyJSON", "LatchkeyOperations", "LatchkeyStore",
+                "LatchkeyStrategies",
                 "LatchkeyTestSupport",
             ]
         ),

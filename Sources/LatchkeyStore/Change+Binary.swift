@@ -1,3 +1,5 @@
+internal import LatchkeyJSON
+
 /// The compact binary form of a change, for a journal or a log that replicas share.
 ///
 /// | Part | Bytes |

@@ -1,3 +1,5 @@
+internal import LatchkeyJSON
+
 /// A change of state: one step, or a transaction of several.
 ///
 /// A plain value. It is decided as a whole. If one step cannot be made, none is.

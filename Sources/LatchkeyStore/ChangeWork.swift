@@ -1,3 +1,5 @@
+internal import LatchkeyJSON
+
 /// The work that deciding a change may still take while its stripes are held.
 ///
 /// A short change can work on many names and on long values, each anew. The bound is what keeps it

@@ -1,3 +1,5 @@
+internal import LatchkeyJSON
+
 /// The one door for names, values, times and revisions that do not come from a client of this
 /// service, but out of a file, a log, a leader or another replica.
 ///

@@ -1,3 +1,5 @@
+package import LatchkeyJSON
+
 /// A change of several properties that is made as a whole, at one revision.
 ///
 /// First the conditions are checked against the properties as they were. If all hold, `steps` are

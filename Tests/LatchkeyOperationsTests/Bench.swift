@@ -1,5 +1,6 @@
 import Foundation
 import LatchkeyGuards
+import LatchkeyJSON
 import LatchkeyStore
 import LatchkeyStrategies
 import LatchkeyTestSupport

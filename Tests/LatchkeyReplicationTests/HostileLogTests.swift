@@ -1,4 +1,5 @@
 import LatchkeyGuards
+import LatchkeyJSON
 import LatchkeyStrategies
 import LatchkeySync
 import LatchkeyTestSupport

@@ -1,3 +1,4 @@
+import LatchkeyJSON
 import LatchkeyStore
 import Testing
 

@@ -1,3 +1,4 @@
+import LatchkeyJSON
 import LatchkeyStore
 import Testing
 
@@ -35,5 +36,24 @@ struct PropertyNameTests {
     @Test(arguments: [[0x80], [0xC3], [0xC0, 0x80], [0xED, 0xA0, 0x80], [0x61, 0xFF]])
     func `bytes that are not UTF-8 are refused`(bytes: [UInt8]) {
         #expect(throws: InvalidName.notUTF8) { try check(bytes) }
+    }
+
+    /// The name that a string of JSON is.
+    private func name(of string: String) throws(InvalidName) -> [UInt8] {
+        let outcome = unsafe Array(string.utf8).withUnsafeBytes { bytes in
+            Result { () throws(InvalidName) in
+                unsafe Array(try PropertyName(JSONView(bytes)).bytes)
+            }
+        }
+        return try outcome.get()
+    }
+
+    @Test func `a name is read from a string with and without escapes`() throws {
+        for string in [#""aé/b""#, #""\u0061\u00E9\/b""#] {
+            #expect(try name(of: string) == Array("aé/b".utf8))
+        }
+        #expect(throws: InvalidName.empty) { try name(of: #""""#) }
+        #expect(throws: InvalidName.controlCharacter) { try name(of: #""a\n""#) }
+        #expect(throws: InvalidName.notUTF8) { try name(of: #""\ud800""#) }
     }
 }

@@ -1,3 +1,4 @@
+import LatchkeyJSON
 import LatchkeyStrategies
 import LatchkeyTestSupport
 import Testing

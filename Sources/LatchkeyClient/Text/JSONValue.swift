@@ -1,4 +1,4 @@
-internal import LatchkeyStore
+internal import LatchkeyJSON
 
 /// A JSON value: the bytes in which it was written, without the white space around it.
 package struct JSONValue: Sendable, Equatable {

@@ -2,6 +2,7 @@ internal import CLatchkeySystem
 internal import Dispatch
 internal import Glibc
 internal import LatchkeyHTTP
+internal import LatchkeyJSON
 internal import LatchkeyMetrics
 internal import LatchkeyStore
 internal import LatchkeyStrategies

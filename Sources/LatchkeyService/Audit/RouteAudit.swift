@@ -1,4 +1,5 @@
 internal import LatchkeyHTTP
+internal import LatchkeyJSON
 internal import LatchkeyOperations
 internal import LatchkeyStore
 internal import LatchkeyStrategies

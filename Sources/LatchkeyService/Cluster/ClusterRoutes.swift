@@ -1,4 +1,5 @@
 internal import LatchkeyHTTP
+internal import LatchkeyJSON
 internal import LatchkeyReplication
 internal import LatchkeyStore
 internal import LatchkeyStrategies

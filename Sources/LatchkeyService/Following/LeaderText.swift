@@ -1,3 +1,4 @@
+internal import LatchkeyJSON
 internal import LatchkeyStore
 
 /// What a leader sends, read: the lines of an export, and a page of changes.

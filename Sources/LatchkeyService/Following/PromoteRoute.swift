@@ -1,4 +1,5 @@
 internal import LatchkeyHTTP
+internal import LatchkeyJSON
 internal import LatchkeyStore
 
 /// The route that makes a replica a leader.

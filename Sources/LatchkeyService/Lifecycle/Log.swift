@@ -1,4 +1,5 @@
 internal import Foundation
+internal import LatchkeyJSON
 internal import LatchkeyStore
 
 /// The event log: one line for each event, on standard error.

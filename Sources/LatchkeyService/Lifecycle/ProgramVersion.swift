@@ -1,9 +1,9 @@
 internal import CGnuTLS
 internal import LatchkeyHTTP
+internal import LatchkeyJSON
 internal import LatchkeyMachine
 internal import LatchkeyOperations
 internal import LatchkeyPersistence
-internal import LatchkeyStore
 
 /// Which program this is: its version, its build and the libraries that it has loaded.
 ///

@@ -1,10 +1,11 @@
 internal import LatchkeyHTTP
+internal import LatchkeyJSON
 internal import LatchkeyStore
 
 extension JSONWriter {
     /// The text as a body that refers to long values instead of copying them.
     var body: ResponseBody {
-        guard !references.isEmpty else {
+        guard unsafe !references.isEmpty else {
             return .bytes(bytes)
         }
         let text = ReferringText(self)
@@ -19,24 +20,24 @@ extension JSONWriter {
 @safe
 private final class ReferringText: @unchecked Sendable {
     private let own: OwnedBytes
-    private let properties: [Property]
+    private let owners: [AnyObject]
     let parts: [UnsafeRawBufferPointer]
     /// The text of its own, and each value once, however often it comes.
     let heldByteCount: Int
 
     init(_ json: JSONWriter) {
         own = OwnedBytes(json.bytes)
-        properties = json.references.map(\.property)
+        owners = unsafe json.references.map { unsafe $0.owner }
         var seen = Set<ObjectIdentifier>()
-        heldByteCount = properties.reduce(json.bytes.count) { count, property in
-            let isFirst = seen.insert(ObjectIdentifier(property.owner)).inserted
-            return isFirst ? unsafe count + property.valueBytes.count : count
+        heldByteCount = unsafe json.references.reduce(json.bytes.count) { count, value in
+            let isFirst = unsafe seen.insert(ObjectIdentifier(value.owner)).inserted
+            return isFirst ? unsafe count + value.value.count : count
         }
         var parts = unsafe [UnsafeRawBufferPointer]()
         var start = 0
-        for (offset, property) in json.references {
+        for unsafe (offset, value, _) in unsafe json.references {
             unsafe parts.append(.init(rebasing: own.bytes[start..<offset]))
-            unsafe parts.append(property.valueBytes)
+            unsafe parts.append(value)
             start = offset
         }
         unsafe parts.append(UnsafeRawBufferPointer(rebasing: own.bytes[start...]))

@@ -1,5 +1,5 @@
+internal import LatchkeyJSON
 internal import LatchkeyOperations
-internal import LatchkeyStore
 
 extension JSONWriter {
     /// Writes an operation.

@@ -1,3 +1,4 @@
+internal import LatchkeyJSON
 internal import LatchkeyStore
 
 /// The problems that a request can be answered with (RFC 9457): status, title, and the text of the

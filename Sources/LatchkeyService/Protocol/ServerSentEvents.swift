@@ -1,5 +1,5 @@
 internal import LatchkeyHTTP
-internal import LatchkeyStore
+internal import LatchkeyJSON
 
 /// The text of server-sent events (HTML standard, section 9.2).
 enum ServerSentEvents {

@@ -1,4 +1,4 @@
-internal import LatchkeyStore
+internal import LatchkeyJSON
 package import LatchkeyStrategies
 
 /// The table of strategies and their traits, for the command line and `GET /v1/strategies`.

@@ -1,6 +1,7 @@
 internal import Dispatch
 internal import Glibc
 internal import LatchkeyHTTP
+internal import LatchkeyJSON
 internal import LatchkeyStore
 internal import LatchkeyStrategies
 

@@ -1,5 +1,5 @@
 internal import LatchkeyHTTP
-internal import LatchkeyStore
+internal import LatchkeyJSON
 
 extension ServiceRequest {
     /// The number to add: the one member of the body, `by`, or 1 without a body.

@@ -1,6 +1,7 @@
 internal import Foundation
 internal import LatchkeyGuards
 internal import LatchkeyHTTP
+internal import LatchkeyJSON
 internal import LatchkeyStore
 internal import LatchkeyStrategies
 

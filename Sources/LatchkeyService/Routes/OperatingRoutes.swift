@@ -2,6 +2,7 @@ internal import CLatchkeyPages
 internal import Foundation
 internal import LatchkeyContention
 internal import LatchkeyHTTP
+internal import LatchkeyJSON
 internal import LatchkeyMachine
 internal import LatchkeyMetrics
 internal import LatchkeyStore

@@ -1,6 +1,6 @@
 internal import LatchkeyHTTP
+internal import LatchkeyJSON
 internal import LatchkeyOperations
-internal import LatchkeyStore
 
 /// The routes of operations.
 struct OperationRoutes: Sendable {

@@ -1,6 +1,6 @@
 internal import LatchkeyHTTP
+internal import LatchkeyJSON
 internal import LatchkeyOperations
-internal import LatchkeyStore
 internal import LatchkeyStrategies
 
 /// The stream of one operation's events.

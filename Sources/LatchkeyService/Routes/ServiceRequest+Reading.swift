@@ -1,5 +1,6 @@
 internal import CLatchkeySystem
 internal import LatchkeyHTTP
+internal import LatchkeyJSON
 internal import LatchkeyStore
 
 /// Reads and checks the parts of a request. Errors are thrown as the problem to answer with.

@@ -1,5 +1,6 @@
 internal import LatchkeyGuards
 internal import LatchkeyHTTP
+internal import LatchkeyJSON
 internal import LatchkeyStore
 
 /// A request that the service handles: its HTTP exchange, and the ways to answer it.

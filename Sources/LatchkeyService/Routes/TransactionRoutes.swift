@@ -1,5 +1,6 @@
 internal import LatchkeyGuards
 internal import LatchkeyHTTP
+internal import LatchkeyJSON
 internal import LatchkeyStore
 internal import LatchkeyStrategies
 

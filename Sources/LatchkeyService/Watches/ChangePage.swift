@@ -1,3 +1,4 @@
+internal import LatchkeyJSON
 internal import LatchkeyStore
 
 /// A page of the journal's commits as JSON.

@@ -1,4 +1,5 @@
 internal import LatchkeyHTTP
+internal import LatchkeyJSON
 internal import LatchkeyStore
 
 /// Where a watch or a long poll comes from, and since when.

@@ -1,3 +1,5 @@
+internal import LatchkeyJSON
+
 /// One line of an export: `{"name":…,"value":…,"revision":…,"created":…,"ttl":…}`, and the last
 /// one, `{"end":true,"count":…,"revision":…}`, without which an export is not whole.
 package enum ExportLine {

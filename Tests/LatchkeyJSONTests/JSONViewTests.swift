@@ -1,5 +1,5 @@
 import Foundation
-import LatchkeyStore
+import LatchkeyJSON
 import Testing
 
 struct JSONViewTests {
@@ -69,7 +69,6 @@ struct JSONViewTests {
         try withJSON(text) { view in
             #expect(view.unescaped() == bytes)
             #expect(view.string == nil)
-            #expect(throws: InvalidName.self) { try PropertyName(view) }
         }
     }
 
@@ -87,21 +86,6 @@ struct JSONViewTests {
         }
         try withJSON(#""""#) { #expect($0.isString("")) }
         try withJSON(#""a\\b""#) { #expect($0.isString("a\\b")) }
-    }
-
-    @Test func `a name is read from a string with and without escapes`() throws {
-        for text in [#""aé/b""#, #""\u0061\u00E9\/b""#] {
-            try withJSON(text) { view in
-                let name = try PropertyName(view)
-                #expect(unsafe Array(name.bytes) == Array("aé/b".utf8))
-            }
-        }
-        _ = try withJSON(#""""#) { view in
-            #expect(throws: InvalidName.empty) { try PropertyName(view) }
-        }
-        _ = try withJSON(#""a\n""#) { view in
-            #expect(throws: InvalidName.controlCharacter) { try PropertyName(view) }
-        }
     }
 
     @Test(

@@ -21,7 +21,7 @@ package enum JSONEquality {
     /// Eight values are a unit. If the members of some object are not where those of the other
     /// are, all members count one more, and the square of their number by 16,384: the index of
     /// many members does not fit the processor's caches. 32 bytes of two numbers are one more.
-    static func areEqual(_ one: JSONView, _ other: JSONView, within units: inout Int) -> Bool? {
+    package static func areEqual(_ one: JSONView, _ other: JSONView, within units: inout Int) -> Bool? {
         if unsafe one.bytes.equals(other.bytes) {
             return true
         }
@@ -191,13 +191,13 @@ package enum JSONEquality {
 }
 
 /// What taking JSON texts apart costs, in the units of ``ChangeWork``.
-enum JSONWork {
+package enum JSONWork {
     /// More than any text needs.
-    static let unbounded = Int.max / 1024
+    package static let unbounded = Int.max / 1024
     /// The square of the members of two objects that is one unit: 128 members of each.
-    static let squareOfBothPerUnit = 256 * 256
+    package static let squareOfBothPerUnit = 256 * 256
     /// How many bytes of two numbers are compared for one unit.
-    static let digitsPerUnit = 32
+    package static let digitsPerUnit = 32
 }
 
 extension JSONOutline {

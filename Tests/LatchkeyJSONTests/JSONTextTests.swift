@@ -1,5 +1,5 @@
 import Foundation
-import LatchkeyStore
+import LatchkeyJSON
 import LatchkeyTestSupport
 import Testing
 

@@ -1,4 +1,4 @@
-import LatchkeyStore
+import LatchkeyJSON
 import LatchkeyTestSupport
 import Testing
 

@@ -21,14 +21,15 @@ package enum JSONInteger {
     /// Whether a valid JSON text has too many bytes, whatever they are: it begins with no zeros.
     ///
     /// One with white space around it is not looked at.
-    static func isTooLong(_ text: UnsafeRawBufferPointer) -> Bool {
+    package static func isTooLong(_ text: UnsafeRawBufferPointer) -> Bool {
         guard text.count > byteCountMax else { return false }
         return unsafe !JSONScan.isWhitespace(text[0])
             && !JSONScan.isWhitespace(text[text.count - 1])
     }
 
     /// Runs the body with the integer's digits.
-    static func withBytes<Result>(
+    @inlinable
+    package static func withBytes<Result>(
         of number: Int64,
         _ body: (UnsafeRawBufferPointer) -> Result
     ) -> Result {

@@ -2,21 +2,23 @@
 ///
 /// In place, because every step of a transaction is read by them.
 package struct JSONMembers {
-    static let countMax = 16
+    package static let countMax = 16
 
     private var values = InlineArray<16, JSONView?>(repeating: nil)
 
     /// A bit for each place that has a value, the first one lowest.
-    private(set) var places: UInt16 = 0
+    package private(set) var places: UInt16 = 0
+
+    package init() {}
 
     package subscript(index: Int) -> JSONView? { values[index] }
 
-    mutating func set(_ value: JSONView, at index: Int) {
+    package mutating func set(_ value: JSONView, at index: Int) {
         values[index] = value
         places |= 1 << UInt16(index)
     }
 
-    func has(_ index: Int) -> Bool {
+    package func has(_ index: Int) -> Bool {
         places & 1 << UInt16(index) != 0
     }
 }

@@ -1,6 +1,13 @@
 // What a transaction did as JSON.
 
+internal import LatchkeyJSON
+
 extension JSONWriter {
+    /// Writes a member with the value of a property.
+    package mutating func member(_ name: String, valueOf property: Property) {
+        unsafe member(name, rawJSON: property.valueBytes, of: property.owner)
+    }
+
     /// Writes what a transaction did.
     ///
     /// - Parameters:

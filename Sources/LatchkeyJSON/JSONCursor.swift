@@ -4,25 +4,25 @@
 ///
 /// SAFETY: `@safe` because it reads what a view of the text may read.
 @safe
-struct JSONCursor {
+package struct JSONCursor {
     private let text: UnsafeRawBufferPointer
     private var index = 0
 
     /// Begins at a value.
-    init(_ json: JSONView) {
+    package init(_ json: JSONView) {
         unsafe text = json.bytes
     }
 
     /// The kind of the value at the cursor.
-    var kind: JSONView.Kind { unsafe JSONView.Kind(firstByte: text[index]) }
+    package var kind: JSONView.Kind { unsafe JSONView.Kind(firstByte: text[index]) }
 
     /// Enters the array or the object at the cursor.
-    mutating func enter() {
+    package mutating func enter() {
         index += 1
     }
 
     /// Moves to the next element of the array that was entered; behind the array if there is none.
-    mutating func nextElement() -> Bool {
+    package mutating func nextElement() -> Bool {
         index = unsafe JSONScan.nextToken(text, index)
         guard unsafe text[index] == UInt8(ascii: "]") else {
             return true
@@ -34,7 +34,7 @@ struct JSONCursor {
     /// Moves to the value of the next member of the object that was entered.
     ///
     /// - Returns: the member's name. Nil if there is none: then the cursor is behind the object.
-    mutating func nextName() -> JSONView? {
+    package mutating func nextName() -> JSONView? {
         let start = unsafe JSONScan.nextToken(text, index)
         guard unsafe text[start] == UInt8(ascii: "\"") else {
             index = start + 1
@@ -46,7 +46,7 @@ struct JSONCursor {
     }
 
     /// The value at the cursor, which moves behind it.
-    mutating func value() -> JSONView {
+    package mutating func value() -> JSONView {
         let start = index
         index = unsafe JSONScan.valueEnd(text, start)
         return unsafe JSONView(text, start, index)

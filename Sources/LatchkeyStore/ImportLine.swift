@@ -1,3 +1,5 @@
+package import LatchkeyJSON
+
 /// One line of an import: `{"name":…,"value":…,"ttl":…}`, or the last one of an export,
 /// `{"end":true,"count":…,"revision":…}`.
 ///

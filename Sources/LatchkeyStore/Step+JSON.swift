@@ -1,5 +1,7 @@
 // Steps of transactions as JSON, as clients send them.
 
+package import LatchkeyJSON
+
 extension Change.Step {
     /// The kinds of steps, and what belongs to them.
     private static let memberNames: [StaticString] = [

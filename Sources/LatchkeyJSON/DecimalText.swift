@@ -1,12 +1,12 @@
 internal import CLatchkeySystem
 
 /// The decimal digits of whole numbers.
-enum DecimalText {
+package enum DecimalText {
     /// The digits of the largest number.
     static let byteCountMax = Int(LATCHKEY_SYSTEM_DECIMAL_BYTES_MAX)
 
     /// Appends a number, without zeros in front.
-    static func append(_ number: UInt64, to bytes: inout [UInt8]) {
+    package static func append(_ number: UInt64, to bytes: inout [UInt8]) {
         unsafe withUnsafeTemporaryAllocation(byteCount: byteCountMax, alignment: 1) { text in
             guard let start = text.baseAddress else {
                 return

@@ -1,5 +1,7 @@
 // Transactions as JSON, as clients send them.
 
+package import LatchkeyJSON
+
 /// A JSON text that is not a transaction or not a step.
 package struct InvalidTransaction: Error, Hashable {
     /// A sentence that says what is wrong and where.

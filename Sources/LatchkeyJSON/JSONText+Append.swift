@@ -22,7 +22,7 @@ extension JSONText {
     /// Appends a string that is these bytes of UTF-8.
     ///
     /// What needs no escape, the usual case, is copied as a whole.
-    static func append(string text: UnsafeRawBufferPointer, to bytes: inout [UInt8]) {
+    package static func append(string text: UnsafeRawBufferPointer, to bytes: inout [UInt8]) {
         bytes.append(UInt8(ascii: "\""))
         var start = 0
         for index in 0..<text.count where isEscaped(unsafe text[index]) {

@@ -2,12 +2,12 @@ internal import Glibc
 
 extension JSONView {
     /// The bytes between the quotes, as they were sent.
-    var stringContent: UnsafeRawBufferPointer {
+    package var stringContent: UnsafeRawBufferPointer {
         unsafe UnsafeRawBufferPointer(rebasing: bytes[1..<(bytes.count - 1)])
     }
 
     /// Whether a string has escapes, so that its bytes are not its text.
-    var hasEscapes: Bool {
+    package var hasEscapes: Bool {
         guard let start = unsafe bytes.baseAddress else {
             return false
         }
@@ -63,7 +63,7 @@ extension JSONView {
         }
         // An escape is longer than what it stands for.
         guard raw > expected.utf8CodeUnitCount else {
-            return unsafe stringContent.equals(expected)
+            return unsafe stringContent.equals(UnsafeRawBufferPointer(expected))
         }
         let text = unsafe UnsafeRawBufferPointer(expected)
         return unsafe hasEscapes && UnescapedBytes(self).elementsEqual(text)

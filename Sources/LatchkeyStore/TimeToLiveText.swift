@@ -1,3 +1,5 @@
+package import LatchkeyJSON
+
 /// Times to live as seconds, such as `0.25`.
 package enum TimeToLiveText {
     /// Ten years of 365 days, in milliseconds.

@@ -1,5 +1,5 @@
 import Foundation
-import LatchkeyStore
+import LatchkeyJSON
 
 /// A JSON value as Foundation reads it, to compare with what the store reads.
 indirect enum JSONModel: Hashable, Decodable {

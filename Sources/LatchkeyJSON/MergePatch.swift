@@ -19,7 +19,7 @@ package enum MergePatch {
     /// The same; nil if that is more work than there are units, which become fewer.
     ///
     /// Sixteen names and values, of patch and target together, are a unit.
-    static func apply(
+    package static func apply(
         patch: JSONView,
         to target: JSONView?,
         within units: inout Int

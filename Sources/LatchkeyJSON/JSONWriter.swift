@@ -1,17 +1,24 @@
 /// Writes JSON text into bytes.
 ///
 /// It can insert stored values as the bytes that were sent, which an encoder cannot.
+///
+/// SAFETY: `@safe` because it reads no value that it refers to, and keeps the owner of each.
+@safe
 package struct JSONWriter {
     /// Longer values are worth a reference.
     package static let copiedByteCountMax = 1024
 
-    package private(set) var bytes: [UInt8] = []
-    /// Long values that are not copied: where in ``bytes`` each of them belongs, in order.
-    package private(set) var references: [(offset: Int, property: Property)] = []
-    private var needsComma = false
+    @usableFromInline
+    package internal(set) var bytes: [UInt8] = []
+    /// Long values that are not copied: where in ``bytes`` each of them belongs, in order, and what
+    /// keeps it.
+    package private(set) var references = unsafe [Reference]()
+    @usableFromInline var needsComma = false
     private let refersToValues: Bool
 
-    /// - Parameter refersToValues: Whether long values of properties become ``references``.
+    package typealias Reference = (offset: Int, value: UnsafeRawBufferPointer, owner: AnyObject)
+
+    /// - Parameter refersToValues: Whether long values that have an owner become ``references``.
     package init(refersToValues: Bool = false) {
         self.refersToValues = refersToValues
     }
@@ -55,14 +62,18 @@ package struct JSONWriter {
         needsComma = true
     }
 
-    /// Writes a member with the value of a property.
-    package mutating func member(_ name: String, valueOf property: Property) {
-        guard refersToValues, unsafe property.valueBytes.count > Self.copiedByteCountMax else {
-            unsafe member(name, rawJSON: property.valueBytes)
+    /// Writes a member whose value is already JSON, which its owner keeps.
+    package mutating func member(
+        _ name: String,
+        rawJSON value: UnsafeRawBufferPointer,
+        of owner: AnyObject
+    ) {
+        guard refersToValues, value.count > Self.copiedByteCountMax else {
+            unsafe member(name, rawJSON: value)
             return
         }
         key(name)
-        references.append((bytes.count, property))
+        unsafe references.append((bytes.count, value, owner))
         needsComma = true
     }
 
@@ -83,7 +94,8 @@ package struct JSONWriter {
     /// whether they have room.
     ///
     /// These are one or more members of an object, with commas between them, or one or more values.
-    mutating func members(_ write: (inout JSONPiece) -> Void) {
+    @inlinable
+    package mutating func members(_ write: (inout JSONPiece) -> Void) {
         separate()
         unsafe withUnsafeTemporaryAllocation(byteCount: JSONPiece.byteCountMax, alignment: 1) {
             var piece = unsafe JSONPiece($0)
@@ -94,13 +106,14 @@ package struct JSONWriter {
     }
 
     /// The same for parts that end with the bracket that opens a container.
-    mutating func opening(_ write: (inout JSONPiece) -> Void) {
+    @inlinable
+    package mutating func opening(_ write: (inout JSONPiece) -> Void) {
         members(write)
         needsComma = false
     }
 
     /// Whether a piece has room for the string.
-    static func fitsIntoPiece(_ text: UnsafeRawBufferPointer) -> Bool {
+    package static func fitsIntoPiece(_ text: UnsafeRawBufferPointer) -> Bool {
         unsafe text.count <= JSONPiece.stringByteCountMax
             && !text.contains(where: JSONText.isEscaped)
     }
@@ -157,12 +170,13 @@ package struct JSONWriter {
         needsComma = false
     }
 
-    mutating func end(_ brackets: StaticString) {
+    package mutating func end(_ brackets: StaticString) {
         unsafe bytes.append(contentsOf: UnsafeRawBufferPointer(brackets))
         needsComma = true
     }
 
-    private mutating func separate() {
+    @inlinable
+    mutating func separate() {
         if needsComma {
             bytes.append(UInt8(ascii: ","))
         }

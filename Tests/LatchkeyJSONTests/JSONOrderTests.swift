@@ -1,7 +1,7 @@
 import LatchkeyTestSupport
 import Testing
 
-@testable import LatchkeyStore
+@testable import LatchkeyJSON
 
 /// The order of JSON values.
 struct JSONOrderTests {

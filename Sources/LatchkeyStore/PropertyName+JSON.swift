@@ -1,3 +1,5 @@
+package import LatchkeyJSON
+
 extension PropertyName {
     /// The name that a JSON string is.
     ///

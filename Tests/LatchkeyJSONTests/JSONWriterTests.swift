@@ -1,6 +1,6 @@
 import Testing
 
-@testable import LatchkeyStore
+@testable import LatchkeyJSON
 
 /// Numbers, members that are written in one piece, and what is too long for one.
 @Suite struct JSONWriterTests {
