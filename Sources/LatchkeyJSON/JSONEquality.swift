@@ -21,7 +21,11 @@ package enum JSONEquality {
     /// Eight values are a unit. If the members of some object are not where those of the other
     /// are, all members count one more, and the square of their number by 16,384: the index of
     /// many members does not fit the processor's caches. 32 bytes of two numbers are one more.
-    package static func areEqual(_ one: JSONView, _ other: JSONView, within units: inout Int) -> Bool? {
+    package static func areEqual(
+        _ one: JSONView,
+        _ other: JSONView,
+        within units: inout Int
+    ) -> Bool? {
         if unsafe one.bytes.equals(other.bytes) {
             return true
         }

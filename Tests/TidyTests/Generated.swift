@@ -36,6 +36,7 @@ struct Generated: Sendable {
         Generated(path: catalogue + "MigratingFromQueues.md", in: "figures") {
             RecordedRun.lines($0, \.queue)
         },
+        Generated(path: "docs/ARCHITECTURE.md", in: "houses") { House.table(in: $0) },
         Generated(path: "docs/operating.md", in: "settings") { _ in
             settingTable(ServiceConfiguration.settings)
         },

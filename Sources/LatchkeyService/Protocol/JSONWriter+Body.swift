@@ -35,10 +35,11 @@ private final class ReferringText: @unchecked Sendable {
         }
         var parts = unsafe [UnsafeRawBufferPointer]()
         var start = 0
-        for unsafe (offset, value, _) in unsafe json.references {
-            unsafe parts.append(.init(rebasing: own.bytes[start..<offset]))
-            unsafe parts.append(value)
-            start = offset
+        for index in unsafe json.references.indices {
+            let reference = unsafe json.references[index]
+            unsafe parts.append(.init(rebasing: own.bytes[start..<reference.offset]))
+            unsafe parts.append(reference.value)
+            start = unsafe reference.offset
         }
         unsafe parts.append(UnsafeRawBufferPointer(rebasing: own.bytes[start...]))
         unsafe self.parts = parts
