@@ -8,6 +8,9 @@ for the slow path. If it no longer is, it calls other functions: through a table
 references, to allocate. What is compared does not depend on the registers that the compiler
 chooses: which functions are called, at how many places, and roughly how many instructions there
 are.
+
+Besides, store and service are compiled once, and not once for each strategy: the size of their
+functions that are compiled for one of them is bounded.
 """
 
 import argparse
@@ -36,6 +39,12 @@ RECORDED = {
 TOLERANCE = 1.25
 RECORDED_ON = "x86_64"
 CONTROL = "writeUnderAny"
+
+COMPILED_ONCE = ["LatchkeyStore", "LatchkeyService"]
+SPECIALISED_BYTES_MAX = 150_000
+# Its measured loops are compiled for each strategy.
+SPECIALISED_CONTROL = "LatchkeyComparison"
+STRATEGY = re.compile(r"\bLatchkey(?:Sync|Strategies)\.\w*(?:Lock|Monitor|Strategy|Style)\b")
 
 CALL = re.compile(r"(?:call|callq|bl|blr)\s+(.+)$")
 # A jump out of the function is a call, the last one.
@@ -68,6 +77,24 @@ def instructions(lines: list[str], function: str) -> list[str]:
     sys.exit(f"The end of {function} is not in the assembly.")
 
 
+def demangled(names: list[str], *options: str) -> list[str]:
+    return subprocess.run(
+        ["swift", "demangle", "--compact", *options], input="\n".join(names) + "\n",
+        capture_output=True, text=True, check=True).stdout.splitlines()
+
+
+def specialised_bytes(build: pathlib.Path, module: str) -> int:
+    """The size of the functions of a module that are compiled for one strategy."""
+    objects = sorted((build / f"{module}.build").glob("*.o"))
+    listed = subprocess.run(["nm", "--print-size", "--defined-only", *objects],
+                            capture_output=True, text=True, check=True).stdout
+    symbols = [fields for line in listed.splitlines() if len(fields := line.split()) == 4]
+    functions = [(int(size, 16), name) for _, size, kind, name in symbols if kind in "tTwW"]
+    names = demangled([name for _, name in functions])
+    return sum(size for (size, _), name in zip(functions, names)
+               if "specialization" in name and STRATEGY.search(name))
+
+
 def callee(target: str) -> str:
     """The symbol that is called, if it is one."""
     match = SYMBOL.match(target)
@@ -79,9 +106,7 @@ def calls(body: list[str]) -> collections.Counter:
     """The types whose functions are called, and C functions, each with the number of places."""
     found = [match[1].strip() for text in body if (match := CALL.match(text) or JUMP.match(text))]
     names = [callee(target) for target in found]
-    readable = subprocess.run(
-        ["swift", "demangle", "--compact", "--simplified"], input="\n".join(names) + "\n",
-        capture_output=True, text=True, check=True).stdout.splitlines()
+    readable = demangled(names, "--simplified")
     # "SpinLock.lockSlowly()" is one of SpinLock's.
     return collections.Counter(name.split("(")[0].rsplit(".", 1)[0] for name in readable)
 
@@ -99,7 +124,8 @@ def failures(function: str, body: list[str]) -> list[str]:
 def main() -> int:
     arguments = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
     arguments.add_argument("--build", type=pathlib.Path, required=True, help="a release build")
-    lines = assembly(arguments.parse_args().build)
+    build = arguments.parse_args().build
+    lines = assembly(build)
     found = []
     for function in RECORDED:
         body = instructions(lines, function)
@@ -108,6 +134,15 @@ def main() -> int:
         found += failures(function, body)
     if not calls(instructions(lines, CONTROL)):
         found.append(f"{CONTROL}: is not specialised, but no call of it is seen")
+    sizes = {module: specialised_bytes(build, module)
+             for module in [*COMPILED_ONCE, SPECIALISED_CONTROL]}
+    for module, size in sizes.items():
+        print(f"{module}: {size / 1e3:.0f} kB of code are compiled for one strategy")
+    if sum(sizes[module] for module in COMPILED_ONCE) > SPECIALISED_BYTES_MAX:
+        found.append(f"{' and '.join(COMPILED_ONCE)}: more than "
+                     f"{SPECIALISED_BYTES_MAX / 1e3:.0f} kB are compiled for one strategy")
+    if sizes[SPECIALISED_CONTROL] == 0:
+        found.append(f"{SPECIALISED_CONTROL}: no code for one strategy is seen")
     for failure in found:
         print(f"FAIL {failure}")
     return 1 if found else 0

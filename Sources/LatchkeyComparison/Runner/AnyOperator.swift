@@ -63,24 +63,35 @@ struct AnyOperator {
     /// One operation of an open loop.
     @usableFromInline let perform:
         (_ operation: PlannedOperation, _ number: Int, _ timing: ResponseTiming?) -> UInt64
-    @usableFromInline let drain: () -> Void
     /// Called when the thread is done.
     @usableFromInline let finish: () -> Void
-    @usableFromInline let refusedCount: () -> Int
+    /// Where an operation can end after it has returned.
+    @usableFromInline let window: SubmissionWindow?
 
     /// - Parameters:
     ///   - performer: The operator.
-    ///   - whenFinished: Given the operator when the thread is done.
+    ///   - window: The operator's window, if it has one.
     @inlinable
-    init<Performer: Operator>(
-        _ performer: Performer,
-        whenFinished: @escaping (Performer) -> Void = { _ in }
+    init<Performer: Operator>(_ performer: Performer, window: SubmissionWindow? = nil) {
+        var performer = performer
+        closedLoop = { performer.closedLoop($0, $1, &$2) }
+        perform = { performer.perform($0, number: $1, timing: $2) }
+        finish = {}
+        self.window = window
+    }
+
+    /// - Parameters:
+    ///   - performer: The operator.
+    ///   - whenFinished: Given the values when the thread is done.
+    @inlinable
+    init<Guarded: Section>(
+        _ performer: UnguardedOperator<Guarded>,
+        whenFinished: @escaping ([Guarded.Value]) -> Void
     ) {
         var performer = performer
         closedLoop = { performer.closedLoop($0, $1, &$2) }
         perform = { performer.perform($0, number: $1, timing: $2) }
-        drain = { performer.drain() }
-        finish = { whenFinished(performer) }
-        refusedCount = { performer.refusedCount }
+        finish = { whenFinished(performer.stripes) }
+        window = nil
     }
 }

@@ -18,9 +18,6 @@ struct OperationCost: Sendable {
 /// touches the semaphore of its window, or a ``ResponseTimes``, and nothing else of it.
 @usableFromInline
 protocol Operator: SendableMetatype {
-    /// Operations that were refused and then tried again.
-    var refusedCount: Int { get }
-
     /// Does the operation.
     ///
     /// The outside work begins with the result, so that the processor cannot overlap the two.
@@ -35,17 +32,6 @@ protocol Operator: SendableMetatype {
         number: Int,
         timing: ResponseTiming?
     ) -> UInt64
-
-    /// Returns when nothing is under way any more.
-    mutating func drain()
-}
-
-/// Defaults: nothing is refused, and an operation has ended when it returns.
-extension Operator {
-    @inlinable var refusedCount: Int { 0 }
-
-    @inlinable
-    mutating func drain() {}
 }
 
 /// Uses the blocking access functions.
@@ -109,10 +95,29 @@ struct OneStripeOperator<Guarded: Section, ChosenStrategy: BlockingStrategy>: Op
     }
 }
 
-/// The bound on the operations of a thread that are under way.
+/// The operations of a thread that are under way, of which there is a bounded number.
+///
+/// **Design.** Belongs to one thread; other threads touch the semaphore only.
 @usableFromInline
-enum SubmissionWindow {
-    @inlinable static var max: Int { 16 }
+final class SubmissionWindow {
+    static let max = 16
+
+    @usableFromInline let places = DispatchSemaphore(value: SubmissionWindow.max)
+    /// Operations that were refused and then tried again.
+    @usableFromInline var refusedCount = 0
+
+    @usableFromInline
+    init() {}
+
+    /// Returns when nothing is under way any more.
+    func drain() {
+        for _ in 0..<Self.max {
+            places.wait()
+        }
+        for _ in 0..<Self.max {
+            places.signal()
+        }
+    }
 }
 
 /// Uses the submitting access functions, with a bounded number of operations under way.
@@ -124,13 +129,17 @@ enum SubmissionWindow {
 struct SubmittingOperator<Guarded: Section, ChosenStrategy: Strategy>: Operator {
     @usableFromInline let striped: Striped<Guarded.Value, ChosenStrategy>
     @usableFromInline let section: Guarded
-    @usableFromInline var refusedCount = 0
-    @usableFromInline let window = DispatchSemaphore(value: SubmissionWindow.max)
+    @usableFromInline let window: SubmissionWindow
 
     @inlinable
-    init(_ striped: Striped<Guarded.Value, ChosenStrategy>, _ section: Guarded) {
+    init(
+        _ striped: Striped<Guarded.Value, ChosenStrategy>,
+        _ section: Guarded,
+        _ window: SubmissionWindow
+    ) {
         self.striped = striped
         self.section = section
+        self.window = window
     }
 
     @inlinable
@@ -139,12 +148,13 @@ struct SubmittingOperator<Guarded: Section, ChosenStrategy: Strategy>: Operator 
         number: Int,
         timing: ResponseTiming?
     ) -> UInt64 {
-        window.wait()
+        let places = window.places
+        places.wait()
         let section = section
-        let completion = { @Sendable [window] (result: UInt64) in
+        let completion = { @Sendable (result: UInt64) in
             Sink.keep(result)
             timing?.end()
-            window.signal()
+            places.signal()
         }
         // The windows of all threads together fit into a backlog unless there are more than 256
         // threads. A refused operation is tried again, so that the plan stays complete.
@@ -165,19 +175,9 @@ struct SubmittingOperator<Guarded: Section, ChosenStrategy: Strategy>: Operator 
                 }
                 return 0
             } catch {
-                refusedCount += 1
+                window.refusedCount += 1
                 sched_yield()
             }
-        }
-    }
-
-    @inlinable
-    mutating func drain() {
-        for _ in 0..<SubmissionWindow.max {
-            window.wait()
-        }
-        for _ in 0..<SubmissionWindow.max {
-            window.signal()
         }
     }
 }

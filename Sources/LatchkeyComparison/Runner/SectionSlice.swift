@@ -4,7 +4,8 @@ public import LatchkeyStrategies
 /// One slice of one strategy and section: builds what is guarded, runs the threads, checks the
 /// result.
 ///
-/// A visitor, so that all of it is compiled once for each strategy.
+/// A visitor, so that the loop of an operator is compiled for each strategy. Only what makes the
+/// operator is, too: ``run(_:_:_:)`` and all that it calls know no strategy.
 ///
 /// **Design.** The controlling thread makes the guarded value before the threads start and checks
 /// it after they have ended; in between it belongs to the strategy.
@@ -45,7 +46,7 @@ struct SectionSlice<Guarded: Section>: StrategyVisitor {
         if ChosenStrategy.traits.appliesWritesAsynchronously {
             return try submitting(name, make)
         }
-        guard let meter = slice.meter(ChosenStrategy.self, as: name) else {
+        guard let meter = slice.meter(ChosenStrategy.traits, as: name) else {
             return try runBlocking(nil, make)
         }
         return try runBlocking(meter) { meter.metered(make()) }
@@ -57,11 +58,10 @@ struct SectionSlice<Guarded: Section>: StrategyVisitor {
         _ name: String,
         _ make: () -> ChosenStrategy
     ) throws(MeasurementFailure) -> SliceResult {
-        guard let meter = slice.meter(ChosenStrategy.self, as: name) else {
-            return try run(nil, striped(make)) { AnyOperator(SubmittingOperator($0, $1)) }
+        guard let meter = slice.meter(ChosenStrategy.traits, as: name) else {
+            return try runSubmitting(nil, make)
         }
-        let striped = striped { meter.metered(make()) }
-        return try run(meter, striped) { AnyOperator(SubmittingOperator($0, $1)) }
+        return try runSubmitting(meter) { meter.metered(make()) }
     }
 
     @inlinable
@@ -69,85 +69,90 @@ struct SectionSlice<Guarded: Section>: StrategyVisitor {
         _ meter: ContentionMeter?,
         _ make: () -> ChosenStrategy
     ) throws(MeasurementFailure) -> SliceResult {
-        if Guarded.canBeStriped, slice.stripes > 1 {
-            return try run(meter, striped(make)) { AnyOperator(BlockingOperator($0, $1)) }
+        let (striped, finals) = striped(make)
+        if Guarded.canBeStriped, finals.count > 1 {
+            return try run(meter, finals) { AnyOperator(BlockingOperator(striped, $0)) }
         }
-        let guarded = Synchronized(
-            section.value(keys: slice.keyCount(stripe: 0)),
-            strategy: make()
-        )
-        return try run(meter, stripes: 1) { section in
-            AnyOperator(OneStripeOperator(guarded, section))
-        } read: { (_, completion) throws(BacklogFull) in
-            try guarded.submitRead({ $0 }, completion: completion)
+        let guarded = striped[0]
+        return try run(meter, finals) { AnyOperator(OneStripeOperator(guarded, $0)) }
+    }
+
+    @inlinable
+    func runSubmitting<ChosenStrategy: Strategy>(
+        _ meter: ContentionMeter?,
+        _ make: () -> ChosenStrategy
+    ) throws(MeasurementFailure) -> SliceResult {
+        let (striped, finals) = striped(make)
+        return try run(meter, finals) { section in
+            let window = SubmissionWindow()
+            return AnyOperator(SubmittingOperator(striped, section, window), window: window)
         }
     }
 
     /// The baseline `unsynchronized`, on the one thread of the slice.
     @inlinable
     func unsynchronized() throws(MeasurementFailure) -> SliceResult {
-        let stripes = (0..<slice.stripes).map { section.value(keys: slice.keyCount(stripe: $0)) }
-        let left = LeftValues<Guarded.Value>()
-        return try run(nil, stripes: stripes.count) { section in
-            AnyOperator(UnguardedOperator(stripes: stripes, section)) { left.put($0.stripes) }
-        } read: { stripe, completion in
-            completion(left.taken[stripe])
+        let (left, finals) = striped { PthreadMutexStrategy() }
+        let values = (0..<left.count).map { left.read($0) { $0 } }
+        return try run(nil, finals) { section in
+            AnyOperator(UnguardedOperator(stripes: values, section)) { values in
+                for (stripe, value) in values.enumerated() {
+                    left.write(stripe) { $0 = value }
+                }
+            }
         }
     }
 
-    @inlinable
+    /// The guarded values of the slice.
+    ///
+    /// Compiled once, and not for each strategy, since it is called once for each slice.
+    @usableFromInline
+    @_semantics("optimize.sil.specialize.generic.never")
     func striped<ChosenStrategy: Strategy>(
         _ make: () -> ChosenStrategy
-    ) -> Striped<Guarded.Value, ChosenStrategy> {
-        Striped(count: slice.stripes, strategy: make) { stripe in
+    ) -> (Striped<Guarded.Value, ChosenStrategy>, [FinalValue<Guarded.Value>]) {
+        let striped = Striped(count: slice.stripes, strategy: make) { stripe in
             section.value(keys: slice.keyCount(stripe: stripe))
         }
-    }
-
-    @inlinable
-    func run<ChosenStrategy: Strategy>(
-        _ meter: ContentionMeter?,
-        _ striped: Striped<Guarded.Value, ChosenStrategy>,
-        _ performer:
-            @escaping @Sendable (Striped<Guarded.Value, ChosenStrategy>, Guarded) -> AnyOperator
-    ) throws(MeasurementFailure) -> SliceResult {
-        try run(meter, stripes: slice.stripes) { section in
-            performer(striped, section)
-        } read: { (stripe, completion) throws(BacklogFull) in
-            // Every strategy can be entered like this.
-            try striped.submitRead(stripe, { $0 }, completion: completion)
+        let finals = (0..<striped.count).map {
+            FinalValue(guarded: striped[$0].guarded, strategy: striped[$0].strategy)
         }
+        return (striped, finals)
     }
 
-    /// Runs the threads, and checks the values that `read` gives for each stripe.
+    /// Runs the threads, and checks the values that they leave.
     @usableFromInline
     func run(
         _ meter: ContentionMeter?,
-        stripes: Int,
-        performer: @escaping @Sendable (Guarded) -> AnyOperator,
-        read:
-            @escaping @Sendable (
-                _ stripe: Int, _ completion: @escaping @Sendable (Guarded.Value) -> Void
-            ) throws(BacklogFull) -> Void
+        _ finals: [FinalValue<Guarded.Value>],
+        _ performer: @escaping @Sendable (Guarded) -> AnyOperator
     ) throws(MeasurementFailure) -> SliceResult {
         let section = section
         var result = try slice.run(meter) { thread, _ in performer(section.used(by: thread)) }
-        let values: [Guarded.Value] = try slice.bound.results(count: stripes, read)
+        let values = try slice.bound.results(count: finals.count) {
+            (stripe, completion) throws(BacklogFull) in
+            try finals[stripe].read(completion)
+        }
         result.wrongCount = section.wrongCount(values, result, slice)
         return result
     }
 }
 
-/// The values that the thread of a baseline leaves.
+/// The value of a stripe after a slice.
 @usableFromInline
-final class LeftValues<Value: Sendable>: Sendable {
-    private let values = Guarded<[Value]>([])
+struct FinalValue<Value: Sendable>: Sendable {
+    let guarded: GuardedValue<Value>
+    let strategy: any Strategy
 
-    @usableFromInline
-    init() {}
+    func read(_ completion: @escaping @Sendable (Value) -> Void) throws(BacklogFull) {
+        try read(strategy, completion)
+    }
 
-    @usableFromInline
-    func put(_ stripes: [Value]) { values.write { $0 = stripes } }
-
-    @usableFromInline var taken: [Value] { values.read { $0 } }
+    /// Every strategy can be entered like this.
+    private func read(
+        _ strategy: some Strategy,
+        _ completion: @escaping @Sendable (Value) -> Void
+    ) throws(BacklogFull) {
+        try Synchronized(guarded, strategy).submitRead({ $0 }, completion: completion)
+    }
 }

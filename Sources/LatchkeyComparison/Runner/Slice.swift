@@ -49,14 +49,11 @@ struct Slice: Sendable {
 
     /// A meter for this slice alone, if it has one.
     @usableFromInline
-    func meter<ChosenStrategy: Strategy>(
-        _ strategy: ChosenStrategy.Type,
-        as name: String
-    ) -> ContentionMeter? {
+    func meter(_ traits: StrategyTraits, as name: String) -> ContentionMeter? {
         guard isMetered else { return nil }
         return ContentionMeter(
-            strategy,
-            as: name,
+            strategy: name,
+            traits: traits,
             role: .comparison,
             level: .sampled,
             samplingMean: Self.samplingMean

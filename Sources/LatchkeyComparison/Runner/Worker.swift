@@ -52,13 +52,13 @@ struct Worker {
             sched_yield()
         }
         loop(.warmingUp, clock)
-        performer.drain()
+        performer.window?.drain()
         var tally = WorkerTally()
         let before = state.position
         let callsBefore = calls?.read()
         let usageBefore = Usage.thread
         loop(.measuring, clock)
-        performer.drain()
+        performer.window?.drain()
         let end = latchkey_system_nanoseconds()
         tally.usage = Usage.thread - usageBefore
         if let callsBefore, let callsAfter = calls?.read() {
@@ -71,7 +71,7 @@ struct Worker {
         tally.unbegun = unbegun(after: tally.operations, since: since, until: clock.measuredUntil)
         tally.nanoseconds = since > 0 && end > since ? end - since : 0
         tally.operationsInAll = state.position
-        tally.refused = performer.refusedCount()
+        tally.refused = performer.window?.refusedCount ?? 0
         Sink.keep(state.outside)
         performer.finish()
         return tally

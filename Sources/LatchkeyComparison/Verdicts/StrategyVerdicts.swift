@@ -19,6 +19,9 @@ package enum StrategyVerdicts {
     static let secondsMax = 0.4
     /// The fewest operations of a thread, which a busy machine may let begin late.
     static let operationsMin = 50
+    /// Does an operation on the guarded value.
+    private typealias Client = @Sendable (RegisterOperation) -> RegisterFinding
+
     /// The time of a check, with the search, on average over the strategies.
     static let estimatedSeconds = 0.3
 
@@ -35,7 +38,10 @@ package enum StrategyVerdicts {
         isInterrupted: @escaping @Sendable () -> Bool = { false }
     ) -> [ComparisonReport.Verdict] {
         let bound = BoundedWait(isInterrupted: isInterrupted)
-        return kind.accept(VerdictVisitor(seed: seed, bound: bound))
+        let guarded = AnySynchronized(Registers(), kind: kind)
+        let blocking = kind.traits.appliesWritesAsynchronously ? nil : guarded.blocking
+        let client = blocking.map { Self.client(blocking: $0) } ?? client(submitting: guarded)
+        return check(kind.rawValue, guarded, seed, bound, client)
     }
 
     /// Checks a strategy by its name, ours or the program's.
@@ -68,15 +74,10 @@ package enum StrategyVerdicts {
             return check(submitting: strategy, as: name, seed: seed, bound: bound)
         }
         let guarded = Synchronized(Registers(), strategy: strategy)
-        return check(name, guarded, seed, bound) { operation in
-            operation.isRead
-                ? guarded.read { $0.read(operation) } : guarded.write { $0.run(operation) }
-        }
+        return check(name, guarded, seed, bound, client(blocking: guarded))
     }
 
     /// Checks a strategy through its submitting access functions.
-    ///
-    /// Each client waits for its completion.
     @usableFromInline
     static func check<ChosenStrategy: Strategy>(
         submitting strategy: ChosenStrategy,
@@ -85,7 +86,23 @@ package enum StrategyVerdicts {
         bound: BoundedWait = BoundedWait()
     ) -> [ComparisonReport.Verdict] {
         let guarded = Synchronized(Registers(), strategy: strategy)
-        return check(name, guarded, seed, bound) { operation in
+        return check(name, guarded, seed, bound, client(submitting: guarded))
+    }
+
+    private static func client(
+        blocking guarded: Synchronized<Registers, some BlockingStrategy>
+    ) -> Client {
+        { operation in
+            operation.isRead
+                ? guarded.read { $0.read(operation) } : guarded.write { $0.run(operation) }
+        }
+    }
+
+    /// Each client waits for its completion.
+    private static func client(
+        submitting guarded: Synchronized<Registers, some Strategy>
+    ) -> Client {
+        { operation in
             let reply = Reply<RegisterFinding>()
             while true {
                 do {
@@ -104,15 +121,15 @@ package enum StrategyVerdicts {
     }
 
     /// The verdicts on what the clients record, or the one on a run that does not end.
-    private static func check<ChosenStrategy: Strategy>(
+    private static func check(
         _ name: String,
-        _ guarded: Synchronized<Registers, ChosenStrategy>,
+        _ guarded: Synchronized<Registers, some Strategy>,
         _ seed: UInt64,
         _ bound: BoundedWait,
-        _ perform: @escaping @Sendable (RegisterOperation) -> RegisterFinding
+        _ client: @escaping Client
     ) -> [ComparisonReport.Verdict] {
         do throws(MeasurementFailure) {
-            let records = try record(seed: seed, bound, perform)
+            let records = try record(seed: seed, bound, client)
             let final: [Registers] = try bound.results(count: 1) {
                 (_, completion) throws(BacklogFull) in
                 try guarded.submitRead({ $0 }, completion: completion)
@@ -135,20 +152,20 @@ package enum StrategyVerdicts {
     private static func record(
         seed: UInt64,
         _ bound: BoundedWait,
-        _ perform: @escaping @Sendable (RegisterOperation) -> RegisterFinding
+        _ client: @escaping Client
     ) throws(MeasurementFailure) -> [ClientRecord] {
         let clock = HistoryClock()
         let records = Guarded<[ClientRecord]>([])
         let left = DispatchGroup()
         let end = latchkey_system_nanoseconds() + UInt64(secondsMax * 1e9)
-        for client in 0..<threads {
+        for number in 0..<threads {
             left.enter()
             Thread.detachNewThread {
-                var record = ClientRecord(client: client, seed: seed)
+                var record = ClientRecord(client: number, seed: seed)
                 while record.history.count < operationsMax,
                     record.history.count < operationsMin || latchkey_system_nanoseconds() < end
                 {
-                    record.add(clock, perform)
+                    record.add(clock, client)
                 }
                 records.write { [record] in $0.append(record) }
                 left.leave()
@@ -205,23 +222,6 @@ package enum StrategyVerdicts {
             ),
             linearizability,
         ]
-    }
-}
-
-private struct VerdictVisitor: StrategyVisitor {
-    let seed: UInt64
-    let bound: BoundedWait
-
-    func visit<ChosenStrategy: MakeableStrategy>(
-        _ strategy: ChosenStrategy.Type
-    ) -> [ComparisonReport.Verdict] {
-        StrategyVerdicts.check(submitting: ChosenStrategy(), seed: seed, bound: bound)
-    }
-
-    func visitBlocking<ChosenStrategy: MakeableStrategy & BlockingStrategy>(
-        _ strategy: ChosenStrategy.Type
-    ) -> [ComparisonReport.Verdict] {
-        StrategyVerdicts.check(blocking: ChosenStrategy(), seed: seed, bound: bound)
     }
 }
 
