@@ -55,7 +55,7 @@ struct ReportSchemaTests {
         report.cases[0].repeats[0].startDelay = .sample(p50: 1)
         report.cases[0].summary.startDelay = .sample(p50: 1)
         report.cases[1].workload.arrival = .recorded(operationsPerSecond: 100)
-        report.settings.trace = ReplayedTrace.Source(
+        report.settings.trace = TraceSource(
             file: "a.trace",
             speed: 16,
             sampleInterval: 16,

@@ -54,7 +54,7 @@ struct ReportSentenceTests {
 
     @Test func `a trace that is cut off is told, as what is read of it`() {
         var report = SampleReport(strategies: [.lock, .spin]).make()
-        report.settings.trace = ReplayedTrace.Source(
+        report.settings.trace = TraceSource(
             file: "a.trace",
             speed: 1,
             sampleInterval: 16,

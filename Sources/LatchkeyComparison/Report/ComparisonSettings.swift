@@ -32,7 +32,7 @@ package struct ComparisonSettings: Codable, Sendable, Equatable {
     package var stripes = [1]
     package var arrival = Arrival.closed
     /// The trace that is replayed, if one is.
-    package var trace: ReplayedTrace.Source?
+    package var trace: TraceSource?
     /// The time for which one repeat is measured.
     ///
     /// Its warm-up is not included.
@@ -79,6 +79,20 @@ package enum Arrival: Sendable, Hashable {
     case open(operationsPerSecond: Double)
     /// At the times of a trace, which come to this rate on average.
     case recorded(operationsPerSecond: Double)
+}
+
+/// What a report says about the trace that was replayed.
+package struct TraceSource: Codable, Sendable, Equatable {
+    /// The name of the file, without its folder.
+    package var file: String
+    /// How many times faster than recorded it is replayed.
+    package var speed: Double
+    /// One operation in this many was recorded.
+    package var sampleInterval: Int
+    /// Of the whole trace.
+    package var operations: Int
+    package var seconds: Double
+    package var isCutOff: Bool
 }
 
 /// The progress of a run.

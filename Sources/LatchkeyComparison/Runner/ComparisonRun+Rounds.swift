@@ -1,23 +1,3 @@
-/// A slice of a round.
-struct ShortSlice: Sendable, Equatable {
-    /// Shorter than a mode of the processors lasts, by a factor of 10 or more.
-    ///
-    /// Half as long on one thread. All strategies take part there, and no thread waits, so that the
-    /// ratios vary least.
-    static func seconds(threads: Int) -> Double { threads == 1 ? 0.005 : 0.010 }
-    static let warmUpShare = 0.05
-
-    var operationsPerSecond: Double
-    /// Before and after it.
-    var lineNanoseconds: [Double]
-}
-
-/// Why a round has no result, and in which case.
-struct RoundFailure: Error {
-    var cause: MeasurementFailure
-    var planned: PlannedCase
-}
-
 /// Rounds of short slices, after each repeat of all cases.
 ///
 /// **Why.** On a virtual machine, modes of the processors last from fractions of a second to

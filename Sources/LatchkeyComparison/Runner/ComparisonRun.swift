@@ -146,9 +146,8 @@ package struct ComparisonRun: Sendable {
     private func check(_ names: [StrategyName], _ course: inout Course) {
         for name in names where !course.isInterrupted() {
             course.begin("checking \(name.rawValue)")
-            let found = StrategyVerdicts.check(
+            let found = catalogue.verdicts(
                 name,
-                of: catalogue,
                 seed: settings.seed,
                 isInterrupted: course.isInterrupted
             )

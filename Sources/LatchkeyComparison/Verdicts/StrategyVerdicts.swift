@@ -44,23 +44,6 @@ package enum StrategyVerdicts {
         return check(kind.rawValue, guarded, seed, bound, client)
     }
 
-    /// Checks a strategy by its name, ours or the program's.
-    static func check(
-        _ name: StrategyName,
-        of catalogue: Catalogue,
-        seed: UInt64,
-        isInterrupted: @escaping @Sendable () -> Bool
-    ) -> [ComparisonReport.Verdict] {
-        if let strategy = catalogue.strategy(name) {
-            let bound = BoundedWait(
-                seconds: BoundedWait.secondsForOwn,
-                isInterrupted: isInterrupted
-            )
-            return strategy.verdicts(seed, bound)
-        }
-        return name.kind.map { check($0, seed: seed, isInterrupted: isInterrupted) } ?? []
-    }
-
     /// Checks a strategy through the access functions that programs would use: the blocking ones,
     /// unless it applies writes later.
     @usableFromInline

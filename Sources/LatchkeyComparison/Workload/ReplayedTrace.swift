@@ -13,25 +13,11 @@ package struct ReplayedTrace: Sendable {
         var dueNanoseconds: UInt64
     }
 
-    /// What a report says about the trace.
-    package struct Source: Codable, Sendable, Equatable {
-        /// The name of the file, without its folder.
-        package var file: String
-        /// How many times faster than recorded it is replayed.
-        package var speed: Double
-        /// One operation in this many was recorded.
-        package var sampleInterval: Int
-        /// Of the whole trace.
-        package var operations: Int
-        package var seconds: Double
-        package var isCutOff: Bool
-    }
-
     let operations: [Operation]
     let keyCount: Int
     /// How long the whole trace takes: behind it, the trace begins again.
     let periodNanoseconds: UInt64
-    package let source: Source
+    package let source: TraceSource
 
     /// The part of a run's time that replays the beginning of the trace without measuring.
     private static let warmUpShare = 0.1
@@ -45,7 +31,7 @@ package struct ReplayedTrace: Sendable {
     ///   - file: The name of its file, for the report.
     ///   - speed: How many times faster than recorded it is replayed.
     package init(_ trace: Trace, file: String, speed: Double) {
-        source = Source(
+        source = TraceSource(
             file: file,
             speed: speed,
             sampleInterval: Int(trace.header.sampleInterval),

@@ -99,7 +99,7 @@ public struct WorkloadOperation: Sendable {
 
     /// Uses a result, so that the compiler has to compute it.
     @inline(never)
-    public func keep<Result>(_ result: borrowing Result) {
+    public func keep<Kept>(_ result: borrowing Kept) {
         Sink.keep(0)
     }
 }

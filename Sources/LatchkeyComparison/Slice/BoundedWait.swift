@@ -85,3 +85,12 @@ struct BoundedWait: Sendable {
         return found.read { found in (0..<count).compactMap { found[$0] } }
     }
 }
+
+/// Why a repeat has no result.
+@usableFromInline
+enum MeasurementFailure: Error {
+    case interrupted
+    /// Threads did not stop within the bound.
+    case stuck
+    case failed(ComparisonError)
+}

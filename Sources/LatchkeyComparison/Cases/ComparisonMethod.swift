@@ -52,11 +52,22 @@ extension ComparisonMethod {
     ) throws(RoundFailure) -> [ShortSlice] { [] }
 }
 
-/// Why a repeat has no result.
-@usableFromInline
-enum MeasurementFailure: Error {
-    case interrupted
-    /// Threads did not stop within the bound.
-    case stuck
-    case failed(ComparisonError)
+/// A slice of a round.
+struct ShortSlice: Sendable, Equatable {
+    /// Shorter than a mode of the processors lasts, by a factor of 10 or more.
+    ///
+    /// Half as long on one thread. All strategies take part there, and no thread waits, so that the
+    /// ratios vary least.
+    static func seconds(threads: Int) -> Double { threads == 1 ? 0.005 : 0.010 }
+    static let warmUpShare = 0.05
+
+    var operationsPerSecond: Double
+    /// Before and after it.
+    var lineNanoseconds: [Double]
+}
+
+/// Why a round has no result, and in which case.
+struct RoundFailure: Error {
+    var cause: MeasurementFailure
+    var planned: PlannedCase
 }

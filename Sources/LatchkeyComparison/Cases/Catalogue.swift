@@ -39,6 +39,24 @@ package struct Catalogue: Sendable {
         strategy(name)?.traits ?? name.kind?.traits ?? .unknown
     }
 
+    /// Checks a strategy by its name, ours or the program's.
+    func verdicts(
+        _ name: StrategyName,
+        seed: UInt64,
+        isInterrupted: @escaping @Sendable () -> Bool
+    ) -> [ComparisonReport.Verdict] {
+        if let strategy = strategy(name) {
+            let bound = BoundedWait(
+                seconds: BoundedWait.secondsForOwn,
+                isInterrupted: isInterrupted
+            )
+            return strategy.verdicts(seed, bound)
+        }
+        return name.kind.map {
+            StrategyVerdicts.check($0, seed: seed, isInterrupted: isInterrupted)
+        } ?? []
+    }
+
     /// How long a strategy may take to return when it is told to stop.
     func stopSeconds(_ subject: CaseSubject) -> Double {
         guard case .strategy(let name) = subject, strategy(name) != nil else {
