@@ -257,16 +257,14 @@ let package = Package(
             name: "LatchkeyReplicationTests",
             dependencies: [
                 "LatchkeyGuards", "LatchkeyJSON", "LatchkeyReplication", "LatchkeyStore",
-                "LatchkeyStrategies",
-                "LatchkeySync", "LatchkeyTestSupport",
+                "LatchkeyStrategies", "LatchkeySync", "LatchkeyTestSupport",
             ]
         ),
         .testTarget(
             name: "LatchkeyOperationsTests",
             dependencies: [
                 "LatchkeyGuards", "LatchkeyJSON", "LatchkeyOperations", "LatchkeyStore",
-                "LatchkeyStrategies",
-                "LatchkeyTestSupport",
+                "LatchkeyStrategies", "LatchkeyTestSupport",
             ]
         ),
         .testTarget(
@@ -277,9 +275,9 @@ let package = Package(
             name: "LatchkeyServiceTests",
             dependencies: [
                 "CLatchkeyPages", "LatchkeyComparison", "LatchkeyContention", "LatchkeyGuards",
-                "LatchkeyHTTP", "LatchkeyMachine", "LatchkeyMetrics", "LatchkeyPersistence",
-                "LatchkeyReplication", "LatchkeyService", "LatchkeySettings", "LatchkeyStore",
-                "LatchkeyStrategies", "LatchkeyTestSupport",
+                "LatchkeyHTTP", "LatchkeyJSON", "LatchkeyMachine", "LatchkeyMetrics",
+                "LatchkeyPersistence", "LatchkeyReplication", "LatchkeyService",
+                "LatchkeySettings", "LatchkeyStore", "LatchkeyStrategies", "LatchkeyTestSupport",
             ]
         ),
         .testTarget(

@@ -1,5 +1,6 @@
 import Foundation
 import LatchkeyHTTP
+import LatchkeyJSON
 import LatchkeyStore
 import Testing
 

@@ -68,7 +68,7 @@ struct LinearizableHTTPTests {
         var count = 0
         while isOver.value == 0 {
             let kind = try #require(kinds.randomElement(using: &random))
-            let body = #"{"strategy": "\(kind.rawValue)"}"#
+            let body = #"{"strategy": "\#(kind.rawValue)"}"#
             let answer = try client.request("PUT", "/v1/strategy", body: Array(body.utf8))
             try #require(answer.status == 200, "\(answer)")
             count += 1
