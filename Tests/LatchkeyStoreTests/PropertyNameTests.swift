@@ -42,7 +42,8 @@ struct PropertyNameTests {
     private func name(of string: String) throws(InvalidName) -> [UInt8] {
         let outcome = unsafe Array(string.utf8).withUnsafeBytes { bytes in
             Result { () throws(InvalidName) in
-                unsafe Array(try PropertyName(JSONView(bytes)).bytes)
+                let name = try unsafe PropertyName(JSONView(bytes))
+                return withExtendedLifetime(name) { unsafe Array(name.bytes) }
             }
         }
         return try outcome.get()
