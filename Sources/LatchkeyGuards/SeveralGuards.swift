@@ -12,8 +12,11 @@ internal import Synchronization
 /// queue is the same for all. `Tests/model/switch.c` has it.
 ///
 /// No access begins again that holds something. A stripe whose guard is switched before it is held
-/// is asked anew, before any later one. One that has a queue is counted as asked: a switch waits
-/// until it is on the queue, and enters behind it.
+/// is asked once more, before any later one. One that has a queue is counted as asked: a switch
+/// waits until it is on the queue, and enters behind it.
+///
+/// A switch from queue to queue stores the index in such a step, too, and who is about to enter
+/// looks at the index in its step. So whoever comes after another one on one queue, does so on all.
 ///
 /// SAFETY: `@unchecked Sendable` because one thread uses it at a time: who holds, and for what is
 /// applied later, the last queue that is reached.
@@ -23,10 +26,14 @@ final class SeveralGuards: @unchecked Sendable {
         var access: Access
         /// Nil if the calling thread holds it.
         var queue: (any SectionQueue)?
+        /// The guard that counts the caller as an asker.
+        var counted: Guard?
     }
 
     private let mode: AccessMode
     private var places: [Place]
+    /// Whether the backlogs have counted the access.
+    private var isAdmitted = false
 
     init(_ stripes: [StripeGuard], _ mode: AccessMode, _ ask: Ask, isSubmitted: Bool = false) {
         self.mode = mode
@@ -55,6 +62,7 @@ final class SeveralGuards: @unchecked Sendable {
         guard let section = places[index].stripe.counts(where: isLate) else { return false }
         places[index].access.chooses(section)
         places[index].queue = section.queue
+        places[index].counted = section
         return true
     }
 
@@ -82,25 +90,50 @@ final class SeveralGuards: @unchecked Sendable {
 
     /// Enters those with a queue in one step, and calls `then` inside all of them.
     private func enterQueues(_ then: @escaping @Sendable () -> Void) {
-        var queues: [any SectionQueue] = []
+        var count = 0
         for index in places.indices {
             guard let queue = places[index].queue else { continue }
             places[index].access.asks()
             if !queue.joins(mode) { places[index].access.isBlocked() }
-            queues.append(queue)
+            count += 1
         }
         // One more than there are queues: the last step must not happen while the order is kept.
-        let missing = Countdown(queues.count + 1)
+        let missing = Countdown(count + 1)
         let enters = { @Sendable in
             if missing.isLast() { then() }
         }
         SectionOrder.inOneStep {
-            for queue in queues { queue.enqueueHold(mode, enters) }
+            for index in places.indices where places[index].queue != nil {
+                follow(index)
+                places[index].queue?.enqueueHold(mode, enters)
+            }
         }
-        for place in places where place.queue != nil {
-            place.access.isAccepted()
-        }
+        isAccepted()
         enters()
+    }
+
+    /// Goes to the queue that new accesses ask, if a switch has gone there since the last look.
+    private func follow(_ index: Int) {
+        let section = places[index].stripe.current
+        guard section !== places[index].counted, let old = places[index].queue,
+            let new = section.queue
+        else { return }
+        old.leaves(mode)
+        if isAdmitted {
+            new.admitBeyondBound(mode)
+            old.dismiss(mode)
+        }
+        places[index].queue = new
+        places[index].access.beginsAgain()
+        places[index].access.asks(section, isTimed: true)
+        if !new.joins(mode) { places[index].access.isBlocked() }
+    }
+
+    /// Is an asker no longer, of any guard.
+    private func isAccepted() {
+        for index in places.indices {
+            places[index].counted.take()?.askers.subtract(1, ordering: .sequentiallyConsistent)
+        }
     }
 
     private func entersQueues() {
@@ -140,15 +173,15 @@ extension SeveralGuards {
             leave()
             return completion()
         }
-        let queues = places.compactMap(\.queue)
         do throws(BacklogFull) {
-            try admit(queues)
+            try admit(places.compactMap(\.queue))
         } catch {
-            for place in places { place.access.isAccepted() }
+            isAccepted()
             throw error
         }
-        let mode = mode
+        isAdmitted = true
         enterQueues { [self] in
+            let queues = places.compactMap(\.queue)
             entersQueues()
             body(values)
             leave()
@@ -160,10 +193,8 @@ extension SeveralGuards {
     /// Counts the caller as an asker of all, or of none.
     private func countAll() -> Bool {
         for index in places.indices where !count(index, where: { $0.appliesLater(mode) }) {
-            for counted in places[..<index].indices {
-                places[counted].access.isAccepted()
-                places[counted].queue = nil
-            }
+            isAccepted()
+            for counted in places[..<index].indices { places[counted].queue = nil }
             return false
         }
         return true

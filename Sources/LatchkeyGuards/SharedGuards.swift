@@ -11,6 +11,10 @@ final class SharedGuards: Sendable {
         case loaded
         /// An access that is applied later has counted itself, and has not looked again.
         case counted
+        /// It has found that it may go on, and was not accepted.
+        case chosen
+        /// A switch holds nothing yet of a stripe.
+        case begins
         /// A switch holds a stripe, and has stored nothing.
         case held
         /// A switch has stored the index, and the old guard still counts.

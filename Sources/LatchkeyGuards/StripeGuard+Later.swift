@@ -42,9 +42,13 @@ extension StripeGuard {
             let word = index.load(ordering: .acquiring)
             let section = self[word]
             guard isLate(section) else { return nil }
+            shared.step?(.loaded)
             section.askers.add(1, ordering: .sequentiallyConsistent)
             shared.step?(.counted)
-            if self[index.load(ordering: .sequentiallyConsistent)] === section { return section }
+            if self[index.load(ordering: .sequentiallyConsistent)] === section {
+                shared.step?(.chosen)
+                return section
+            }
             section.askers.subtract(1, ordering: .sequentiallyConsistent)
         }
     }

@@ -23,6 +23,7 @@ extension StripeGuard {
         let old = serving.load(ordering: .relaxed)
         guard old != new else { return 0 }
         let (left, entered) = (self[old], self[new])
+        shared.step?(.begins)
         guard let queue = left.queue else {
             hold(left)
             let start = latchkey_system_nanoseconds()
@@ -38,7 +39,10 @@ extension StripeGuard {
         hold(entered)
         let start = latchkey_system_nanoseconds()
         shared.step?(.held)
-        index.store(new | Self.isWatched, ordering: .sequentiallyConsistent)
+        // In a step: what enters several queues has either come before on all, or comes after.
+        SectionOrder.inOneStep {
+            index.store(new | Self.isWatched, ordering: .sequentiallyConsistent)
+        }
         shared.step?(.stored)
         while left.askers.load(ordering: .sequentiallyConsistent) != 0 {
             latchkey_system_yield()

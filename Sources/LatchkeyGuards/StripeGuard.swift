@@ -13,7 +13,8 @@ internal import Synchronization
 /// A guard is made before the first switch to it, and kept: who has loaded an old index finds it.
 ///
 /// SAFETY: `@safe`, `@unchecked Sendable` because a place of `guards` is written once, before an
-/// index leads to it (releasing, and acquiring for who loads the index), and freed with the object.
+/// index leads to it or `made` names it (releasing, and acquiring for who loads either), and freed
+/// with the object.
 @safe
 @usableFromInline package final class StripeGuard: @unchecked Sendable {
     /// Set in `index` while a switch is under way: accesses are timed.
@@ -22,6 +23,8 @@ internal import Synchronization
     let index: Atomic<UInt8>
     let serving: Atomic<UInt8>
     private let guards: UnsafeMutablePointer<Guard?>
+    /// A bit for each guard that was made.
+    private let made = Atomic<UInt32>(0)
     private let stripe: Int
     let shared: SharedGuards
 
@@ -45,13 +48,16 @@ internal import Synchronization
     ///
     /// Called by one thread at a time, before an index leads to the guard.
     func make(_ number: UInt8) {
-        guard unsafe guards[Int(number)] == nil else { return }
+        let one: UInt32 = 1 << number
+        guard made.load(ordering: .relaxed) & one == 0 else { return }
         let kind = StrategyKind.allCases[Int(number)]
         let probe = shared.meter(kind).map {
             ContentionProbe($0, traits: kind.traits, stripe: $0.addStripe())
         }
         let maker = GuardMaker(kind: kind, probe: probe, backlogMax: shared.settings.backlogMax)
         unsafe guards[Int(number)] = kind.accept(maker)
+        // Releasing: pairs with the load of who counts the backlogs, meanwhile.
+        made.bitwiseOr(one, ordering: .releasing)
     }
 
     subscript(number: UInt8) -> Guard {
@@ -66,9 +72,12 @@ internal import Synchronization
 
     /// The writes that were accepted and are not yet applied.
     var backlogCount: Int {
-        (0..<StrategyKind.allCases.count).reduce(0) { count, number in
-            count + (unsafe guards[number]?.queue?.backlogCount ?? 0)
+        var (left, count) = (made.load(ordering: .acquiring), 0)
+        while left != 0 {
+            count += unsafe guards[left.trailingZeroBitCount]?.queue?.backlogCount ?? 0
+            left &= left - 1
         }
+        return count
     }
 
     /// Whether the guard is the one that counts. Asked inside.

@@ -5,7 +5,7 @@ import Testing
 @Suite
 struct StripesTests {
     @Test(arguments: StrategyKind.allCases)
-    func aWriteIsSeenByTheNextRead(kind: StrategyKind) async throws {
+    func `a write is seen by the next read`(kind: StrategyKind) async throws {
         let stripes = Stripes<Int>(count: 1, GuardSettings(kind)) { _ in 0 }
         let written = await withCheckedContinuation { continuation in
             try? stripes.submitWrite(0, .here(), { $0 += 1 }, published: {}) {

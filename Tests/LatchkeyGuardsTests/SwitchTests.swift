@@ -15,7 +15,7 @@ struct SwitchTests {
     }
 
     @Test(arguments: StrategyKind.allCases)
-    func noWriteIsLostAndOrderIsKeptWithOneStripe(from: StrategyKind) {
+    func `no write is lost and order is kept with one stripe`(from: StrategyKind) {
         for to in StrategyKind.allCases where to != from {
             let failures = Load(from, stripeCount: 1).run(switchingTo: [to, from])
             #expect(failures.isEmpty, "\(from) to \(to)")
@@ -23,7 +23,7 @@ struct SwitchTests {
     }
 
     @Test(arguments: StrategyKind.allCases.filter { !$0.traits.prefersOneStripe })
-    func noTransactionIsTornWithSeveralStripes(from: StrategyKind) {
+    func `no transaction is torn with several stripes`(from: StrategyKind) {
         for to in StrategyKind.allCases where to != from && !to.traits.prefersOneStripe {
             let failures = Load(from, stripeCount: 4).run(switchingTo: [to, from])
             #expect(failures.isEmpty, "\(from) to \(to)")
@@ -40,7 +40,6 @@ private final class Load: Sendable {
         var pair = (0, 0)
         /// The last number of each thread that submits.
         var last = [Int](repeating: 0, count: Load.threads)
-        var isInside = false
     }
 
     static let threads = 3

@@ -14,14 +14,19 @@ extension Epochs {
     /// Called without a lock, because a value's `deinit` is somebody else's code and may come back
     /// here.
     @usableFromInline func discard(_ value: Replaced) {
-        fence()  // C1
-        if value.stamp < oldestEntry() {  // C2
-            return value.free()
-        }
+        guard !frees(value) else { return }
         holding.lock()
         held.insert(value)
         holding.unlock()
         ask()
+    }
+
+    /// Frees a replaced value, and nothing else, unless a reader may hold it; false if one may.
+    func frees(_ value: Replaced) -> Bool {
+        fence()  // C1
+        guard value.stamp < oldestEntry() else { return false }  // C2
+        value.free()
+        return true
     }
 
     /// Has the held values looked at.

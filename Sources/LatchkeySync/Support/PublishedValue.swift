@@ -68,12 +68,16 @@ public import Synchronization
 
     /// Leaves readers without a version.
     ///
+    /// It is freed at once unless a reader has it: that ends nothing, because the guarded value is
+    /// the same, and whoever writes that in its place need not copy it.
+    ///
     /// The caller holds the writers' lock. Sequentially consistent: W1 in ``Epochs``.
     func retire() {
         guard let old = unsafe address.exchange(nil, ordering: .sequentiallyConsistent),
             let free = unsafe free
         else { return }
-        replaced = unsafe Replaced(old, stamp: epochs.replaced(), free)
+        let version = unsafe Replaced(old, stamp: epochs.replaced(), free)
+        if !epochs.frees(version) { replaced = version }
     }
 
     /// What to discard after the writers' lock is released.
