@@ -46,7 +46,7 @@ def run(arguments, scratch):
         life = Life(arguments, scratch / str(number), number, counts)
         try:
             life.live(strategy, stripes)
-        except Failure as failure:
+        except (Failure, OSError) as failure:
             raise Failure(f"from {strategy}, {stripes} stripes: {failure}{life.ending()}") from None
         finally:
             life.close()
