@@ -164,7 +164,11 @@ import Testing
 
     /// Each sample stands for those since the last one, less those that were taken back.
     @Test func `leaves the samples as many as they stand for`() {
-        let probes = [StrategyKind.lock, .spin].map { Self.probe($0, .sampled, samplingMean: 5) }
+        // Two means, or both would draw alike.
+        let probes = [
+            Self.probe(.lock, .sampled, samplingMean: 5),
+            Self.probe(.spin, .sampled, samplingMean: 7),
+        ]
         var count = [UInt64](repeating: 3, count: 2)
         for round in 0..<20_000 {
             let at = round & 1
@@ -184,7 +188,7 @@ import Testing
             let write = probe.meter.reading.write
             #expect(write.acquisitions == count)
             let weight = write.wait.buckets.reduce(0, +)
-            #expect(weight <= count && weight + 9 >= count, "\(weight) of \(count)")
+            #expect(weight <= count && weight + 13 >= count, "\(weight) of \(count)")
         }
     }
 
