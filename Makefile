@@ -221,7 +221,7 @@ allocations: build ## how often GET and PUT of a property allocate (5 seconds)
 	Tests/allocations/run.py --binary $(RELEASE_BINARY)
 
 .PHONY: machine-code
-machine-code: build ## which functions a write calls, and what is compiled for each strategy (20 seconds)
+machine-code: build ## what a write calls, and what is compiled for each strategy (20 seconds)
 	Tests/machine-code/run.py --build .build-release/release
 
 .PHONY: upgrade

@@ -236,7 +236,7 @@ let package = Package(
             name: "LatchkeyStoreTests",
             dependencies: [
                 "LatchkeyGuards", "LatchkeyJSON", "LatchkeyStore", "LatchkeyStrategies",
-                "LatchkeyTestSupport",
+                "LatchkeySync", "LatchkeyTestSupport",
             ]
         ),
         // A file system for SQLite whose calls fail when a test says so.

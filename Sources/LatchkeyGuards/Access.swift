@@ -16,7 +16,7 @@ internal import Synchronization
     private(set) var section: Guard?
     private var entry: ContentionProbe.MeteredEntry?
     private var hasBegunAgain = false
-    /// When it first asked; 0 if nobody wants to know.
+    /// When it first asked; 0 if that is not wanted.
     private var start: UInt64 = 0
     private var entered: UInt64 = 0
 

@@ -7,7 +7,7 @@ internal import Synchronization
 @usableFromInline package struct Ask: Sendable {
     /// Where the access is asked for.
     package var site: CallSite
-    /// Keeps the times of the access; nil if nobody wants them.
+    /// Keeps the times of the access; nil if they are not wanted.
     package var timing: AccessTiming?
 
     package init(at site: CallSite, timing: AccessTiming? = nil) {

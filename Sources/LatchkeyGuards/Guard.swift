@@ -69,6 +69,8 @@ class Guard: @unchecked Sendable {
 }
 
 /// A raw lock.
+///
+/// SAFETY: `@unchecked Sendable` as ``Guard``.
 final class LockGuard<Lock: RawLock>: Guard, @unchecked Sendable {
     private let lock = Lock()
 
@@ -86,6 +88,8 @@ final class LockGuard<Lock: RawLock>: Guard, @unchecked Sendable {
 }
 
 /// The readers' epochs and the writers' lock of `snapshot`.
+///
+/// SAFETY: `@unchecked Sendable` as ``Guard``.
 final class SnapshotGuard: Guard, @unchecked Sendable {
     private let strategy = SnapshotStrategy()
 
@@ -105,6 +109,8 @@ final class SnapshotGuard: Guard, @unchecked Sendable {
 }
 
 /// A dispatch queue.
+///
+/// SAFETY: `@unchecked Sendable` as ``Guard``.
 final class QueueGuard: Guard, @unchecked Sendable {
     private let section: DispatchSection
 
@@ -140,6 +146,8 @@ final class QueueGuard: Guard, @unchecked Sendable {
 }
 
 /// An actor.
+///
+/// SAFETY: `@unchecked Sendable` as ``Guard``.
 @available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *)
 final class ActorGuard: Guard, @unchecked Sendable {
     private let section: ActorSection

@@ -158,7 +158,9 @@ final class SeveralGuards: @unchecked Sendable {
 }
 
 extension SeveralGuards {
-    /// Submits an access to all. `body` runs inside, and then `completion`, outside: before this
+    /// Submits an access to all.
+    ///
+    /// `body` runs inside, and then `completion`, outside: before this
     /// returns, unless all guards apply it later.
     ///
     /// - Throws: ``BacklogFull`` if as many writes to one of the stripes wait as its strategy

@@ -4,6 +4,9 @@ internal import LatchkeySync
 internal import Synchronization
 
 /// What the guards of all stripes share.
+///
+/// **Design.** `number` and `isSwitching` belong to the one switch that is under way; others read
+/// them. `meters` is guarded by its lock, which is not held while a meter is made.
 final class SharedGuards: Sendable {
     /// A moment at which a test plants a delay.
     enum Step: Sendable {

@@ -3,7 +3,9 @@ internal import LatchkeySync
 internal import Synchronization
 
 extension StripeGuard {
-    /// Submits an access. `body` runs inside, and then `completion`, outside: at once if the guard
+    /// Submits an access.
+    ///
+    /// `body` runs inside, and then `completion`, outside: at once if the guard
     /// is one that blocks.
     ///
     /// - Throws: ``BacklogFull`` if as many accesses wait as the strategy accepts.

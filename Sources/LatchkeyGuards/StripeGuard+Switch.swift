@@ -3,8 +3,12 @@ internal import Dispatch
 internal import LatchkeySync
 internal import Synchronization
 
+// **Design.** One thread at a time changes guards. Orderings: ``Guard/askers`` says which pair.
+
 extension StripeGuard {
-    /// Lets another guard count. The calling thread is the only one that does.
+    /// Lets another guard count.
+    ///
+    /// The calling thread is the only one that does.
     ///
     /// **A guard that applies every access before a call returns** is held, so that no other access
     /// is inside. Then the new one counts, and is asked. Who waits for the old one finds that when

@@ -80,9 +80,9 @@ internal import Synchronization
         return count
     }
 
-    /// Whether the guard is the one that counts. Asked inside.
+    /// Whether the guard is the one that counts.
     ///
-    /// Acquiring: pairs with the stores of a switch.
+    /// Asked inside. Acquiring: pairs with the stores of a switch.
     func serves(_ word: UInt8) -> Bool {
         serving.load(ordering: .acquiring) == word & ~Self.isWatched
     }

@@ -9,6 +9,9 @@ internal import Synchronization
 /// and ``write``, whose closures stay on the stack. Where it applies them later
 /// (``appliesLater(_:_:)``), they are submitted. Who asks the wrong door is served all the same:
 /// between the question and the access the guard can be switched.
+///
+/// SAFETY: `@safe`, `@unchecked Sendable` because each value is used by who is inside its guard
+/// only.
 @safe
 package final class Stripes<Value: Sendable>: @unchecked Sendable {
     @usableFromInline let guards: [StripeGuard]
@@ -213,7 +216,8 @@ extension Stripes {
         let several = SeveralGuards(guards, .read, ask, isSubmitted: true)
         do throws(BacklogFull) {
             try several.submit { places in
-                answer.result = body(zip(places, values).map { place, value in place.read(value) { $0 } })
+                let found = zip(places, values).map { place, value in place.read(value) { $0 } }
+                answer.result = body(found)
             } completion: {
                 if let result = answer.result.take() { completion(result) }
             }
@@ -239,6 +243,8 @@ extension Stripes {
     ///   - kind: The strategy from now on.
     ///   - holdingAll: Called with all stripes held: with true before the first stripe gets a
     ///     strategy whose readers enter during writes, with false after the last one has left it.
+    /// - Returns: How long it took.
+    /// - Throws: ``SwitchRefusal``; then nothing was changed.
     package func `switch`(
         to kind: StrategyKind,
         holdingAll: (_ readsDuringWrites: Bool) -> Void

@@ -24,7 +24,9 @@ package struct SwitchReport: Sendable, Equatable {
     }
 }
 
-/// Why a switch was refused. Nothing was changed.
+/// Why a switch was refused.
+///
+/// Nothing was changed.
 package enum SwitchRefusal: Error, Equatable {
     /// Another one is under way.
     case underWay

@@ -14,8 +14,8 @@ internal import Synchronization
 /// waits. A waiting answer is a closure in `state`, which the releasing thread calls. It blocks
 /// no thread and holds no guarded section.
 ///
-/// **Withdrawal.** ``PropertyStore/withdraw(after:_:completion:)`` takes commits back while it holds
-/// all tables. Before a table is free again, ``beginWithdrawal(after:_:)`` numbers a new
+/// **Withdrawal.** ``PropertyStore/withdraw(after:_:completion:)`` takes commits back while it
+/// holds all tables. Before a table is free again, ``beginWithdrawal(after:_:)`` numbers a new
 /// generation. Revisions are used again, so each answer has the generation that it was decided
 /// in. An answer of an older generation whose revision was withdrawn is no longer true. Its change
 /// is refused; anything else is decided again.

@@ -9,8 +9,8 @@ package import LatchkeySync
 /// change are one step inside the guarded section. A change of several properties holds the stripes
 /// of all of them, a listing holds all stripes.
 ///
-/// Nothing changes state but a commit. Where there is a hook, it gets each one, and nobody sees a
-/// commit before the hook releases it. Then the journal gets it. An answer does not wait for the
+/// Nothing changes state but a commit. Where there is a hook, it gets each one, and no client sees
+/// a commit before the hook releases it. Then the journal gets it. An answer does not wait for the
 /// journal: who needs it to have caught up with a revision that was shown asks
 /// ``Journal/whenReached(_:_:)``.
 ///

@@ -4,6 +4,8 @@ import LatchkeySync
 
 /// A thread that stays inside until it is let go.
 ///
+/// **Design.** The thread and the law meet at two gates, each of which is passed once.
+///
 ///     holder                 law
 ///     ------                 ---
 ///     enters

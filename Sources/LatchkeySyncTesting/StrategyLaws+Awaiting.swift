@@ -327,7 +327,7 @@ private struct Awaited<ChosenStrategy: Strategy>: Sendable {
         ended.wait(for: started.with { $0 })
     }
 
-    /// Whether the backlog gets empty: a queue comes to what was cancelled after the tasks have gone
-    /// on.
+    /// Whether the backlog gets empty: a queue comes to what was cancelled after the tasks have
+    /// gone on.
     var backlogEmpties: Bool { eventually { synchronized.backlogCount == 0 } }
 }

@@ -111,7 +111,12 @@ private final class Load: Sendable {
         if stripes.appliesLater(stripe, .write) {
             insist { [stripes] () throws(BacklogFull) in
                 try stripes.submitWrite(
-                    stripe, .here(), body, published: {}, completion: completion)
+                    stripe,
+                    .here(),
+                    body,
+                    published: {},
+                    completion: completion
+                )
             }
         } else {
             completion(stripes.write(stripe, .here(), body, published: {}))
@@ -145,7 +150,9 @@ private final class Load: Sendable {
             }
         }
         completed.enter()
-        stripes.submitReadAll(.here(), { $0.reduce(0) { $0 + $1.balance } }) { [self] sum in
+        stripes.submitReadAll(.here()) {
+            $0.reduce(0) { $0 + $1.balance }
+        } completion: { [self] sum in
             if sum != 1000 * stripes.count { fail("a list saw half of a transaction") }
             completed.leave()
         }
@@ -159,7 +166,9 @@ private final class Load: Sendable {
 
     private func check() {
         let isDone = DispatchSemaphore(value: 0)
-        stripes.submitReadAll(.here(), { $0.map(\.pair.0).reduce(0, +) }) { [self] sum in
+        stripes.submitReadAll(.here()) {
+            $0.map(\.pair.0).reduce(0, +)
+        } completion: { [self] sum in
             if sum != Self.threads * Self.operations { fail("\(sum) writes were applied") }
             isDone.signal()
         }

@@ -10,8 +10,8 @@ internal import LatchkeyStrategies
 /// A service that listens and serves, from its initialiser to ``drain()``.
 ///
 /// **Design.** A process has one service. Its parts refer to each other in cycles (the metrics to
-/// the server, the server to the routes, these to the metrics and the store), so they are freed with
-/// the process. All are made at start, so what is kept does not grow.
+/// the server, the server to the routes, these to the metrics and the store), so they are freed
+/// with the process. All are made at start, so what is kept does not grow.
 package final class RunningService: Sendable {
     private let server: HTTPServer
     private let watches: WatchHub

@@ -29,9 +29,9 @@ extension StrategySwitch {
 
 /// The strategy that serves: which one it is, since when, and the way to switch it.
 ///
-/// **Design.** A switch blocks, so it runs on a queue of its own. `state` guards who may switch: one
-/// request from its start until the log has its line, so that lines and times have the order of the
-/// switches. A second one is refused at once, and does not wait on the queue.
+/// **Design.** A switch blocks, so it runs on a queue of its own. `state` guards who may switch:
+/// one request from its start until the log has its line, so that lines and times have the order of
+/// the switches. A second one is refused at once, and does not wait on the queue.
 final class ServingStrategy: Sendable {
     private struct State {
         var isSwitching = false
