@@ -13,7 +13,7 @@ internal import Synchronization
 /// SAFETY: `@safe`, `@unchecked Sendable` because each value is used by who is inside its guard
 /// only.
 @safe
-package final class Stripes<Value: Sendable>: @unchecked Sendable {
+@usableFromInline package final class Stripes<Value: Sendable>: @unchecked Sendable {
     @usableFromInline let guards: [StripeGuard]
     @usableFromInline let values: [GuardedValue<Value>]
     private let shared: SharedGuards
