@@ -1,5 +1,5 @@
 internal import CLatchkeySystem
-internal import LatchkeyContention
+public import LatchkeyContention
 public import LatchkeySync
 internal import Synchronization
 
@@ -9,34 +9,49 @@ internal import Synchronization
 /// begins again at another guard is one acquisition, of the guard that it enters in the end, and
 /// its wait counts from its first ask. The clock is read only where somebody wants the times, while
 /// a switch is under way, and where the access is blocked.
+///
+/// SAFETY: `@safe` because who has an access keeps its stripe, which keeps the guards, and what was
+/// asked for. References that count would be counted up and down by each access, on one cache line.
+@safe
 @usableFromInline package struct Access {
-    let request: AccessRequest
-    private let timing: AccessTiming?
+    @usableFromInline let request: AccessRequest
+    @usableFromInline let timing: Unmanaged<AccessTiming>?
     /// The guard that is asked, or entered.
-    private(set) var section: Guard?
-    private var entry: ContentionProbe.MeteredEntry?
-    private var hasBegunAgain = false
+    @usableFromInline var reference: Unmanaged<Guard>?
+    @usableFromInline var entry: ContentionProbe.MeteredEntry?
+    @usableFromInline var hasBegunAgain = false
     /// When it first asked; 0 if that is not wanted.
-    private var start: UInt64 = 0
-    private var entered: UInt64 = 0
+    @usableFromInline var start: UInt64 = 0
+    @usableFromInline var entered: UInt64 = 0
 
-    @usableFromInline init(_ mode: AccessMode, _ ask: Ask, isSubmitted: Bool = false) {
+    @inlinable init(_ mode: AccessMode, _ ask: Ask, isSubmitted: Bool = false) {
         request = AccessRequest(mode, at: ask.site, isSubmitted: isSubmitted)
-        timing = ask.timing
+        unsafe timing = ask.timing.map { unsafe .passUnretained($0) }
     }
 
     var mode: AccessMode { request.mode }
 
+    /// The guard that is asked, or entered.
+    var section: Guard? { unsafe reference?.takeUnretainedValue() }
+
     /// Has been counted as an asker of a guard.
-    mutating func chooses(_ section: Guard) { self.section = section }
+    mutating func chooses(_ section: Guard) { unsafe reference = .passUnretained(section) }
 
     /// Is an asker no longer: it was accepted, or will not ask.
     func isAccepted() { _ = section?.askers.subtract(1, ordering: .sequentiallyConsistent) }
 
     /// Asks a guard, which follows one that it was withdrawn from, if there was one.
     mutating func asks(_ section: Guard, isTimed: Bool) {
-        self.section = section
-        asks(isTimed: isTimed)
+        unsafe asks(Unmanaged.passUnretained(section), isTimed: isTimed)
+    }
+
+    /// The same without counting references.
+    @unsafe @inline(__always) mutating func asks(_ section: Unmanaged<Guard>, isTimed: Bool) {
+        unsafe reference = section
+        if unsafe section._withUnsafeGuaranteedRef({ $0.probe != nil }) || isTimed || timing != nil
+        {
+            asks(isTimed: isTimed)
+        }
     }
 
     /// Asks the guard that was chosen.
@@ -48,7 +63,7 @@ internal import Synchronization
                 entry = probe.asks(request)
             }
         }
-        if isTimed || timing != nil, start == 0 { start = latchkey_system_nanoseconds() }
+        if unsafe isTimed || timing != nil, start == 0 { start = latchkey_system_nanoseconds() }
     }
 
     /// Notes that the guard does not let it in at once.
@@ -60,18 +75,26 @@ internal import Synchronization
     }
 
     /// Notes that it is inside, as the first thing there.
-    mutating func enters() {
-        if var entry {
-            section?.probe?.enters(&entry)
-            self.entry = entry
-        }
-        if start != 0 { entersTimed() }
+    @inline(__always) mutating func enters() {
+        if entry != nil || start != 0 { entersMeasured() }
     }
 
     /// Notes that it leaves, as the last thing inside.
-    func leaves() {
+    @inline(__always) func leaves() {
+        if unsafe entry != nil || timing != nil { leavesMeasured() }
+    }
+
+    /// Calls `body` with the guard that was entered.
+    @inline(__always) func withSection<Result>(_ body: (Guard) -> Result) -> Result {
+        guard let reference = unsafe reference else {
+            preconditionFailure("An access asks before it enters.")
+        }
+        return unsafe reference._withUnsafeGuaranteedRef(body)
+    }
+
+    @inline(never) private func leavesMeasured() {
         if let entry { section?.probe?.leaves(entry) }
-        if let timing { timing.held(latchkey_system_nanoseconds() &- entered) }
+        unsafe timing?.takeUnretainedValue().held(latchkey_system_nanoseconds() &- entered)
     }
 
     /// Withdraws it from a guard that does not count any more, or that is not the one to hold.
@@ -81,11 +104,18 @@ internal import Synchronization
         if start == 0 { start = latchkey_system_nanoseconds() }
     }
 
+    var isTimed: Bool { start != 0 }
+
     /// How long it took until now; nil if it was neither timed nor blocked.
     var age: UInt64? { start == 0 ? nil : latchkey_system_nanoseconds() &- start }
 
-    private mutating func entersTimed() {
+    @inline(never) private mutating func entersMeasured() {
+        if var entry {
+            section?.probe?.enters(&entry)
+            self.entry = entry
+        }
+        guard start != 0 else { return }
         entered = latchkey_system_nanoseconds()
-        timing?.waited(entered &- start)
+        unsafe timing?.takeUnretainedValue().waited(entered &- start)
     }
 }

@@ -1,4 +1,4 @@
-package import LatchkeySync
+public import LatchkeySync
 internal import Synchronization
 
 /// Who asks for an access, and whether the times of it are wanted.
@@ -6,9 +6,9 @@ internal import Synchronization
 /// The mode is that of the function which is given this.
 @usableFromInline package struct Ask: Sendable {
     /// Where the access is asked for.
-    package var site: CallSite
+    @usableFromInline package var site: CallSite
     /// Keeps the times of the access; nil if they are not wanted.
-    package var timing: AccessTiming?
+    @usableFromInline package var timing: AccessTiming?
 
     package init(at site: CallSite, timing: AccessTiming? = nil) {
         (self.site, self.timing) = (site, timing)

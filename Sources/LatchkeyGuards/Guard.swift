@@ -14,7 +14,7 @@ internal import Synchronization
 ///
 /// SAFETY: `@unchecked Sendable` because the class and its subclasses, which are final, have
 /// constants and atomics only.
-class Guard: @unchecked Sendable {
+@usableFromInline class Guard: @unchecked Sendable {
     let kind: StrategyKind
     let traits: StrategyTraits
     /// Writes to the strategy's meter; nil if nothing is measured.
@@ -75,7 +75,7 @@ final class LockGuard<Lock: RawLock>: Guard, @unchecked Sendable {
     private let lock = Lock()
 
     override func tryEnter(_ mode: AccessMode) -> Bool {
-        guard Lock.traits.tellsOfWaiting else {
+        guard traits.tellsOfWaiting else {
             enter(mode)
             return true
         }

@@ -31,12 +31,14 @@ final class SeveralGuards: @unchecked Sendable {
     }
 
     private let mode: AccessMode
+    /// Kept, because the accesses do not keep it.
+    private let ask: Ask
     private var places: [Place]
     /// Whether the backlogs have counted the access.
     private var isAdmitted = false
 
     init(_ stripes: [StripeGuard], _ mode: AccessMode, _ ask: Ask, isSubmitted: Bool = false) {
-        self.mode = mode
+        (self.mode, self.ask) = (mode, ask)
         places = stripes.map {
             Place(stripe: $0, access: Access(mode, ask, isSubmitted: isSubmitted))
         }

@@ -25,7 +25,7 @@ extension StripeGuard {
         try queue.admit(mode)
         access.asks(section, isTimed: shared.isSwitching.load(ordering: .relaxed))
         if !queue.joins(mode) { access.isBlocked() }
-        let submitted = SubmittedAccess(access, shared, { body(.inPlace) }, completion)
+        let submitted = SubmittedAccess(access, self, ask, { body(.inPlace) }, completion)
         queue.enqueue(mode) {
             submitted.run()
             queue.leaves(mode)
@@ -66,17 +66,20 @@ extension StripeGuard {
 /// the completion.
 private final class SubmittedAccess: @unchecked Sendable {
     private var access: Access
-    private let shared: SharedGuards
+    /// With ``ask``, what the access does not keep.
+    private let stripe: StripeGuard
+    private let ask: Ask
     private var body: (@Sendable () -> Void)?
     private var completion: (@Sendable () -> Void)?
 
     init(
         _ access: Access,
-        _ shared: SharedGuards,
+        _ stripe: StripeGuard,
+        _ ask: Ask,
         _ body: @escaping @Sendable () -> Void,
         _ completion: @escaping @Sendable () -> Void
     ) {
-        (self.access, self.shared) = (access, shared)
+        (self.access, self.stripe, self.ask) = (access, stripe, ask)
         (self.body, self.completion) = (body, completion)
     }
 
@@ -85,7 +88,7 @@ private final class SubmittedAccess: @unchecked Sendable {
         access.enters()
         body?()
         access.leaves()
-        shared.note(access)
+        stripe.shared.note(access)
     }
 
     /// Outside.

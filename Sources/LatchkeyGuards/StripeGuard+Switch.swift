@@ -36,7 +36,7 @@ extension StripeGuard {
             // In this order: who asks the new one finds that it counts.
             serving.store(new, ordering: .sequentiallyConsistent)
             shared.step?(.stored)
-            index.store(new | Self.isWatched, ordering: .sequentiallyConsistent)
+            index.store(word(new) | Self.isWatched, ordering: .sequentiallyConsistent)
             left.release(.write)
             return latchkey_system_nanoseconds() &- start
         }
@@ -45,7 +45,7 @@ extension StripeGuard {
         shared.step?(.held)
         // In a step: what enters several queues has either come before on all, or comes after.
         SectionOrder.inOneStep {
-            index.store(new | Self.isWatched, ordering: .sequentiallyConsistent)
+            index.store(word(new) | Self.isWatched, ordering: .sequentiallyConsistent)
         }
         shared.step?(.stored)
         while left.askers.load(ordering: .sequentiallyConsistent) != 0 {

@@ -17,12 +17,17 @@ internal import Synchronization
 /// with the object.
 @safe
 @usableFromInline package final class StripeGuard: @unchecked Sendable {
-    /// Set in `index` while a switch is under way: accesses are timed.
-    static let isWatched: UInt8 = 1 << 7
+    /// The number of a guard, and what an access has to know of it.
+    typealias Word = UInt16
 
-    let index: Atomic<UInt8>
+    /// The number in a word.
+    static let number: Word = 0xFF
+    /// Set in `index` while a switch is under way: accesses are timed.
+    static let isWatched: Word = 1 << 8
+
+    let index = Atomic<Word>(0)
     let serving: Atomic<UInt8>
-    private let guards: UnsafeMutablePointer<Guard?>
+    private let guards: UnsafeMutablePointer<Unmanaged<Guard>?>
     /// A bit for each guard that was made.
     private let made = Atomic<UInt32>(0)
     private let stripe: Int
@@ -31,16 +36,16 @@ internal import Synchronization
     init(_ stripe: Int, _ shared: SharedGuards) {
         let number = shared.number.load(ordering: .relaxed)
         (self.stripe, self.shared) = (stripe, shared)
-        index = Atomic(number)
         serving = Atomic(number)
         let count = StrategyKind.allCases.count
         unsafe guards = .allocate(capacity: count)
         unsafe guards.initialize(repeating: nil, count: count)
         make(number)
+        index.store(word(number), ordering: .releasing)
     }
 
     deinit {
-        unsafe guards.deinitialize(count: StrategyKind.allCases.count)
+        for number in StrategyKind.allCases.indices { unsafe guards[number]?.release() }
         unsafe guards.deallocate()
     }
 
@@ -55,16 +60,38 @@ internal import Synchronization
             ContentionProbe($0, traits: kind.traits, stripe: $0.addStripe())
         }
         let maker = GuardMaker(kind: kind, probe: probe, backlogMax: shared.settings.backlogMax)
-        unsafe guards[Int(number)] = kind.accept(maker)
+        unsafe guards[Int(number)] = .passRetained(kind.accept(maker))
         // Releasing: pairs with the load of who counts the backlogs, meanwhile.
         made.bitwiseOr(one, ordering: .releasing)
     }
 
-    subscript(number: UInt8) -> Guard {
-        guard let section = unsafe guards[Int(number & ~Self.isWatched)] else {
+    subscript(word: Word) -> Guard { unsafe unmanaged(word).takeUnretainedValue() }
+
+    @inline(__always) private func unmanaged(_ word: Word) -> Unmanaged<Guard> {
+        guard let section = unsafe guards[Int(word & Self.number)] else {
             preconditionFailure("An index leads to a guard that was made.")
         }
-        return section
+        return unsafe section
+    }
+
+    subscript(number: UInt8) -> Guard { self[Word(number)] }
+
+    /// What `index` is when it leads to a guard.
+    func word(_ number: UInt8) -> Word {
+        let section = self[number]
+        let start = Word(number) | (section.snapshot == nil ? 0 : Self.copies)
+        return [AccessMode.read, .write].reduce(start) { word, mode in
+            word | (section.isCalled(mode) ? Self.isCalled(mode) : 0)
+                | (section.appliesLater(mode) ? Self.appliesLater(mode) : 0)
+        }
+    }
+
+    private static let copies: Word = 1 << 13
+
+    private static func isCalled(_ mode: AccessMode) -> Word { mode == .read ? 1 << 9 : 1 << 10 }
+
+    private static func appliesLater(_ mode: AccessMode) -> Word {
+        mode == .read ? 1 << 11 : 1 << 12
     }
 
     /// The guard that new accesses ask.
@@ -74,7 +101,7 @@ internal import Synchronization
     var backlogCount: Int {
         var (left, count) = (made.load(ordering: .acquiring), 0)
         while left != 0 {
-            count += unsafe guards[left.trailingZeroBitCount]?.queue?.backlogCount ?? 0
+            count += self[Word(left.trailingZeroBitCount)].queue?.backlogCount ?? 0
             left &= left - 1
         }
         return count
@@ -83,12 +110,12 @@ internal import Synchronization
     /// Whether the guard is the one that counts.
     ///
     /// Asked inside. Acquiring: pairs with the stores of a switch.
-    func serves(_ word: UInt8) -> Bool {
-        serving.load(ordering: .acquiring) == word & ~Self.isWatched
+    func serves(_ word: Word) -> Bool {
+        Word(serving.load(ordering: .acquiring)) == word & Self.number
     }
 
     @usableFromInline func appliesLater(_ mode: AccessMode) -> Bool {
-        current.appliesLater(mode)
+        index.load(ordering: .acquiring) & Self.appliesLater(mode) != 0
     }
 }
 
@@ -97,22 +124,22 @@ internal import Synchronization
 extension StripeGuard {
     /// Enters, if the guard is entered by a call; false if ``run(_:_:)`` must be asked, with the
     /// same access.
-    @usableFromInline func enter(_ access: inout Access) -> Bool {
+    @usableFromInline func enter(_ access: inout Access) -> Entrance {
         while true {
             let word = index.load(ordering: .acquiring)
-            let section = self[word]
-            guard section.isCalled(access.mode) else { return false }
-            access.asks(section, isTimed: word & Self.isWatched != 0)
+            guard word & Self.isCalled(access.mode) != 0 else { return .isRun }
+            unsafe access.asks(unmanaged(word), isTimed: word & Self.isWatched != 0)
             shared.step?(.loaded)
-            if !section.tryEnter(access.mode) {
+            let mode = access.mode
+            if !access.withSection({ $0.tryEnter(mode) }) {
                 access.isBlocked()
-                section.enter(access.mode)
+                access.withSection { $0.enter(mode) }
             }
             if serves(word) {
                 access.enters()
-                return true
+                return word & Self.copies == 0 ? .inPlace : .copied
             }
-            section.leave(access.mode)
+            access.withSection { $0.leave(mode) }
             access.beginsAgain()
         }
     }
@@ -120,8 +147,8 @@ extension StripeGuard {
     /// Leaves what ``enter(_:)`` has entered.
     @usableFromInline func leave(_ access: Access) {
         access.leaves()
-        access.section?.leave(access.mode)
-        shared.note(access)
+        access.withSection { $0.leave(access.mode) }
+        if access.isTimed { shared.note(access) }
     }
 
     /// Where the value is, for who has entered by ``enter(_:)``.
@@ -132,7 +159,7 @@ extension StripeGuard {
     /// Runs `body` inside, under any guard that blocks.
     @usableFromInline func run(_ access: inout Access, _ body: (ValuePlace) -> Void) {
         while true {
-            if enter(&access) {
+            if enter(&access) != .isRun {
                 body(place(access))
                 return leave(access)
             }
@@ -174,7 +201,7 @@ extension StripeGuard {
     /// False if the guard does not count any more; then `body` did not run.
     private func runInside(
         _ section: Guard,
-        _ word: UInt8,
+        _ word: Word,
         _ access: inout Access,
         _ body: (ValuePlace) -> Void
     ) -> Bool {
@@ -197,7 +224,7 @@ extension StripeGuard {
     /// Where the value is, for who is inside a guard that runs bodies; nil if it does not count.
     ///
     /// A reader of `snapshot` excludes no switch. So it finds out by what is published, once.
-    private func place(_ section: Guard, _ word: UInt8) -> ValuePlace? {
+    private func place(_ section: Guard, _ word: Word) -> ValuePlace? {
         guard let snapshot = section.snapshot else { return serves(word) ? .inPlace : nil }
         return snapshot.version.map(ValuePlace.published)
     }
@@ -209,6 +236,15 @@ extension StripeGuard {
             section.leave(.write)
         }
     }
+}
+
+/// How an access has entered by a call.
+@usableFromInline enum Entrance {
+    case inPlace
+    /// To write a copy.
+    case copied
+    /// Not at all: the guard runs a body.
+    case isRun
 }
 
 /// Where the value of a stripe is, for who is inside.

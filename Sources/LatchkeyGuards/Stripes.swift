@@ -16,6 +16,8 @@ internal import Synchronization
 @usableFromInline package final class Stripes<Value: Sendable>: @unchecked Sendable {
     @usableFromInline let guards: [StripeGuard]
     @usableFromInline let values: [GuardedValue<Value>]
+    /// The same, for who must not count references: they are as old as this object.
+    @usableFromInline let places: UnsafeMutablePointer<Place>
     private let shared: SharedGuards
 
     /// - Parameters:
@@ -44,8 +46,36 @@ internal import Synchronization
         self.shared = shared
         values = (0..<count).map { GuardedValue(value($0)) }
         guards = (0..<count).map { StripeGuard($0, shared) }
-        for (section, value) in zip(guards, values) {
+        unsafe places = .allocate(capacity: count)
+        for (index, (section, value)) in zip(guards, values).enumerated() {
             section.current.snapshot?.begin(value)
+            unsafe (places + index).initialize(
+                to: Place(section: .passUnretained(section), value: .passUnretained(value))
+            )
+        }
+    }
+
+    deinit { unsafe places.deallocate() }
+
+    /// A stripe.
+    ///
+    /// SAFETY: `@safe` because it is used while the object lives that has it.
+    @safe
+    @usableFromInline struct Place {
+        @usableFromInline let section: Unmanaged<StripeGuard>
+        @usableFromInline let value: Unmanaged<GuardedValue<Value>>
+    }
+
+    /// Calls `body` with a stripe, which is not counted as referred to.
+    @inlinable @inline(__always)
+    func with<Result>(
+        _ stripe: Int,
+        _ body: (StripeGuard, GuardedValue<Value>) -> Result
+    ) -> Result {
+        precondition(stripe >= 0 && stripe < count, "A stripe has a number below their count.")
+        let place = unsafe places[stripe]
+        return unsafe place.section._withUnsafeGuaranteedRef { section in
+            unsafe place.value._withUnsafeGuaranteedRef { body(section, $0) }
         }
     }
 
@@ -58,7 +88,7 @@ internal import Synchronization
     /// Whether an access to the stripe is best submitted: it would be applied later, on another
     /// thread.
     @inlinable package func appliesLater(_ stripe: Int, _ mode: AccessMode) -> Bool {
-        guards[stripe].appliesLater(mode)
+        with(stripe) { section, _ in section.appliesLater(mode) }
     }
 
     /// The writes that were accepted and are not yet applied, over all stripes.
@@ -72,16 +102,17 @@ internal import Synchronization
     /// Runs `body` with a stripe's value, and blocks until it has run.
     @inlinable
     package func read<Result>(_ stripe: Int, _ ask: Ask, _ body: (Value) -> Result) -> Result {
-        var access = Access(.read, ask)
-        let (section, value) = (guards[stripe], values[stripe])
-        if section.enter(&access) {
-            defer { section.leave(access) }
-            return unsafe value.read { body($0.value) }
+        with(stripe) { section, value in
+            var access = Access(.read, ask)
+            if section.enter(&access) != .isRun {
+                defer { section.leave(access) }
+                return unsafe value.read { body($0.value) }
+            }
+            var result: Result?
+            section.run(&access) { place in result = place.read(value, body) }
+            guard let result else { preconditionFailure("A guard runs the body.") }
+            return result
         }
-        var result: Result?
-        section.run(&access) { place in result = place.read(value, body) }
-        guard let result else { preconditionFailure("A guard runs the body.") }
-        return result
     }
 
     /// Runs `body` with a stripe's value, which it may change, and then `published`, and blocks
@@ -94,21 +125,27 @@ internal import Synchronization
         _ body: (inout Value) -> Result,
         published: () -> Void
     ) -> Result {
-        var access = Access(.write, ask)
-        let (section, value) = (guards[stripe], values[stripe])
-        var result: Result?
-        if section.enter(&access) {
-            result = section.place(access).write(value, body)
-            published()
-            section.leave(access)
-        } else {
-            section.run(&access) { place in
-                result = place.write(value, body)
-                published()
+        with(stripe) { section, value in
+            var access = Access(.write, ask)
+            switch section.enter(&access) {
+            case .inPlace:
+                defer { section.leave(access) }
+                defer { published() }
+                return unsafe value.write(body)
+            case .copied:
+                defer { section.leave(access) }
+                defer { published() }
+                return section.place(access).write(value, body)
+            case .isRun:
+                var result: Result?
+                section.run(&access) { place in
+                    result = place.write(value, body)
+                    published()
+                }
+                guard let result else { preconditionFailure("A guard runs the body.") }
+                return result
             }
         }
-        guard let result else { preconditionFailure("A guard runs the body.") }
-        return result
     }
 
     /// Runs `body` with the values of some stripes at one moment, all of which it may change.
