@@ -338,7 +338,7 @@ extension Stripes {
 
 extension ValuePlace {
     /// Lends the value to a reader, from inside.
-    @usableFromInline func read<Value, Result>(
+    @inlinable func read<Value, Result>(
         _ value: GuardedValue<Value>,
         _ body: (Value) -> Result
     ) -> Result {
@@ -350,7 +350,7 @@ extension ValuePlace {
     }
 
     /// Lends the value to a writer, from inside.
-    @usableFromInline func write<Value, Result>(
+    @inlinable func write<Value, Result>(
         _ value: GuardedValue<Value>,
         _ body: (inout Value) -> Result
     ) -> Result {
