@@ -32,8 +32,12 @@ class Switcher(threading.Thread):
     def __exit__(self, kind, *_):
         self.is_stopped.set()
         self.join(ANSWER_SECONDS_MAX)
-        if kind is None and self.error:
+        if kind is not None:
+            return
+        if self.error:
             raise Failure(f"the switcher: {self.error}") from self.error
+        if self.is_alive():
+            raise Failure("a switch has no end")
 
     def run(self):
         try:
@@ -52,6 +56,8 @@ class Switcher(threading.Thread):
             self.connection = self.connection or self.service.connect()
             self.among = self.among or names(self.ask("GET", "strategies")[1])
             self.switch(self.pick(self.reports[-1]["to"] if self.reports else None))
+        except TimeoutError as error:
+            raise Failure("a switch is not answered") from error
         except (OSError, http.client.HTTPException):
             self.close()
 

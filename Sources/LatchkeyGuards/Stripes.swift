@@ -303,8 +303,8 @@ extension Stripes {
         shared.longestAccess.store(0, ordering: .relaxed)
         for section in guards { section.watch(true) }
         let start = latchkey_system_nanoseconds()
-        if kind.traits.readsDuringWrites { whileHeld { holdingAll(true) } }
         var longestHold: UInt64 = 0
+        if kind.traits.readsDuringWrites { longestHold = whileHeld { holdingAll(true) } }
         for (section, value) in zip(guards, values) {
             let held = section.change(to: new) { left, entered in
                 left.snapshot?.retire()
@@ -313,7 +313,9 @@ extension Stripes {
             longestHold = max(longestHold, held)
         }
         shared.number.store(new, ordering: .releasing)
-        if from.traits.readsDuringWrites { whileHeld { holdingAll(false) } }
+        if from.traits.readsDuringWrites {
+            longestHold = max(longestHold, whileHeld { holdingAll(false) })
+        }
         let duration = latchkey_system_nanoseconds() &- start
         for section in guards { section.watch(false) }
         return SwitchReport(
@@ -326,11 +328,15 @@ extension Stripes {
     }
 
     /// Runs `body` while no write to any stripe takes effect.
-    private func whileHeld(_ body: () -> Void) {
+    ///
+    /// - Returns: For how long the first stripe may have been held, in nanoseconds.
+    private func whileHeld(_ body: () -> Void) -> UInt64 {
         let several = SeveralGuards(guards, .read, .here())
+        let start = latchkey_system_nanoseconds()
         several.hold()
         body()
         several.leave()
+        return latchkey_system_nanoseconds() &- start
     }
 }
 

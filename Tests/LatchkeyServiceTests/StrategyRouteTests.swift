@@ -36,7 +36,7 @@ struct StrategyRouteTests {
         #expect(
             rig.logged == [
                 "info strategy switched from=lock to=adaptive seconds=0.0021 "
-                    + "longestHoldSeconds=0.0003"
+                    + "longestHoldSeconds=0.0003 longestAccessSeconds=0.0004"
             ]
         )
     }

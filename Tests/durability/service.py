@@ -63,4 +63,6 @@ def switching(arguments, service, seed, counts):
         return
     with Switcher(service, seed) as switcher:
         yield
+    if not switcher.reports:
+        raise Failure("nothing was switched")
     counts["switches"] = counts.get("switches", 0) + len(switcher.reports)

@@ -35,7 +35,7 @@ extension StrategySwitch {
 final class ServingStrategy: Sendable {
     private struct State {
         var isSwitching = false
-        var since: Timestamp
+        var serving: (kind: StrategyKind, since: Timestamp)
     }
 
     private static let info = MetricFamily(
@@ -54,12 +54,13 @@ final class ServingStrategy: Sendable {
     private let store: StrategySwitch
     private let log: Log
     private let switches: Counter
-    private let state = Guarded(State(since: .ofLogs))
+    private let state: Guarded<State>
     private let queue = DispatchQueue(label: "latchkey.strategy")
 
     init(_ store: StrategySwitch, _ registry: MetricRegistry, _ log: Log) {
         atStart = store.kind()
         (self.store, self.log) = (store, log)
+        state = Guarded(State(serving: (atStart, .ofLogs)))
         switches = registry.counter(Self.switchesTotal)
         registry.collect([Self.info]) { writer in
             writer.begin(Self.info)
@@ -70,8 +71,8 @@ final class ServingStrategy: Sendable {
     /// The strategy that new accesses ask.
     var kind: StrategyKind { store.kind() }
 
-    /// When it began to serve.
-    var since: Timestamp { state.read { $0.since } }
+    /// The strategy that was switched to last, and when it began to serve.
+    var serving: (kind: StrategyKind, since: Timestamp) { state.read { $0.serving } }
 
     /// Switches to another strategy, or to the one that serves, which changes nothing.
     ///
@@ -96,7 +97,7 @@ final class ServingStrategy: Sendable {
     }
 
     private func note(_ report: SwitchReport) {
-        state.write { $0.since = .ofLogs }
+        state.write { $0.serving = (report.to, .ofLogs) }
         switches.add()
         log.write(
             .info,
@@ -105,6 +106,7 @@ final class ServingStrategy: Sendable {
                 "from": report.from.rawValue, "to": report.to.rawValue,
                 "seconds": report.duration.secondsText,
                 "longestHoldSeconds": report.longestHold.secondsText,
+                "longestAccessSeconds": report.longestAccess.secondsText,
             ]
         )
     }

@@ -22,11 +22,12 @@ struct StrategyRoutes: Sendable {
             request,
             _ throws(RequestFailure) in
             try request.noQuery()
+            let (kind, since) = strategy.serving
             var json = JSONWriter()
             json.object { object in
-                object.member("strategy", strategy.kind.rawValue)
+                object.member("strategy", kind.rawValue)
                 object.member("atStart", strategy.atStart.rawValue)
-                object.member("since", strategy.since.calendarText)
+                object.member("since", since.calendarText)
             }
             request.respond(json: json)
         }
