@@ -76,7 +76,7 @@ internal import Synchronization
 
     /// Notes that it is inside, as the first thing there.
     @inline(__always) mutating func enters() {
-        if entry != nil || start != 0 { entersMeasured() }
+        if unsafe entry != nil || timing != nil { entersMeasured() }
     }
 
     /// Notes that it leaves, as the last thing inside.
@@ -114,8 +114,8 @@ internal import Synchronization
             section?.probe?.enters(&entry)
             self.entry = entry
         }
-        guard start != 0 else { return }
+        guard let timing = unsafe timing else { return }
         entered = latchkey_system_nanoseconds()
-        unsafe timing?.takeUnretainedValue().waited(entered &- start)
+        unsafe timing.takeUnretainedValue().waited(entered &- start)
     }
 }

@@ -126,9 +126,13 @@ final class QueueGuard: Guard, @unchecked Sendable {
     override func isCalled(_ mode: AccessMode) -> Bool { false }
 
     override func run(_ mode: AccessMode, isBlocked: () -> Void, _ body: () -> Void) {
+        guard probe != nil else { return section.sync(mode, body) }
         if !section.joins(mode) { isBlocked() }
-        section.sync(mode, body)
-        section.leaves(mode)
+        section.sync(mode) {
+            body()
+            // Inside: who enters next finds the queue empty.
+            section.leaves(mode)
+        }
     }
 
     override func tryHold(_ mode: AccessMode) -> Bool {

@@ -18,6 +18,9 @@ internal import Synchronization
 /// A switch from queue to queue stores the index in such a step, too, and who is about to enter
 /// looks at the index in its step. So whoever comes after another one on one queue, does so on all.
 ///
+/// That no two wait for each other rests on this order, and on one switch at a time, which goes from
+/// the first stripe to the last.
+///
 /// SAFETY: `@unchecked Sendable` because one thread uses it at a time: who holds, and for what is
 /// applied later, the last queue that is reached.
 final class SeveralGuards: @unchecked Sendable {
@@ -184,13 +187,14 @@ extension SeveralGuards {
             throw error
         }
         isAdmitted = true
+        let submitted = SubmittedAll(body, completion)
         enterQueues { [self] in
             let queues = places.compactMap(\.queue)
             entersQueues()
-            body(values)
+            submitted.body?(values)
             leave()
             for queue in queues { queue.dismiss(mode) }
-            queues[0].complete(completion)
+            queues[0].complete { submitted.complete() }
         }
     }
 
@@ -217,5 +221,29 @@ extension SeveralGuards {
                 throw error
             }
         }
+    }
+}
+
+/// What was submitted to several stripes, until its completion has been called.
+///
+/// **Design.** Blocks on the queues keep this object only, as with a `SubmittedAccess`.
+///
+/// SAFETY: `@unchecked Sendable` because the last queue that is reached uses it first, and after
+/// that the one that calls the completion.
+private final class SubmittedAll: @unchecked Sendable {
+    private(set) var body: (@Sendable ([ValuePlace]) -> Void)?
+    private var completion: (@Sendable () -> Void)?
+
+    init(
+        _ body: @escaping @Sendable ([ValuePlace]) -> Void,
+        _ completion: @escaping @Sendable () -> Void
+    ) {
+        (self.body, self.completion) = (body, completion)
+    }
+
+    /// Outside.
+    func complete() {
+        let (body, completion) = (body.take(), completion.take())
+        withExtendedLifetime(body) { completion?() }
     }
 }

@@ -60,7 +60,7 @@ final class SharedGuards: Sendable {
     ///
     /// Relaxed: the time orders nothing.
     func note(_ access: Access) {
-        if let age = access.age, isSwitching.load(ordering: .relaxed) {
+        if access.isTimed, isSwitching.load(ordering: .relaxed), let age = access.age {
             longestAccess.max(age, ordering: .relaxed)
         }
     }

@@ -5,8 +5,8 @@ internal import Synchronization
 
 /// Values of one kind, each with a guard that is chosen by name, and can be switched.
 ///
-/// **Design.** There are two doors. Where a guard applies accesses before the call returns, they go in by ``read``
-/// and ``write``, whose closures stay on the stack. Where it applies them later
+/// **Design.** There are two doors. Where a guard applies accesses before the call returns, they go
+/// in by ``read`` and ``write``, whose closures stay on the stack. Where it applies them later
 /// (``appliesLater(_:_:)``), they are submitted. Who asks the wrong door is served all the same:
 /// between the question and the access the guard can be switched.
 ///

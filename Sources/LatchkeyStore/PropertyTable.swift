@@ -46,7 +46,10 @@ package struct PropertyTable: Sendable {
     /// Tables are published one after the other. A reader who finds one of them waits until all
     /// of that commit can be seen: another table could still show what was before it.
     func findPublished(_ name: PropertyName, in scope: PropertyScope) -> Property? {
-        context.revisions.waitUntilPublished(sharedRevision)
+        // Elsewhere the revision, to which every commit writes, is not looked at.
+        if sharedRevision != 0 {
+            context.revisions.waitUntilPublished(sharedRevision)
+        }
         return find(name, in: scope)
     }
 

@@ -98,6 +98,7 @@ package struct DispatchSection: SectionQueue {
 @available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *)
 package struct ActorSection: SectionQueue {
     private let queue: ActorQueue
+    private let completions = Completions.queue()
 
     package init(backlogMax: Int) { queue = ActorQueue(backlogMax: backlogMax) }
 
@@ -131,8 +132,10 @@ package struct ActorSection: SectionQueue {
 
     package func release() { queue.release() }
 
+    /// Not on a thread of Swift's pool: a completion may wait for a guard, which a switch keeps
+    /// until the actor, which needs such a thread, has done what it has accepted.
     package func complete(_ completion: @escaping @Sendable () -> Void) {
-        Task { completion() }
+        completions.async(execute: completion)
     }
 }
 
