@@ -27,7 +27,7 @@ build="--sanitize=thread --scratch-path .build-tsan"
 # The only ones that are built: all would take three times as long.
 LATCHKEY_TEST_TARGETS='LatchkeySyncTests LatchkeyMetricsTests LatchkeyContentionTests'
 LATCHKEY_TEST_TARGETS="$LATCHKEY_TEST_TARGETS LatchkeyMeteringTests LatchkeyStoreTests"
-LATCHKEY_TEST_TARGETS="$LATCHKEY_TEST_TARGETS LatchkeyPersistenceTests"
+LATCHKEY_TEST_TARGETS="$LATCHKEY_TEST_TARGETS LatchkeyPersistenceTests LatchkeyGuardsTests"
 export LATCHKEY_TEST_TARGETS
 alone='JSON[A-Za-z]*Tests|MergePatchTests|DeterminismTests|PrefixStepTests'
 output=$(mktemp)
