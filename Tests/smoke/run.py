@@ -255,7 +255,8 @@ def begin_in_terminal():
     """Standard input becomes the terminal of this process, and no signal is ignored: a shell has
     the programs in its background ignore those of the keys."""
     fcntl.ioctl(0, termios.TIOCSCTTY, 0)
-    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP, signal.SIGHUP):
+    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGTSTP, signal.SIGTTIN, signal.SIGTTOU,
+                   signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)
 
 
