@@ -242,7 +242,9 @@ struct FollowTests {
             let pair = try Replication()
             let contract = try pair.source.ask("GET", "/openapi.yaml").text
             // They change nothing that a replica has from its leader.
-            let local = ["/v1/session", "/v1/contention/reset", "/v1/promote"]
+            let local = [
+                "/v1/session", "/v1/contention/reset", "/v1/promote", "/v1/strategy",
+            ]
             var path = ""
             var count = 0
             for line in contract.split(separator: "\n") {
