@@ -1,6 +1,6 @@
 internal import Dispatch
 internal import LatchkeyContention
-internal import LatchkeySync
+public import LatchkeySync
 internal import Synchronization
 
 /// Several stripes that are held at one moment.
@@ -18,12 +18,12 @@ internal import Synchronization
 /// A switch from queue to queue stores the index in such a step, too, and who is about to enter
 /// looks at the index in its step. So whoever comes after another one on one queue, does so on all.
 ///
-/// That no two wait for each other rests on this order, and on one switch at a time, which goes from
-/// the first stripe to the last.
+/// That no two wait for each other rests on this order, and on one switch at a time, which goes
+/// from the first stripe to the last.
 ///
 /// SAFETY: `@unchecked Sendable` because one thread uses it at a time: who holds, and for what is
 /// applied later, the last queue that is reached.
-final class SeveralGuards: @unchecked Sendable {
+@usableFromInline final class SeveralGuards: @unchecked Sendable {
     private struct Place {
         let stripe: StripeGuard
         var access: Access
@@ -40,6 +40,7 @@ final class SeveralGuards: @unchecked Sendable {
     /// Whether the backlogs have counted the access.
     private var isAdmitted = false
 
+    @usableFromInline
     init(_ stripes: [StripeGuard], _ mode: AccessMode, _ ask: Ask, isSubmitted: Bool = false) {
         (self.mode, self.ask) = (mode, ask)
         places = stripes.map {
@@ -48,10 +49,10 @@ final class SeveralGuards: @unchecked Sendable {
     }
 
     /// Where the values are, for who is inside.
-    var values: [ValuePlace] { places.map { $0.stripe.place($0.access) } }
+    @usableFromInline var values: [ValuePlace] { places.map { $0.stripe.place($0.access) } }
 
     /// Holds all, and blocks until it does.
-    func hold() {
+    @usableFromInline func hold() {
         for index in places.indices {
             while !count(index, where: { $0.queue != nil }), !holdOne(index) {}
         }
@@ -148,7 +149,7 @@ final class SeveralGuards: @unchecked Sendable {
     }
 
     /// Leaves all.
-    func leave() {
+    @usableFromInline func leave() {
         for place in places.reversed() {
             place.access.leaves()
             if let queue = place.queue {
@@ -170,7 +171,7 @@ extension SeveralGuards {
     ///
     /// - Throws: ``BacklogFull`` if as many writes to one of the stripes wait as its strategy
     ///   accepts. No read is refused.
-    func submit(
+    @usableFromInline func submit(
         _ body: @escaping @Sendable ([ValuePlace]) -> Void,
         completion: @escaping @Sendable () -> Void
     ) throws(BacklogFull) {

@@ -1,5 +1,5 @@
 internal import LatchkeyContention
-internal import LatchkeySync
+public import LatchkeySync
 internal import Synchronization
 
 extension StripeGuard {
@@ -9,7 +9,7 @@ extension StripeGuard {
     /// is one that blocks.
     ///
     /// - Throws: ``BacklogFull`` if as many accesses wait as the strategy accepts.
-    func submit(
+    @usableFromInline func submit(
         _ mode: AccessMode,
         _ ask: Ask,
         _ body: @escaping @Sendable (ValuePlace) -> Void,

@@ -152,7 +152,7 @@ internal import Synchronization
     ///
     /// The stripes are in ascending order, and blocked for until all are held. `published` runs
     /// when readers find all that was written, before the first stripe is left.
-    package func write<Result>(
+    @inlinable package func write<Result>(
         several stripes: [Int],
         _ ask: Ask,
         _ body: (inout [Value]) -> Result,
@@ -167,7 +167,7 @@ internal import Synchronization
     }
 
     /// The guards of some stripes, which are named in ascending order.
-    private func checked(_ stripes: [Int]) -> [StripeGuard] {
+    @usableFromInline func checked(_ stripes: [Int]) -> [StripeGuard] {
         precondition(
             !stripes.isEmpty && zip(stripes, stripes.dropFirst()).allSatisfy { $0 < $1 },
             "Several stripes are named once each, in ascending order."
@@ -182,7 +182,7 @@ extension Stripes {
     /// Submits a read, and calls `completion` with its result, outside.
     ///
     /// - Throws: ``BacklogFull`` if as many reads wait as the strategy accepts.
-    package func submitRead<Result: Sendable>(
+    @inlinable package func submitRead<Result: Sendable>(
         _ stripe: Int,
         _ ask: Ask,
         _ body: @escaping @Sendable (Value) -> Result,
@@ -202,7 +202,7 @@ extension Stripes {
     /// switched.
     ///
     /// - Throws: ``BacklogFull`` if as many writes wait as the strategy accepts.
-    package func submitWrite<Result: Sendable>(
+    @inlinable package func submitWrite<Result: Sendable>(
         _ stripe: Int,
         _ ask: Ask,
         _ body: @escaping @Sendable (inout Value) -> Result,
@@ -224,7 +224,7 @@ extension Stripes {
     ///
     /// - Throws: ``BacklogFull`` if as many writes to one of the stripes wait as its strategy
     ///   accepts.
-    package func submitWrite<Result: Sendable>(
+    @inlinable package func submitWrite<Result: Sendable>(
         several stripes: [Int],
         _ ask: Ask,
         _ body: @escaping @Sendable (inout [Value]) -> Result,
@@ -244,7 +244,7 @@ extension Stripes {
     /// Submits a read of all stripes at one moment, which is never refused.
     ///
     /// Both closures are called before this returns, unless the strategy cannot block.
-    package func submitReadAll<Result: Sendable>(
+    @inlinable package func submitReadAll<Result: Sendable>(
         _ ask: Ask,
         _ body: @escaping @Sendable ([Value]) -> Result,
         completion: @escaping @Sendable (Result) -> Void
@@ -267,8 +267,10 @@ extension Stripes {
 /// What an access has made inside, for its completion.
 ///
 /// SAFETY: `@unchecked Sendable` because the completion is called after the access has left.
-private final class Answer<Result: Sendable>: @unchecked Sendable {
-    var result: Result?
+@usableFromInline final class Answer<Result: Sendable>: @unchecked Sendable {
+    @usableFromInline var result: Result?
+
+    @inlinable init() {}
 }
 
 // MARK: the switch
@@ -370,7 +372,7 @@ extension ValuePlace {
     /// Lends several values to a writer, from inside all of them.
     ///
     /// Values in their places are moved out meanwhile: a copy would make each change copy it.
-    static func write<Value, Result>(
+    @inlinable static func write<Value, Result>(
         _ places: [ValuePlace],
         _ values: [GuardedValue<Value>],
         _ body: (inout [Value]) -> Result
