@@ -46,6 +46,8 @@ private struct SwitchingOften {
     }
 
     private static let (writerCount, switchCount, nameCount) = (3, Depth.count(60, deep: 300), 12)
+    /// There are so many commits at least, and switches until there are.
+    private static let commitCountMin = 200
 
     let stripeCount: Int
     let seed: UInt64
@@ -57,15 +59,18 @@ private struct SwitchingOften {
             for _ in 0..<delays.value % 7 { Yield.now() }
         }
         let isOver = Atomic<Bool>(false)
+        let commitCount = Atomic<Int>(0)
         let commits = Synchronized<[Commit], LockStrategy>([])
         let sights = Synchronized<Set<Sight>, LockStrategy>([])
         let ended = TestThread.run(Self.writerCount + 3) { thread in
             var random = SeededGenerator(seed &* 100 &+ UInt64(thread))
             switch thread {
-            case 0: change(store, &random, isOver)
+            case 0: change(store, &random, isOver, commitCount)
             case 1: sights.write { [own = look(store, &random, isOver)] in $0.formUnion(own) }
             case 2: sights.write { [own = list(store, isOver)] in $0.formUnion(own) }
-            default: commits.write { [own = write(store, &random, isOver)] in $0 += own }
+            default:
+                let own = write(store, &random, isOver, commitCount)
+                commits.write { $0 += own }
             }
         }
         #expect(ended, "seed \(seed)")
@@ -77,7 +82,8 @@ private struct SwitchingOften {
                 .map(\.revision)
         }
         for (name, revisions) in changed.enumerated() {
-            #expect(store.value("n\(name)") == "\(revisions.count)", "seed \(seed)")
+            let value = revisions.isEmpty ? nil : "\(revisions.count)"
+            #expect(store.value("n\(name)") == value, "seed \(seed)")
         }
         let missed = sights.read { $0 }.filter { sight in
             changed[sight.name].contains { $0 <= sight.shown && $0 > sight.seen }
@@ -89,15 +95,21 @@ private struct SwitchingOften {
     private func change(
         _ store: BlockingStore,
         _ random: inout SeededGenerator,
-        _ isOver: borrowing Atomic<Bool>
+        _ isOver: borrowing Atomic<Bool>,
+        _ commitCount: borrowing Atomic<Int>
     ) {
         let kinds = StrategyKind.allCases.filter { stripeCount == 1 || $0 != .actor }
-        for number in 0..<Self.switchCount {
+        var number = 0
+        while number < Self.switchCount
+            || commitCount.load(ordering: .relaxed) < Self.commitCountMin
+        {
+            number += 1
             let other = kinds.randomElement(using: &random) ?? .lock
             do {
                 _ = try store.base.switch(to: number % 2 == 0 ? .snapshot : other)
             } catch {
                 Issue.record("\(error)")
+                break
             }
         }
         isOver.store(true, ordering: .releasing)
@@ -107,7 +119,8 @@ private struct SwitchingOften {
     private func write(
         _ store: BlockingStore,
         _ random: inout SeededGenerator,
-        _ isOver: borrowing Atomic<Bool>
+        _ isOver: borrowing Atomic<Bool>,
+        _ commitCount: borrowing Atomic<Int>
     ) -> [Commit] {
         var made: [Commit] = []
         while !isOver.load(ordering: .acquiring) {
@@ -116,8 +129,10 @@ private struct SwitchingOften {
             let decision = store.commit(names.map { .increment("n\($0)") })
             guard case .success(let commit) = decision else {
                 Issue.record("\(decision)")
+                isOver.store(true, ordering: .releasing)
                 return made
             }
+            commitCount.add(1, ordering: .relaxed)
             #expect(made.last?.revision ?? 0 < commit.revision, "seed \(seed)")
             made.append(commit)
         }
