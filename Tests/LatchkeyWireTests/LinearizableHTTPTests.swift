@@ -27,32 +27,30 @@ struct LinearizableHTTPTests {
         }
     }
 
-    @Test(arguments: Depth.kinds, [1, 128])
+    @Test(arguments: Depth.draws, [1, 128])
     func `answers while the strategy is switched are those of one order`(
-        kind: StrategyKind,
+        draw: (kind: StrategyKind, seed: UInt64),
         stripeCount: Int
     ) async throws {
         // One that does not block has one stripe.
         let kinds = StrategyKind.allCases.filter { stripeCount == 1 || $0.traits.blocksCaller }
-        guard kinds.contains(kind) else { return }
-        let flags = ["--strategy", kind.rawValue, "--stripes", "\(stripeCount)"]
+        guard kinds.contains(draw.kind) else { return }
+        let flags = ["--strategy", draw.kind.rawValue, "--stripes", "\(stripeCount)"]
         try await Deployment.inProcess.serve(flags) { site in
-            for seed in Depth.seeds {
-                let isOver = Arrivals()
-                let switcher = TestThread {
-                    do {
-                        try Self.switchStrategies(at: site, kinds, seed, until: isOver)
-                    } catch {
-                        Issue.record(error)
-                    }
+            let isOver = Arrivals()
+            let switcher = TestThread {
+                do {
+                    try Self.switchStrategies(at: site, kinds, draw.seed, until: isOver)
+                } catch {
+                    Issue.record(error)
                 }
-                let outcome = Result {
-                    try Self.judge([site], count: Depth.count(100, deep: 300), seed: seed)
-                }
-                isOver.arrive()
-                #expect(switcher.join())
-                try outcome.get()
             }
+            let outcome = Result {
+                try Self.judge([site], count: Depth.count(100, deep: 300), seed: draw.seed)
+            }
+            isOver.arrive()
+            #expect(switcher.join())
+            try outcome.get()
         }
     }
 

@@ -94,6 +94,7 @@ def run(cluster, choose, count, disturb, name="counted"):
     workers = [Worker(cluster, number, count, name) for number in range(WORKERS)]
     for worker in workers:
         worker.start()
+    cluster.await_stored()
     words = []
     while any(worker.is_alive() for worker in workers):
         words.append(disturb(cluster, choose).split(" ")[0])

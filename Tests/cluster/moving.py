@@ -42,6 +42,7 @@ def run(cluster, choose, faults, disturb):
     movers = [Mover(cluster, seeded(), query) for query in QUERIES]
     for each in talkers + movers:
         each.start()
+    cluster.await_stored()
     for _ in range(faults):
         words.append(disturb(cluster, choose).split(" ")[0])
     stop(talkers)

@@ -242,6 +242,16 @@ class Cluster:
             raise Failure("the replicas differ: " + difference(last)) from None
         return last[0]
 
+    def await_stored(self):
+        """Waits until each replica has a change on its disk.
+
+        Where all lose their first ones at once, they cannot tell their log from one that was
+        restored, and begin a new life of it, as promised: then the revisions have a gap.
+        """
+        for replica in self.replicas:
+            await_true(f"replica {replica.number} has stored a change",
+                       lambda replica=replica: replica.metrics()["latchkey_data_commits_total"])
+
     def leader(self):
         """The member that leads, and the others' ids."""
         found = []
