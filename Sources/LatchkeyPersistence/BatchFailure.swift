@@ -3,12 +3,13 @@ internal import LatchkeyStore
 
 /// Why a transaction was not made.
 struct BatchFailure: Error {
-    enum Consequence {
-        /// It is not there, and can be tried again.
-        case refused(Withdrawal)
-        /// It can be there after a restart.
-        case unknown
-        /// The database must not be written any more.
+    enum Consequence: Equatable {
+        /// Nothing of it is there, and it is tried again: the cause can pass.
+        case held(Unavailability)
+        /// The process ends: what the disk has now is known only once it is read again.
+        ///
+        /// A sync that has failed says nothing about a second one: the kernel may have dropped
+        /// the pages, and would say that all is well.
         case fatal
     }
 
@@ -17,35 +18,24 @@ struct BatchFailure: Error {
     /// Whether the log may have a part of it.
     var mayHaveWritten = false
 
-    /// What the failure of a transaction means.
+    /// What the failure of a transaction, or of a checkpoint, means.
     ///
     /// - Parameters:
     ///   - error: What was thrown.
     ///   - path: The path of the database.
-    ///   - duringCommit: Whether the statement `commit` has failed.
     /// - Returns: The failure.
-    static func of(_ error: any Error, _ path: String, duringCommit: Bool) -> Self {
+    static func of(_ error: any Error, _ path: String) -> Self {
         guard let error = error as? DatabaseError else {
             return error as? Self ?? Self(consequence: .fatal, message: "\(error)")
         }
         let message = PersistenceFailure(error, path).message
-        if error.isDamage {
-            return Self(consequence: .fatal, message: message)
-        }
         if error.isFull {
-            return Self(
-                consequence: .refused(.full),
-                message: message,
-                mayHaveWritten: true
-            )
+            return Self(consequence: .held(.full), message: message, mayHaveWritten: true)
         }
-        // A write that failed otherwise may be on the disk, and what came behind it, too.
-        // SQLITE_BUSY comes before the first write.
-        let mayHaveWritten = error.primaryCode != SQLITE_BUSY
-        return Self(
-            consequence: duringCommit && mayHaveWritten ? .unknown : .refused(.unavailable),
-            message: message,
-            mayHaveWritten: mayHaveWritten
-        )
+        // It comes before the first write.
+        if error.isBusy {
+            return Self(consequence: .held(.failing), message: message)
+        }
+        return Self(consequence: .fatal, message: message)
     }
 }

@@ -155,7 +155,7 @@ final class BatchWriter {
             doubtVersion(after: error)
             connection.rollBack()
             (meta, lastRow, firstRow, round) = former
-            throw .of(error, path, duringCommit: false)
+            throw .of(error, path)
         }
         do {
             try commit.run()
@@ -163,7 +163,7 @@ final class BatchWriter {
             doubtVersion(after: error)
             connection.rollBack()
             (meta, lastRow, firstRow, round) = former
-            throw .of(error, path, duringCommit: true)
+            throw .of(error, path)
         }
         lastRevision = extra.skip ?? lastRevision
         if let last = batch.last {

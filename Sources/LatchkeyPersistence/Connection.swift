@@ -320,11 +320,28 @@ extension DatabaseError {
     /// SQLITE_IOERR_WRITE, a macro that Swift cannot import.
     static let writeError = SQLITE_IOERR | 3 << 8
 
-    /// Whether there is no space, and so nothing was written.
+    /// SQLITE_IOERR_FSYNC.
+    static let syncError = SQLITE_IOERR | 4 << 8
+
+    /// SQLITE_IOERR_SHMSIZE: the index of the log, a file beside it, cannot grow.
+    static let indexError = SQLITE_IOERR | 19 << 8
+
+    /// Whether a write found no space, and so nothing was written.
     ///
-    /// SQLite says SQLITE_FULL for ENOSPC only.
+    /// SQLite says SQLITE_FULL for ENOSPC only. A sync that finds none has another code: what was
+    /// written before it can be lost.
     var isFull: Bool {
         primaryCode == SQLITE_FULL
-            || code == Self.writeError && [ENOSPC, EDQUOT, EFBIG].contains(systemCode)
+            || [Self.writeError, Self.indexError].contains(code)
+                && [ENOSPC, EDQUOT, EFBIG].contains(systemCode)
+    }
+
+    /// SQLITE_IOERR_UNLOCK, _RDLOCK, _CHECKRESERVEDLOCK, _LOCK and _SHMLOCK.
+    private static let lockErrors = [8, 9, 14, 15, 20].map { SQLITE_IOERR | $0 << 8 }
+
+    /// Whether a lock was not got, before the first write: another program uses the database, or
+    /// the file system cannot tell.
+    var isBusy: Bool {
+        [SQLITE_BUSY, SQLITE_LOCKED].contains(primaryCode) || Self.lockErrors.contains(code)
     }
 }

@@ -123,7 +123,7 @@ final class Folder: Sendable {
         }
         defer { close(descriptor) }
         guard fsync(descriptor) == 0 else {
-            throw .call("fsync", path)
+            throw .sync(path)
         }
     }
 
@@ -156,6 +156,13 @@ extension PersistenceFailure {
         let code = errno
         let reason = unsafe String(cString: strerror(code))
         return Self(.inputOutput, "\(name) of '\(path)' failed: \(reason).", cause: code)
+    }
+
+    /// A sync failed, and errno says why.
+    static func sync(_ path: String) -> Self {
+        var failure = call("fsync", path)
+        failure.isOfSync = true
+        return failure
     }
 
     /// A file of a data folder does not have what was written to it.

@@ -248,7 +248,7 @@ final class LogNotes: Sendable {
             throw .call("pwrite", path)
         }
         guard fsync(descriptor) == 0 else {
-            throw .call("fsync", path)
+            throw .sync(path)
         }
     }
 

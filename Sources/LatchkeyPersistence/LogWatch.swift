@@ -26,6 +26,7 @@ final class LogWatch: @unchecked Sendable {
                     try notes.begins(salts)
                     return SQLITE_OK
                 } catch {
+                    guard !error.isOfSync else { return DatabaseError.syncError }
                     let isFull = [ENOSPC, EDQUOT, EFBIG].contains(error.cause)
                     return isFull ? SQLITE_FULL : DatabaseError.writeError
                 }

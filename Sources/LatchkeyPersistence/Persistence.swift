@@ -5,7 +5,7 @@ internal import Synchronization
 /// The folder that keeps a store's commits: one SQLite database, written by one thread.
 ///
 /// First ``readStored(_:)``, then ``readChanges(_:)`` and ``readNotes(_:)``, then
-/// ``start(historyOldest:noteLifetime:released:withdraw:)``.
+/// ``start(historyOldest:noteLifetime:isGrouped:released:failed:)``.
 ///
 /// **Design.** What writes is a ``WriterLoop``, which is set once and found without a lock. It
 /// lives as long as this, but its threads alone keep the database, so ``finish()`` closes the
@@ -183,18 +183,16 @@ package final class Persistence: Sendable {
     ///   - noteLifetime: Notes that are older are deleted when their commits are compacted.
     ///   - isGrouped: Whether commits are written in the groups that ``seal(through:_:)`` ends,
     ///     some time after they were released.
-    ///   - released: Called with the latest revision that is on the disk, on a thread of its own.
-    ///   - withdraw: Takes back the commits above the revision, and calls the completion: when no
-    ///     withdrawn commit is given to ``append(_:note:)`` any more, and before a new one is.
+    ///   - released: Called with the latest revision that is on the disk, on a thread of its own;
+    ///     or, where the folder is gone, with the latest one that is not, and never will be.
+    ///   - failed: Called when the process has to end, since the disk cannot be relied upon.
     /// - Throws: If the database cannot be opened a second time.
     package func start(
         historyOldest: @escaping @Sendable () -> Revision,
         noteLifetime: Duration,
         isGrouped: Bool = false,
-        released: @escaping @Sendable (Revision) -> Void,
-        withdraw:
-            @escaping @Sendable (Revision, Withdrawal, _ completion: @escaping @Sendable () -> Void)
-            -> Void
+        released: @escaping @Sendable (Revision, _ isWritten: Bool) -> Void,
+        failed: @escaping @Sendable () -> Void
     ) throws(PersistenceFailure) {
         let database = opened
         precondition(started.load() == nil, "start is called once.")
@@ -208,7 +206,7 @@ package final class Persistence: Sendable {
             WriterLoop.Callbacks(
                 historyOldest: historyOldest,
                 released: released,
-                withdraw: withdraw
+                failed: failed
             ),
             statistics,
             log
@@ -265,9 +263,10 @@ package final class Persistence: Sendable {
         return database
     }
 
-    /// Whether a write that is decided now can be expected to be written.
-    package var acceptsWrites: Bool {
-        started.load()?.acceptsWrites.load(ordering: .relaxed) ?? false
+    /// Why a change that is decided now cannot be expected to be written; nil if it can.
+    package var unavailability: Unavailability? {
+        guard let loop = started.load() else { return .failing }
+        return loop.unavailability
     }
 
     package var status: PersistenceStatus { started.load()?.status ?? PersistenceStatus() }
@@ -292,13 +291,21 @@ package final class Persistence: Sendable {
     /// Looks once whether the folder is still there, as a thread does each second.
     func lookAtFolder() { started.load()?.lookAtFolder() }
 
+    /// How the writing ended.
+    package enum End: Sendable {
+        /// All that was appended is on the disk.
+        case written
+        /// The disk was full.
+        case full
+        /// A write or a sync has failed, or the folder is gone.
+        case failed
+    }
+
     /// Writes what waits, and closes the files.
-    ///
-    /// - Returns: Whether all that was appended is on the disk.
-    package func finish() -> Bool {
-        let isWritten = started.load()?.finish() ?? true
+    package func finish() -> End {
+        let end = started.load()?.finish() ?? .written
         copied.write { $0 = nil }
         database.write { $0 = nil }
-        return isWritten
+        return end
     }
 }

@@ -21,6 +21,8 @@ package struct PersistenceFailure: Error, Sendable, Hashable, CustomStringConver
     package let message: String
     /// SQLite's extended code or errno; 0 if neither is the cause.
     package let cause: Int32
+    /// Whether a sync has failed: what was written before it can be lost.
+    var isOfSync = false
 
     /// What was found, without advice.
     let finding: String

@@ -34,6 +34,8 @@ struct Tuning: Sendable {
     var unwrittenCountMax: Revision = 1 << 20
     /// How often the paths of the open files are looked at.
     var lookInterval = Duration.seconds(1)
-    /// How often a probe is made after a failure.
-    var probeInterval = Duration.seconds(1)
+    /// How often a batch that could not be written is tried again.
+    var tryInterval = Duration.seconds(1)
+    /// A write that takes longer hangs: the service is not ready meanwhile.
+    var hangInterval = Duration.seconds(2)
 }

@@ -13,15 +13,13 @@ internal import Synchronization
 /// that answers do not hold up the next sync. `connection` and everything of ``BatchWriter`` is
 /// used by the writer only; the other thread has a connection of its own.
 ///
-/// A batch is one transaction. If it fails, its commits and all behind them are withdrawn; the
-/// writer waits until that is done. What happens then is the ``Mode``.
+/// A batch is one transaction. What happens if it fails is the ``WriterThread/Mode``.
 final class WriterLoop: Sendable {
     /// What calls out.
     struct Callbacks: Sendable {
         let historyOldest: @Sendable () -> Revision
-        let released: @Sendable (Revision) -> Void
-        let withdraw:
-            @Sendable (Revision, Withdrawal, _ completion: @escaping @Sendable () -> Void) -> Void
+        let released: @Sendable (Revision, _ isWritten: Bool) -> Void
+        let failed: @Sendable () -> Void
     }
 
     struct Inbox: Sendable {
@@ -74,7 +72,10 @@ final class WriterLoop: Sendable {
     }
 
     struct Releases: Sendable {
+        /// Commits up to here are on the disk.
         var revision: Revision
+        /// Commits up to here are not, and never will be: the folder is gone.
+        var abandoned: Revision = 0
         var isStopping = false
     }
 
@@ -92,8 +93,15 @@ final class WriterLoop: Sendable {
     let releases: Guarded<Releases>
     let progress: Guarded<Progress>
     let tuning: Tuning
-    /// Relaxed: a write that is decided at the moment of a failure is withdrawn.
-    let acceptsWrites = Atomic(true)
+    /// Why no change is accepted, by its number; 0 while they are.
+    ///
+    /// Relaxed: a change that is decided at the moment of a failure waits, as those before it.
+    private let refused = Atomic<UInt8>(0)
+    /// Whether the process is to end, since a write or a sync has failed.
+    private let failed = Atomic(false)
+    /// Nanoseconds of the monotonic clock when the transaction that is being written has begun; 0
+    /// between two of them.
+    let writeStart = Atomic<UInt64>(0)
     /// Nanoseconds of the monotonic clock at the last sync.
     let lastSync = Atomic(latchkey_system_nanoseconds())
     private let looks = Guarded(FolderLooks())
@@ -172,21 +180,73 @@ final class WriterLoop: Sendable {
     func lookAtFolder() {
         let finding = folderWatch.look()
         let line = looks.write { $0.take(finding) }
-        if loss != nil, !lost.exchange(true, ordering: .acquiringAndReleasing) {
-            acceptsWrites.store(false, ordering: .relaxed)
-            // Its condition asks for the folder, too.
-            inbox.write { _ in }
-        }
+        if loss != nil { beLost() }
         if let line { log(line.isError, line.event, [("reason", line.2)]) }
     }
 
-    /// Looks for the last time, and once: SQLite deletes the log by its name, which can be that of
-    /// another folder's by now.
+    /// Whether the folder is gone, by one look.
     ///
-    /// - Returns: Whether the folder is still there.
-    func lookAtEnd() -> Bool {
-        if case .gone(let reason) = folderWatch.look() { looks.write { _ = $0.lose(reason) } }
-        return loss == nil
+    /// Asked where a write has failed, and at the end: SQLite deletes the log by its name, which
+    /// can be that of another folder's by now.
+    func loses() -> Bool {
+        if loss == nil, case .gone(let reason) = folderWatch.look() {
+            let sentence = looks.write { $0.lose(reason) }
+            beLost()
+            log(true, "data-folder-gone", [("reason", sentence)])
+        }
+        return loss != nil
+    }
+
+    private func beLost() {
+        guard !lost.exchange(true, ordering: .acquiringAndReleasing) else { return }
+        refuse(.gone)
+        // Its condition asks for the folder, too.
+        inbox.write { _ in }
+    }
+
+    // MARK: Failures
+
+    /// Why no change is accepted now; nil while they are.
+    var unavailability: Unavailability? {
+        Unavailability(rawValue: refused.load(ordering: .relaxed))
+    }
+
+    /// Accepts no change any more.
+    func refuse(_ reason: Unavailability) {
+        refused.store(isLost ? Unavailability.gone.rawValue : reason.rawValue, ordering: .relaxed)
+    }
+
+    /// Accepts changes again.
+    func accept() {
+        if !isLost, !hasFailed { refused.store(0, ordering: .relaxed) }
+    }
+
+    /// Whether the process is to end.
+    var hasFailed: Bool { failed.load(ordering: .acquiring) }
+
+    /// Has the process end, since the disk cannot be relied upon, unless the folder is gone.
+    ///
+    /// Any thread that writes; nothing is written afterwards.
+    func fail(_ message: String) {
+        guard !loses(), !failed.exchange(true, ordering: .acquiringAndReleasing) else { return }
+        refuse(.failing)
+        progress.write { $0.health = .failed(message, endsByItself: false) }
+        log(
+            true,
+            "writes-fail",
+            [("reason", message), ("consequence", "the process ends; its restart reads the disk")]
+        )
+        // Its condition asks for the failure, too.
+        inbox.write { _ in }
+        callbacks.failed()
+    }
+
+    /// How long the disk has not answered, if that is too long.
+    private var hang: Duration? {
+        let (start, now) = (writeStart.load(ordering: .relaxed), latchkey_system_nanoseconds())
+        guard start != 0, now > start else { return nil }
+        let elapsed = Duration.nanoseconds(Int64(clamping: now - start))
+        return elapsed >= tuning.hangInterval ? elapsed : nil
     }
 
     /// Releasing and acquiring: who sees it finds that no write is accepted.
@@ -216,7 +276,7 @@ final class WriterLoop: Sendable {
             return end
         }
         if let released {
-            callbacks.released(released)
+            callbacks.released(released, true)
         }
     }
 
@@ -232,7 +292,9 @@ final class WriterLoop: Sendable {
             inbox.position = inbox.queue.seal(through: revision, position) ? nil : position
         }
         inbox.write(
-            when: { hasRoom($0) || $0.hasEnded || $0.isStopping || !$0.isBounded },
+            when: {
+                hasRoom($0) && !isLost || $0.hasEnded || $0.isStopping || !$0.isBounded
+            },
             { _ in }
         )
     }
@@ -265,6 +327,11 @@ final class WriterLoop: Sendable {
         let progress = progress.read { $0 }
         var status = PersistenceStatus()
         status.health = loss.map { .failed($0, endsByItself: false) } ?? progress.health
+        if status.health == .healthy, let hang {
+            let seconds = hang.components.seconds
+            let sentence = "The disk has not answered a write for \(seconds) s."
+            status.health = .failed(sentence, endsByItself: true)
+        }
         status.durableRevision = progress.durableRevision
         status.position = progress.position
         status.pendingCount = inbox.read { $0.queue.count }
@@ -282,7 +349,7 @@ final class WriterLoop: Sendable {
     /// Ends all threads; returns whether all that could be written at the call is on the disk.
     ///
     /// Properties can expire meanwhile: no client is told of those commits.
-    func finish() -> Bool {
+    func finish() -> Persistence.End {
         let last = inbox.write { inbox in
             inbox.isStopping = true
             return inbox.queue.next + inbox.queue.readyCount - 1
@@ -292,26 +359,53 @@ final class WriterLoop: Sendable {
         threads.join()
         releases.write { $0.isStopping = true }
         releaser.join()
-        acceptsWrites.store(false, ordering: .relaxed)
-        return loss == nil && progress.read { $0.health == .healthy && $0.durableRevision >= last }
+        let isHeld = unavailability == .full
+        refuse(.stopped)
+        let progress = progress.read { $0 }
+        guard loss == nil, !hasFailed else { return .failed }
+        guard progress.health == .healthy, progress.durableRevision >= last else {
+            return isHeld ? .full : .failed
+        }
+        return .written
     }
 
     // MARK: The releaser
 
     private func release(after revision: Revision) {
-        var released = revision
+        var (released, isHanging) = (revision, false)
         while true {
             let next = releases.write(
-                when: { [released] in $0.revision > released || $0.isStopping },
-                { ($0.revision, $0.isStopping) }
+                when: { [released] in
+                    max($0.revision, $0.abandoned) > released || $0.isStopping
+                },
+                deadline: .now + tuning.lookInterval,
+                { $0 }
             )
-            if next.0 > released {
-                released = next.0
-                callbacks.released(released)
-            } else if next.1 {
+            isHanging = noteHang(isHanging)
+            guard let next else { continue }
+            if next.revision > released {
+                released = next.revision
+                callbacks.released(released, true)
+            } else if next.abandoned > released {
+                released = next.abandoned
+                callbacks.released(released, false)
+            } else if next.isStopping {
                 return
             }
         }
+    }
+
+    /// Logs that the disk does not answer, or does again; returns whether it hangs.
+    ///
+    /// On the thread that never uses the disk.
+    private func noteHang(_ wasHanging: Bool) -> Bool {
+        let hang = hang
+        if let hang, !wasHanging {
+            log(true, "disk-hangs", [("seconds", "\(hang.components.seconds)")])
+        } else if hang == nil, wasHanging {
+            log(false, "disk-answers", [])
+        }
+        return hang != nil
     }
 }
 

@@ -9,21 +9,20 @@ internal import Synchronization
 
 /// What the writing thread does, and what only it uses.
 ///
-/// **Design.** A commit is written in one of these modes. A failure that leaves nothing behind is
-/// `failing`: the next commit tries again. One that may have left its commits is `refusing`: only a
-/// probe in a new log ends it, since the probe takes the place of what was written. In both, a
-/// probe is made each second.
+/// **Design.** A commit is never taken back. A batch that a full disk, or another program, keeps
+/// from being written is held and tried again each second; no change is accepted meanwhile. Any
+/// other failure ends the process, and the restart finds out what the disk has, unless the folder
+/// is gone: then its open files are the last copy, nothing is written, and the process goes on.
 ///
-/// With `interval`, commits are released before they are written, so nothing can be withdrawn: they
-/// are kept and tried again, and meanwhile no new ones are accepted. If the process is killed, they
+/// With `interval`, commits are released before they are written. If the process is killed, they
 /// are lost, but no later commit gets their revisions: a bound ahead of them is on the disk first.
 ///
 /// SAFETY: `@unchecked Sendable` because only the thread that calls ``run()`` uses it.
 final class WriterThread: @unchecked Sendable {
     enum Mode {
         case normal
-        case failing
-        case refusing
+        /// The batch could not be written, and is tried again.
+        case held
         /// Nothing is written until the process ends.
         case ended
     }
@@ -52,7 +51,7 @@ final class WriterThread: @unchecked Sendable {
     private var uncompactedCount = 0
     /// Compaction waits after a failure.
     private var compactsAfter = ContinuousClock.now
-    var nextProbe = ContinuousClock.now
+    var nextTry = ContinuousClock.now
     private var nextSync = ContinuousClock.now
     /// How many commits lately waited or were written at the same time.
     private var inFlightCount = 0
@@ -72,14 +71,16 @@ final class WriterThread: @unchecked Sendable {
     func run() {
         while true {
             let isStopping = waitForWork()
-            if loop.durability == .always, loop.isLost { mode = .ended }
+            if loop.isLost || loop.hasFailed { mode = .ended }
             switch mode {
             case .normal:
                 makeTransaction(isProbe: false)
-            case .failing, .refusing:
-                tryAgain(isStopping)
+            case .held where ContinuousClock.now >= nextTry || isStopping:
+                makeTransaction(isProbe: batch.isEmpty)
+            case .held:
+                break
             case .ended:
-                withdraw(.unavailable)
+                abandon()
             }
             if isStopping, endsInbox() {
                 break
@@ -97,8 +98,8 @@ final class WriterThread: @unchecked Sendable {
                 switch mode {
                 case .normal:
                     batch.isEmpty && !inbox.queue.isReady && position ?? inbox.position == nil
-                case .failing, .refusing, .ended:
-                    inbox.queue.count == 0 || loop.durability != .always
+                // A batch that is held was tried once more.
+                case .held, .ended: true
                 }
             return inbox.hasEnded
         }
@@ -108,17 +109,16 @@ final class WriterThread: @unchecked Sendable {
 
     /// Waits, and takes the next batch, if the last one is done; returns whether to stop.
     private func waitForWork() -> Bool {
-        let isWaiting = mode == .normal || mode == .failing && loop.durability == .always
+        let isWaiting = mode == .normal
         let compacts = compacts
         let interval = isWaiting && loop.durability != .always
-        let mayWithdraw = !isWaiting && loop.durability == .always
-        let noticesLoss = mode != .ended && loop.durability == .always
+        let hasEnded = mode == .ended
         let isReady = { @Sendable [loop] (inbox: WriterLoop.Inbox) in
-            inbox.isStopping || noticesLoss && loop.isLost
+            inbox.isStopping || !hasEnded && (loop.isLost || loop.hasFailed)
                 || isWaiting && inbox.queue.isReady
                     && (!interval || inbox.queue.hasBatch || inbox.isSkipping)
                 || compacts || inbox.round != nil
-                || mayWithdraw && inbox.queue.count > 0
+                || hasEnded && loop.durability == .always && inbox.queue.isReady && loop.isLost
         }
         let mayTake = isWaiting && batch.isEmpty
         if mayTake, !interval {
@@ -180,7 +180,7 @@ final class WriterThread: @unchecked Sendable {
         case .normal where loop.durability == .always:
             [writer.hasCompaction ? compactsAfter : nil, writer.noteIsDue].compactMap(\.self).min()
         case .normal: nextSync
-        case .failing, .refusing: nextProbe
+        case .held: nextTry
         case .ended: nil
         }
     }
@@ -235,6 +235,8 @@ final class WriterThread: @unchecked Sendable {
             extra.noteTime.milliseconds = now.milliseconds - lifetime
         }
         let start = latchkey_system_nanoseconds()
+        loop.writeStart.store(start, ordering: .relaxed)
+        defer { loop.writeStart.store(0, ordering: .relaxed) }
         do {
             try prepareLog()
             loop.statistics.compactedRows.add(UInt64(try writer.write(batch, extra)))
@@ -256,34 +258,38 @@ final class WriterThread: @unchecked Sendable {
                 needsNewLog = false
                 newLogFailure = nil
             } catch {
-                let failure = BatchFailure(
-                    consequence: .refused(error.isFull ? .full : .unavailable),
-                    message: "A new log of the database cannot begin, because a program reads the "
-                        + "database or the disk fails: \(error.text)."
-                )
+                var failure = BatchFailure.of(error, writer.path)
+                if error.isBusy {
+                    failure = BatchFailure(
+                        consequence: failure.consequence,
+                        message: "A new log of the database cannot begin, because a program reads "
+                            + "the database: \(error.text)."
+                    )
+                }
                 newLogFailure = (failure, .now + Self.newLogInterval)
                 throw failure
             }
         }
         if writer.frames.count > restartFrameCount {
-            restartLog()
+            try restartLog()
         }
         guard writer.frames.byteCount <= loop.logByteCountMax else {
             throw BatchFailure(
-                consequence: .refused(.unavailable),
+                consequence: .held(.failing),
                 message: "The log of the database is longer than \(loop.logByteCountMax) bytes, "
                     + "because another program has held a transaction open since then. End it."
             )
         }
     }
 
-    private func restartLog() {
+    private func restartLog() throws(BatchFailure) {
         do {
             try writer.beginNewLog(SQLITE_CHECKPOINT_RESTART)
             loop.statistics.checkpoints.add()
             restartFrameCount = Self.restartFrameCount(loop)
         } catch {
-            // Somebody reads, or the other thread makes a checkpoint. At the bound it is tried
+            guard error.isBusy || error.isFull else { throw .of(error, writer.path) }
+            // A program reads, or the other thread makes a checkpoint. At the bound it is tried
             // before each batch.
             let later = writer.frames.count + loop.tuning.checkpointFrameCount / 4
             restartFrameCount = min(later, loop.logByteCountMax / LogScan.frameByteCount - 1)
@@ -315,7 +321,8 @@ final class WriterThread: @unchecked Sendable {
         uncompactedCount = writer.hasCompaction ? uncompactedCount + extra.rowCount : 0
         if mode != .normal {
             mode = .normal
-            loop.acceptsWrites.store(!loop.isLost, ordering: .relaxed)
+            loop.accept()
+            loggedFailure = ""
             loop.log(false, "writes-go-on", [])
         }
         report(byteCount)
@@ -337,6 +344,7 @@ final class WriterThread: @unchecked Sendable {
 
     /// Says that the log cannot be noted: the same reason once.
     private func log(_ failure: PersistenceFailure) {
+        guard !failure.isOfSync else { return loop.fail(failure.message) }
         guard failure.message != loggedNoteFailure else { return }
         loop.log(true, "log-note-fails", [("reason", failure.message)])
         loggedNoteFailure = failure.message
@@ -373,7 +381,7 @@ final class WriterThread: @unchecked Sendable {
     }
 
     private func end() {
-        guard mode == .normal, loop.lookAtEnd() else { return }
+        guard mode == .normal, !loop.hasFailed, !loop.loses() else { return }
         do throws(PersistenceFailure) {
             // Everything that was shown is on the disk.
             try writer.notes.bound(0)
@@ -385,6 +393,9 @@ final class WriterThread: @unchecked Sendable {
             writer.connection.keepLog(false)
             settleNotes()
         } catch {
+            guard error.isBusy || error.isFull else {
+                return loop.fail(PersistenceFailure(error, writer.path).message)
+            }
             // The log stays, and is read at the next start.
             loop.log(false, "log-stays", [("reason", error.text)])
         }

@@ -117,7 +117,7 @@ package final class Commit: Sendable {
 
 /// Why a change was not made.
 ///
-/// Nothing of it is applied, now or later, unless it was withdrawn for unknown reasons.
+/// Nothing of it is applied, now or later, unless its outcome is not known.
 package indirect enum Refusal: Error, Hashable, Sendable {
     /// There is no property to delete.
     case missing
@@ -138,7 +138,7 @@ package indirect enum Refusal: Error, Hashable, Sendable {
     case notYet
     /// As many changes wait as the strategy accepts.
     ///
-    /// Only where a change is tried again: after room was made for it, or after a withdrawal.
+    /// Only where a change is tried again, after room was made for it.
     case backlogFull
     case full(StoreFull)
     /// The key of the request belongs to another one.
@@ -149,8 +149,8 @@ package indirect enum Refusal: Error, Hashable, Sendable {
     case answerNotKept
     /// The change was decided before, and this is its first decision once more.
     case repeated(Refusal)
-    /// The change was made, and taken back before anybody was shown it.
-    case withdrawn(Withdrawal)
+    /// The store takes no change, or its outcome is not known.
+    case unavailable(Unavailability)
     /// This step of the branch that a transaction took, counted from 0, cannot be made.
     case step(Int, Transaction.Branch, Refusal)
 }
@@ -159,7 +159,7 @@ extension Refusal {
     /// Whether the store takes no change at the moment, whatever it is.
     var isOfStore: Bool {
         switch self {
-        case .backlogFull, .withdrawn: true
+        case .backlogFull, .unavailable: true
         default: false
         }
     }

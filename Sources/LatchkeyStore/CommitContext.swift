@@ -16,7 +16,7 @@ final class CommitContext: Sendable {
     private let ruleNumber = Atomic(RuleLevel.current.rawValue)
     /// That of the store, if it has one.
     let hook: CommitHook?
-    /// Called between the steps of a commit and of a withdrawal: a test plants a delay there.
+    /// Called between the steps of a commit: a test plants a delay there.
     let betweenSteps: (@Sendable () -> Void)?
 
     init(
@@ -159,18 +159,6 @@ final class CommitContext: Sendable {
             room.giveBack(former, beyond: new)
         }
         return revision
-    }
-
-    /// The generation of what is decided now.
-    var generation: Generation { hook?.generation ?? 0 }
-
-    /// Lets new commits follow this revision.
-    ///
-    /// Called when readers see what was there before, while all tables are held.
-    func endTakingBack(to revision: Revision, _ reason: Withdrawal) {
-        betweenSteps?()
-        revisions.move(to: revision)
-        hook?.beginWithdrawal(after: revision, reason)
     }
 
     /// Ends the publication of the calling thread's commit, which readers see by now.

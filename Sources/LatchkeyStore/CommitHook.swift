@@ -11,78 +11,36 @@ internal import Synchronization
 ///
 /// Until then, answers that depend on the commit wait: the answer to the change itself, reads of
 /// the properties that it changed, refusals that were decided by them, and pages. Nothing else
-/// waits. A waiting answer is a closure in `state`, which the releasing thread calls. It blocks
+/// waits. A waiting answer is a closure in `waiting`, which the releasing thread calls. It blocks
 /// no thread and holds no guarded section.
 ///
-/// **Withdrawal.** ``PropertyStore/withdraw(after:_:completion:)`` takes commits back while it
-/// holds all tables. Before a table is free again, ``beginWithdrawal(after:_:)`` numbers a new
-/// generation. Revisions are used again, so each answer has the generation that it was decided
-/// in. An answer of an older generation whose revision was withdrawn is no longer true. Its change
-/// is refused; anything else is decided again.
+/// A commit is never taken back: one that cannot be written is not released, until it is written or
+/// the process ends.
 ///
-/// The user must be able to forget what was withdrawn without knowing generations. So no commit of
-/// the new generation is given to it before it was told, and none of the old one afterwards:
-/// `passing` counts the threads that are giving it a commit, and the last of them tells it. Commits
-/// of the new generation wait in `deferred` meanwhile, and no thread does.
-///
-/// `state` is guarded by its lock, which is not held while anything is called.
+/// `waiting` is guarded by its lock, which is not held while anything is called.
 package final class CommitHook: Sendable {
-    /// What became of what an answer depends on.
-    enum Outcome: Sendable {
-        case released
-        case withdrawn(Withdrawal)
-    }
-
-    private struct Passed: Sendable {
-        let commit: Commit
-        let note: CommitNote?
-    }
-
-    private struct State: Sendable {
-        var waiting = WaitingAnswers()
-        var withdrawals = Withdrawals()
-        /// The withdrawal that the user has not been told of.
-        var ending: Ending?
-    }
-
-    /// What is left to do for a withdrawal.
-    private struct Ending: Sendable {
-        let reason: Withdrawal
-        let answers: [WaitingAnswers.Proceed]
-        var deferred: [Passed] = []
-        var completion: (@Sendable () -> Void)?
+    /// How a commit was released.
+    enum Release: Sendable {
+        /// It is written.
+        case written
+        /// It is not known to be, and everybody may see it all the same.
+        case unwritten
     }
 
     let unreleasedCommits: UnreleasedCommits
     private let receive: @Sendable (Commit, _ note: CommitNote?) -> Void
     private let releasedRevision = Atomic<Revision>(0)
-    private let currentGeneration = Atomic<Generation>(0)
-    /// How many threads give commits to the user; ``isAwaited`` is added by who waits for them.
-    private let passing = Atomic<Int>(0)
-    private let state = Guarded<State>(State())
-    /// Called before a commit is passed: a test plants a delay there.
-    private let beforePassing: (@Sendable () -> Void)?
-
-    private static let isAwaited = 1 << 32
+    private let waiting = Guarded<WaitingAnswers>(WaitingAnswers())
 
     /// - Parameters:
     ///   - limits: The bounds of what is not released.
     ///   - receive: Called with each commit, and with the note of its receiver; it must not block.
-    ///     It may call ``release(through:)``.
-    package convenience init(
+    ///     It may call ``release(through:isWritten:)``.
+    package init(
         limits: UnreleasedLimits = UnreleasedLimits(),
         receive: @escaping @Sendable (Commit, _ note: CommitNote?) -> Void
     ) {
-        self.init(limits, beforePassing: nil, receive)
-    }
-
-    init(
-        _ limits: UnreleasedLimits,
-        beforePassing: (@Sendable () -> Void)?,
-        _ receive: @escaping @Sendable (Commit, _ note: CommitNote?) -> Void
-    ) {
         unreleasedCommits = UnreleasedCommits(limits)
-        self.beforePassing = beforePassing
         self.receive = receive
     }
 
@@ -91,21 +49,14 @@ package final class CommitHook: Sendable {
 
     /// The latest revision that is released.
     ///
-    /// Acquiring: pairs with the store in ``release(through:)``, so that a thread that sees a
-    /// revision as released sees what was done to release it.
+    /// Acquiring: pairs with the store in ``release(through:isWritten:)``, so that a thread that
+    /// sees a revision as released sees what was done to release it.
     var released: Revision { releasedRevision.load(ordering: .acquiring) }
-
-    /// The generation of what is decided now.
-    ///
-    /// A reader that can enter beside a writer asks before it looks: then it does not take what it
-    /// finds for newer than it is. Acquiring: pairs with the store in
-    /// ``beginWithdrawal(after:_:)``, so that who sees a generation finds no earlier table.
-    var generation: Generation { currentGeneration.load(ordering: .acquiring) }
 
     /// Begins behind a revision, which counts as released, before a first commit is received.
     func begin(after revision: Revision) {
-        state.write { state in
-            state.waiting.begin(after: revision)
+        waiting.write { waiting in
+            waiting.begin(after: revision)
             releasedRevision.store(revision, ordering: .releasing)
         }
     }
@@ -113,46 +64,31 @@ package final class CommitHook: Sendable {
     /// Lets everybody see the commits up to this revision, all of which were received.
     ///
     /// The answers that waited for it are sent on the calling thread, in the order of revisions.
-    package func release(through revision: Revision) {
-        let (former, ready) = state.write { state in
-            let former = releasedRevision.load(ordering: .relaxed)
-            guard revision > former else {
-                return (revision, [WaitingAnswers.Proceed]())
+    ///
+    /// - Parameters:
+    ///   - revision: The last of the commits.
+    ///   - isWritten: Whether they are written; else those who made them are told that it is not
+    ///     known.
+    package func release(through revision: Revision, isWritten: Bool = true) {
+        let ready = waiting.write { waiting in
+            guard revision > releasedRevision.load(ordering: .relaxed) else {
+                return WaitingAnswers.Ready()
             }
             releasedRevision.store(revision, ordering: .releasing)
-            return (former, state.waiting.takeAll(through: revision))
+            return waiting.takeAll(through: revision)
         }
-        unreleasedCommits.release(after: former, through: revision)
-        for proceed in ready {
-            proceed(.released)
+        unreleasedCommits.giveBack(ready.commitCount, ready.byteCount)
+        for proceed in ready.answers {
+            proceed(isWritten ? .written : .unwritten)
         }
     }
 
-    /// Whether an answer may be seen.
-    ///
-    /// The revision is asked first. If the generation is current after that, it was then, too.
-    func isReleased(_ revision: Revision, _ generation: Generation) -> Bool {
-        revision <= released && generation == self.generation
-    }
-
-    /// Calls `proceed` once the answer that depends on the revision may be seen, or was withdrawn:
-    /// at once if it is so.
-    func whenDecided(
-        _ revision: Revision,
-        _ generation: Generation,
-        _ proceed: @escaping @Sendable (Outcome) -> Void
-    ) {
-        let outcome =
-            isReleased(revision, generation)
-            ? Outcome.released
-            : state.write { state -> Outcome? in
-                if let reason = state.withdrawals.reason(revision, generation) {
-                    return .withdrawn(reason)
-                }
-                return state.waiting.add(revision, proceed) ? nil : .released
-            }
-        if let outcome {
-            proceed(outcome)
+    /// Calls `proceed` once the answer that depends on the revision may be seen: at once if it is
+    /// so.
+    func whenReleased(_ revision: Revision, _ proceed: @escaping @Sendable () -> Void) {
+        let waits = revision > released && waiting.write { $0.add(revision) { _ in proceed() } }
+        if !waits {
+            proceed()
         }
     }
 
@@ -161,8 +97,8 @@ package final class CommitHook: Sendable {
         try unreleasedCommits.take(byteCount)
     }
 
-    /// Keeps a commit that is made until it is released, inside the guarded section, or gives back
-    /// the place of a change that makes none.
+    /// Counts the bytes of the properties of a commit that is made, inside the guarded section, or
+    /// gives back the place of a change that makes none.
     func keep(_ decision: Decision, takenByteCount: Int) {
         if case .success(let commit) = decision, !commit.isEmpty {
             unreleasedCommits.keep(commit, takenByteCount: takenByteCount)
@@ -176,113 +112,39 @@ package final class CommitHook: Sendable {
         unreleasedCommits.giveBack(1, byteCount)
     }
 
-    /// Gives the commit to the user of the hook, and calls `proceed` as
-    /// ``whenDecided(_:_:_:)``.
+    /// Gives the commit to the user of the hook, and calls `proceed` once it is released.
     func pass(
         _ commit: Commit,
-        _ generation: Generation,
         note: CommitNote?,
-        _ proceed: @escaping @Sendable (Outcome) -> Void
+        _ proceed: @escaping @Sendable (Release) -> Void
     ) {
-        beforePassing?()
-        let (isPassed, outcome) = state.write { state -> (Bool, Outcome?) in
-            if let reason = state.withdrawals.reason(commit.revision, generation) {
-                return (false, .withdrawn(reason))
-            }
-            // The answer waits before the user can release the commit.
-            let outcome: Outcome? =
-                state.waiting.add(commit.revision, proceed) ? nil : .released
-            guard state.ending == nil else {
-                state.ending?.deferred.append(Passed(commit: commit, note: note))
-                return (false, outcome)
-            }
-            passing.wrappingAdd(1, ordering: .relaxed)
-            return (true, outcome)
-        }
-        if isPassed {
-            receive(commit, note)
-            leave()
-        }
-        if let outcome {
-            proceed(outcome)
-        }
-    }
-
-    /// Leaves the threads that pass commits.
-    ///
-    /// Releasing, and acquiring for the last one: who is told of a withdrawal has received all.
-    private func leave() {
-        let left = passing.wrappingSubtract(1, ordering: .acquiringAndReleasing).newValue
-        if left == Self.isAwaited {
-            tell()
+        // The answer waits before the user can release the commit.
+        let waits = waiting.write { $0.add(commit, proceed) }
+        receive(commit, note)
+        if !waits {
+            giveBack(commit.propertyByteCount)
+            proceed(.written)
         }
     }
 }
 
-extension CommitHook {
-    /// Withdraws all answers of this generation that depend on a later revision.
-    ///
-    /// Called when no thread can see what they were decided by any more, before new commits are
-    /// made.
-    /// No two withdrawals overlap. A thread may begin the next one as soon as the completion of the
-    /// last one was called: it waits here for one access to `state`.
-    func beginWithdrawal(after revision: Revision, _ reason: Withdrawal) {
-        state.write(
-            when: { $0.ending == nil },
-            { state in
-                state.withdrawals.add(after: revision, reason)
-                state.ending = Ending(
-                    reason: reason,
-                    answers: state.waiting.takeAll(after: revision)
-                )
-                currentGeneration.wrappingAdd(1, ordering: .releasing)
-            }
-        )
-    }
-
-    /// Tells the user that the commits are withdrawn, and sends the answers that waited for them.
-    ///
-    /// On the calling thread, or on the last one that gives the user such a commit.
-    func endWithdrawal(_ completion: @escaping @Sendable () -> Void) {
-        state.write { $0.ending?.completion = completion }
-        let left = passing.wrappingAdd(Self.isAwaited, ordering: .acquiringAndReleasing).newValue
-        if left == Self.isAwaited {
-            tell()
-        }
-    }
-
-    /// No commit that is withdrawn is on its way to the user.
-    ///
-    /// A loop, because the next withdrawal can end while the commits of the new generation are
-    /// given to the user here.
-    private func tell() {
-        var left = Self.isAwaited
-        while left == Self.isAwaited {
-            state.read { $0.ending }?.completion?()
-            let ending = state.write { state in
-                passing.wrappingSubtract(Self.isAwaited - 1, ordering: .relaxed)
-                return state.ending.take()
-            }
-            // Behind that: they can take long, and enter the store.
-            for proceed in ending?.answers ?? [] {
-                proceed(.withdrawn(ending?.reason ?? .unavailable))
-            }
-            for passed in ending?.deferred ?? [] {
-                receive(passed.commit, passed.note)
-            }
-            left = passing.wrappingSubtract(1, ordering: .acquiringAndReleasing).newValue
-        }
-    }
-}
-
-/// The answers that wait for revisions.
+/// The answers that wait for revisions, and what their commits have taken.
 private struct WaitingAnswers: Sendable {
-    typealias Proceed = @Sendable (CommitHook.Outcome) -> Void
+    typealias Proceed = @Sendable (CommitHook.Release) -> Void
+
+    /// What is to be done for a release.
+    struct Ready {
+        var answers: [Proceed] = []
+        var commitCount = 0
+        var byteCount = 0
+    }
 
     /// Those that wait for one revision: that of the change, and of others.
     private struct Place: Sendable {
         var first: Proceed?
         var others: [Proceed] = []
+        /// Those of the commit's properties; nil until it is received.
+        var byteCount: Int?
 
         mutating func add(_ proceed: @escaping Proceed) {
             if first == nil {
@@ -292,10 +154,14 @@ private struct WaitingAnswers: Sendable {
             }
         }
 
-        func append(to answers: inout [Proceed]) {
+        func move(to ready: inout Ready) {
             if let first {
-                answers.append(first)
-                answers += others
+                ready.answers.append(first)
+                ready.answers += others
+            }
+            if let byteCount {
+                ready.commitCount += 1
+                ready.byteCount += byteCount
             }
         }
     }
@@ -315,39 +181,41 @@ private struct WaitingAnswers: Sendable {
         guard revision > start else {
             return false
         }
+        places.change(place(of: revision)) { $0.add(proceed) }
+        return true
+    }
+
+    /// Adds a commit that is received, and the answer to its change; false if the revision was
+    /// released before.
+    mutating func add(_ commit: Commit, _ proceed: @escaping Proceed) -> Bool {
+        guard commit.revision > start else { return false }
+        places.change(place(of: commit.revision)) { place in
+            place.add(proceed)
+            place.byteCount = commit.propertyByteCount
+        }
+        return true
+    }
+
+    private mutating func place(of revision: Revision) -> Int {
         let index = Int(revision - start) - 1
         while places.count <= index {
             places.append(Place())
         }
-        places.change(index) { $0.add(proceed) }
-        return true
+        return index
     }
 
     /// Takes those up to a revision, in order.
-    mutating func takeAll(through revision: Revision) -> [Proceed] {
+    mutating func takeAll(through revision: Revision) -> Ready {
         precondition(
             revision - start <= places.count,
             "A commit is released after it was received."
         )
-        var answers: [Proceed] = []
-        answers.reserveCapacity(Int(revision - start))
+        var ready = Ready()
+        ready.answers.reserveCapacity(Int(revision - start))
         while start < revision, let place = places.popFirst() {
             start += 1
-            place.append(to: &answers)
+            place.move(to: &ready)
         }
-        return answers
-    }
-
-    /// Takes those behind a revision, in order.
-    mutating func takeAll(after revision: Revision) -> [Proceed] {
-        var answers: [Proceed] = []
-        let kept = Int(revision - start)
-        for index in min(kept, places.count)..<places.count {
-            places[index].append(to: &answers)
-        }
-        while places.count > kept {
-            places.removeLast()
-        }
-        return answers
+        return ready
     }
 }

@@ -11,8 +11,8 @@ extension PropertyStore {
         _ ask: Ask,
         receiver: some DecisionReceiver
     ) throws(BacklogFull) {
-        if let reason = parts.refusal?() {
-            return receiver.receive(.failure(.withdrawn(reason)))
+        if let reason = parts.refusal?(change) {
+            return receiver.receive(.failure(.unavailable(reason)))
         }
         try execute(change, at: nil, attempt, ask, receiver)
     }
@@ -21,8 +21,7 @@ extension PropertyStore {
     ///
     /// No room is made for it, and it is not asked whether changes are accepted.
     ///
-    /// Without a time, the store's clock is read inside the guarded section; so it is, too, where a
-    /// withdrawal took away what the change was decided by.
+    /// Without a time, the store's clock is read inside the guarded section.
     ///
     /// Deterministic: the same changes at the same times in the same order make the same store,
     /// revisions and answers included, under every strategy, with any number of stripes, and in
@@ -176,8 +175,8 @@ extension PropertyStore {
             return finish(answer.value, change, attempt, ask, receiver)
         }
         if case .success(let commit) = answer.value, !commit.isEmpty {
-            pass(commit, answer.generation, hook, receiver)
-        } else if hook.isReleased(answer.revision, answer.generation) {
+            pass(commit, hook, receiver)
+        } else if answer.revision <= hook.released {
             finish(answer.value, change, attempt, ask, receiver)
         } else {
             wait(for: answer, hook, change, attempt, ask, receiver)
@@ -187,17 +186,15 @@ extension PropertyStore {
     @inline(never)
     private func pass(
         _ commit: Commit,
-        _ generation: Generation,
         _ hook: CommitHook,
         _ receiver: some DecisionReceiver
     ) {
         let note = receiver.note(for: commit)
-        hook.pass(commit, generation, note: note) { [self] outcome in
-            switch outcome {
-            case .released:
-                record(commit)
-                receiver.receive(.success(commit))
-            case .withdrawn(let reason): receiver.receive(.failure(.withdrawn(reason)))
+        hook.pass(commit, note: note) { [self] release in
+            record(commit)
+            switch release {
+            case .written: receiver.receive(.success(commit))
+            case .unwritten: receiver.receive(.failure(.unavailable(.unknown)))
             }
         }
     }
@@ -211,16 +208,8 @@ extension PropertyStore {
         _ ask: Ask,
         _ receiver: some DecisionReceiver
     ) {
-        hook.whenDecided(answer.revision, answer.generation) { [self] outcome in
-            switch outcome {
-            case .released: finish(answer.value, change, attempt, ask, receiver)
-            case .withdrawn:
-                do throws(BacklogFull) {
-                    try execute(change, at: nil, attempt, ask, receiver)
-                } catch {
-                    receiver.receive(.failure(.backlogFull))
-                }
-            }
+        hook.whenReleased(answer.revision) { [self] in
+            finish(answer.value, change, attempt, ask, receiver)
         }
     }
 

@@ -1,5 +1,5 @@
-// What is done to the whole store: it is loaded, replayed, replaced, it jumps, it applies what was
-// decided elsewhere, and its last commits are withdrawn.
+// What is done to the whole store: it is loaded, replayed, replaced, it jumps, and it applies what
+// was decided elsewhere.
 //
 // **Design.** Everything here but applying holds all tables. What readers must not see before the
 // tables happens when the tables are published, before the first of them is left: no writer is let
@@ -77,33 +77,6 @@ extension PropertyStore {
             { _ in },
             published: { [context] in context.revisions.move(to: revision) },
             completion: completion
-        )
-    }
-
-    /// Takes back all commits behind a revision, none of which is released.
-    ///
-    /// Their changes are refused as ``Refusal/withdrawn(_:)``. Other answers that depend on them
-    /// are decided again. Their revisions are used again.
-    ///
-    /// No two withdrawals overlap: another thread begins the next one when the completion was
-    /// called.
-    ///
-    /// - Parameters:
-    ///   - revision: All commits up to this one were received.
-    ///   - reason: Told to those whose changes are refused.
-    ///   - completion: Until it is called, the hook receives only commits from before the
-    ///     withdrawal. Afterwards those behind `revision` are to be forgotten, and the hook
-    ///     receives only later ones. It must not block. The answers are sent behind it.
-    package func withdraw(
-        after revision: Revision,
-        _ reason: Withdrawal,
-        completion: @escaping @Sendable () -> Void
-    ) {
-        writeAll(
-            { [self] in $0.takeBack(after: revision, index) },
-            // From here on no thread can see what was taken back.
-            published: { [context] in context.endTakingBack(to: revision, reason) },
-            completion: { [self] in parts.hook?.endWithdrawal(completion) }
         )
     }
 

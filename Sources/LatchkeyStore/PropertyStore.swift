@@ -32,8 +32,7 @@ package final class PropertyStore: CommittingStore {
     ///   - clock: The clock.
     ///   - revision: The one before the first commit, which counts as released.
     ///   - parts: What is attached to the store.
-    ///   - betweenSteps: Called between the steps of a commit and of a withdrawal: a test plants a
-    ///     delay there.
+    ///   - betweenSteps: Called between the steps of a commit: a test plants a delay there.
     package init(
         limits: StoreLimits,
         stripeCount: Int,
@@ -98,8 +97,8 @@ package final class PropertyStore: CommittingStore {
 package struct StoreParts: Sendable {
     /// Gets each commit, and says when it may be seen.
     package var hook: CommitHook?
-    /// Why no change is accepted now; asked before one is decided.
-    package var refusal: (@Sendable () -> Withdrawal?)?
+    /// Why a change is not accepted now; asked before it is decided.
+    package var refusal: (@Sendable (Change) -> Unavailability?)?
     /// Gets the commits that may be seen.
     package var journal: Journal?
     /// Gets what expires.
@@ -109,7 +108,7 @@ package struct StoreParts: Sendable {
 
     package init(
         hook: CommitHook? = nil,
-        refusal: (@Sendable () -> Withdrawal?)? = nil,
+        refusal: (@Sendable (Change) -> Unavailability?)? = nil,
         journal: Journal? = nil,
         expiries: ExpiryQueue? = nil,
         evictor: Evictor? = nil
@@ -142,10 +141,8 @@ extension PropertyStore {
         guard let hook = parts.hook else {
             return .found(stripes.read(stripe, ask) { $0.findPublished(name, in: scope) })
         }
-        let generation = hook.generation
-        let answer = stripes.read(stripe, ask) { $0.findWithheld(name, in: scope, generation) }
-        return hook.isReleased(answer.revision, generation)
-            ? .found(answer.value) : .withheld(answer)
+        let answer = stripes.read(stripe, ask) { $0.findWithheld(name, in: scope) }
+        return answer.revision <= hook.released ? .found(answer.value) : .withheld(answer)
     }
 
     package func look(
@@ -170,47 +167,23 @@ extension PropertyStore {
     ) throws(BacklogFull) {
         switch look {
         case .found(let property): completion(property)
-        case .withheld(let answer): wait(for: answer, name, scope, ask, completion)
+        case .withheld(let answer): wait(for: answer, completion)
         case .later:
-            let generation = context.generation
             try stripes.submitRead(
                 index(name),
                 ask,
-                { $0.findWithheld(name, in: scope, generation) },
-                completion: { [self] in wait(for: $0, name, scope, ask, completion) }
+                { $0.findWithheld(name, in: scope) },
+                completion: { [self] in wait(for: $0, completion) }
             )
         }
     }
 
     private func wait(
         for answer: Withheld<Property?>,
-        _ name: PropertyName,
-        _ scope: PropertyScope,
-        _ ask: Ask,
         _ completion: @escaping @Sendable (Property?) -> Void
     ) {
         guard let hook = parts.hook else { return completion(answer.value) }
-        hook.whenDecided(answer.revision, answer.generation) { [self] outcome in
-            switch outcome {
-            case .released: completion(answer.value)
-            case .withdrawn: lookAgain(name, scope, ask, completion)
-            }
-        }
-    }
-
-    /// Submits a read of all stripes, which no strategy refuses.
-    private func lookAgain(
-        _ name: PropertyName,
-        _ scope: PropertyScope,
-        _ ask: Ask,
-        _ completion: @escaping @Sendable (Property?) -> Void
-    ) {
-        let (generation, index) = (context.generation, index(name))
-        stripes.submitReadAll(
-            ask,
-            { $0[index].findWithheld(name, in: scope, generation) },
-            completion: { [self] in wait(for: $0, name, scope, ask, completion) }
-        )
+        hook.whenReleased(answer.revision) { completion(answer.value) }
     }
 
     package func list(
@@ -236,19 +209,13 @@ extension PropertyStore {
         _ make: @escaping @Sendable (StoreSnapshot) -> Answer,
         _ completion: @escaping @Sendable (Answer) -> Void
     ) {
-        let generation = context.generation
         stripes.submitReadAll(
             ask,
             { [context] in StoreSnapshot(tables: $0, context: context) },
-            completion: { [self] taken in
+            completion: { [parts] taken in
                 let answer = make(taken)
                 guard let hook = parts.hook else { return completion(answer) }
-                hook.whenDecided(taken.revision, generation) { [self] outcome in
-                    switch outcome {
-                    case .released: completion(answer)
-                    case .withdrawn: take(ask, make, completion)
-                    }
-                }
+                hook.whenReleased(taken.revision) { completion(answer) }
             }
         )
     }

@@ -216,17 +216,11 @@ extension PropertyTable {
     }
 
     /// The result of a read of the name, and the revision that it depends on.
-    ///
-    /// The generation is that from before this table was found.
-    func findWithheld(
-        _ name: PropertyName,
-        in scope: PropertyScope,
-        _ generation: Generation
-    ) -> Withheld<Property?> {
+    func findWithheld(_ name: PropertyName, in scope: PropertyScope) -> Withheld<Property?> {
         let property = findPublished(name, in: scope)
         // A property that is expired is not found, and has the revision that counts.
         let own = property?.revision ?? byName.find(name)?.revision ?? 0
-        return Withheld(property, max(own, traces.revision(of: name)), generation)
+        return Withheld(property, max(own, traces.revision(of: name)))
     }
 
     /// Executes a change of one step, and says which revision the answer depends on.
@@ -246,8 +240,7 @@ extension PropertyTable {
 extension Withheld<Decision> {
     /// The answer to a change; a refusal depends on the revision that it was decided by.
     ///
-    /// Made inside the guarded section. A writer keeps withdrawals out, so the generation is that
-    /// of the table. Without a hook it depends on nothing.
+    /// Made inside the guarded section. Without a hook it depends on nothing.
     init(
         _ decision: Decision,
         _ context: CommitContext,
@@ -255,13 +248,13 @@ extension Withheld<Decision> {
         decidedBy revision: () -> Revision
     ) {
         guard let hook = context.hook else {
-            self.init(decision, 0, 0)
+            self.init(decision, 0)
             return
         }
         hook.keep(decision, takenByteCount: takenByteCount)
         switch decision {
-        case .success(let commit): self.init(decision, commit.revision, hook.generation)
-        case .failure: self.init(decision, revision(), hook.generation)
+        case .success(let commit): self.init(decision, commit.revision)
+        case .failure: self.init(decision, revision())
         }
     }
 }
@@ -278,16 +271,5 @@ extension PropertyTable {
             context.noteUse(property)
         }
         return former
-    }
-
-    /// Undoes an effect of the latest commit.
-    mutating func undo(_ effect: Commit.Effect, _ name: PropertyName) {
-        install(name, effect.property, effect.former)
-    }
-
-    /// Forgets what commits left that were undone.
-    mutating func takeBack(after revision: Revision) {
-        traces.takeBack(after: revision)
-        sharedRevision = min(sharedRevision, revision)
     }
 }

@@ -207,31 +207,4 @@ extension [PropertyTable] {
         context.room.restore(new, beyond: former)
         return replayed
     }
-
-    /// Takes back all commits behind a revision, the newest first.
-    ///
-    /// ``CommitContext/endTakingBack(to:_:)`` follows when readers see it.
-    mutating func takeBack(after revision: Revision, _ table: (PropertyName) -> Int) {
-        let context = self[0].context
-        var last = context.revisions.last
-        while last > revision {
-            guard let commit = context.hook?.unreleasedCommits.takeBack(last) else {
-                preconditionFailure("Only commits that are not released are taken back.")
-            }
-            var (former, new) = (StoreSize(), StoreSize())
-            for effect in commit.effects {
-                let name = PropertyName(of: effect.some)
-                self[table(name)].undo(effect, name)
-                former += StoreSize(effect.former)
-                new += StoreSize(effect.property)
-                context.quotas.replace(effect.property, by: effect.former, name)
-            }
-            context.room.restore(former, beyond: new)
-            last -= 1
-        }
-        for index in indices {
-            self[index].takeBack(after: revision)
-        }
-        context.betweenSteps?()
-    }
 }

@@ -41,13 +41,6 @@ package struct RingBuffer<Element: Sendable>: Sendable {
         }
     }
 
-    /// Removes the element that was added last.
-    package mutating func removeLast() {
-        precondition(count > 0, "The queue is not empty.")
-        count -= 1
-        slots[(start + count) & mask] = nil
-    }
-
     /// Takes the first element; nil if there is none.
     package mutating func popFirst() -> Element? {
         guard count > 0 else {

@@ -2,12 +2,10 @@
 package struct Withheld<Value: Sendable>: Sendable {
     let value: Value
     let revision: Revision
-    let generation: Generation
 
-    init(_ value: Value, _ revision: Revision, _ generation: Generation) {
+    init(_ value: Value, _ revision: Revision) {
         self.value = value
         self.revision = revision
-        self.generation = generation
     }
 }
 
@@ -26,11 +24,6 @@ struct WithheldTraces: Sendable {
     mutating func add(_ name: PropertyName, _ revision: Revision, released: Revision) {
         traces.removeAll { $0.revision <= released }
         traces.append(Trace(hash: name.hash, revision: revision))
-    }
-
-    /// Forgets those that are taken back.
-    mutating func takeBack(after revision: Revision) {
-        traces.removeAll { $0.revision > revision }
     }
 
     /// The revision of the latest such commit of the name, 0 if all are released.

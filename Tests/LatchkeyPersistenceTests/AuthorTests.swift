@@ -37,7 +37,7 @@ struct AuthorTests {
             opened.persistence.append(try source.put(name, "1"), note: note)
         }
         opened.waitUntilReleased(source.model.revision)
-        #expect(opened.persistence.finish())
+        #expect(opened.persistence.finish() == .written)
         return source.model
     }
 
@@ -65,12 +65,12 @@ struct AuthorTests {
         while opened.persistence.status.storedRevision <= model.revision {
             opened.commit(try source.put("e", "2"))
         }
-        #expect(opened.persistence.finish())
+        #expect(opened.persistence.finish() == .written)
         let stored = try select(folder.data, "name, author", "stored where name < 'e'")
         #expect(stored == latest)
         let again = try Opened(folder.data)
         #expect(again.model.entries.count == 5)
-        #expect(again.persistence.finish())
+        #expect(again.persistence.finish() == .written)
     }
 
     @Test
@@ -101,7 +101,7 @@ struct AuthorTests {
         let opened = try Opened(folder.data, .standard, Self.compacting)
         for _ in 0..<200 { opened.persistence.append(try source.next(), note: [1]) }
         opened.waitUntilReleased(source.model.revision)
-        #expect(opened.persistence.finish())
+        #expect(opened.persistence.finish() == .written)
         let path = folder.data + "/latchkey.db"
         let view = Schema.statements(of: Schema.firstFormat)[3]
         let downgrade =
@@ -122,7 +122,7 @@ struct AuthorTests {
         #expect(again.notes.count > 0)
         let note = CommitNote(author: Array("ci".utf8), bytes: nil)
         again.persistence.append(try source.put("new", "1"), note: note)
-        #expect(again.persistence.finish())
+        #expect(again.persistence.finish() == .written)
         #expect(try shell(path, "pragma user_version") == "3\n")
         #expect(try select(folder.data, "author", "properties where name = 'new'") == ["ci"])
         #expect(try Opened.read(folder.data) == source.model)

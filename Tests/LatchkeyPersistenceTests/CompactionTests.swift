@@ -67,7 +67,7 @@ struct CompactionTests {
                 && status.compactionProgress == nil
         }
         try again.expectEnd(again.model)
-        #expect(opened.persistence.finish())
+        #expect(opened.persistence.finish() == .written)
     }
 
     @Test
@@ -77,7 +77,7 @@ struct CompactionTests {
         let opened = try Opened(folder.data, .standard, tuning, historyOldest: { bound })
         try opened.commit(2000, of: &source)
         waitUntil { opened.persistence.status.storedRevision > Opened.startRevision }
-        #expect(opened.persistence.finish())
+        #expect(opened.persistence.finish() == .written)
         let again = try Persistence(opening: folder.data, startRevision: 0)
         #expect(again.storedRevision <= bound)
         #expect(try Opened.read(again).0 == source.model)
@@ -102,7 +102,7 @@ struct CompactionTests {
             #expect(lines == expected)
         }
         #expect(opened.persistence.status.health == .healthy)
-        #expect(opened.persistence.finish())
+        #expect(opened.persistence.finish() == .written)
     }
 
     @Test
@@ -138,7 +138,7 @@ struct CompactionTests {
         let killed = try Opened(folder.data, .standard, disk.tuning)
         killed.commit(try source.next())
         let copy = try disk.copy(folder, killed)
-        #expect(killed.persistence.finish())
+        #expect(killed.persistence.finish() == .written)
         let opened = try Opened(copy)
         let reader = try Connection(copy + "/latchkey.db")
         try reader.execute("begin")
@@ -194,29 +194,26 @@ struct CompactionTests {
         var source = CommitSource(seed: 10, after: Opened.startRevision)
         let first = try Opened(folder.data)
         for _ in 0..<10 { first.persistence.append(try source.next(), note: nil) }
-        #expect(first.persistence.finish())
+        #expect(first.persistence.finish() == .written)
         let persistence = try Persistence(opening: folder.data, startRevision: 0)
         #expect(
             try shell(folder.data + "/latchkey.db", "delete from changes where row = 3").isEmpty
         )
-        let withdrawn = Guarded(false)
+        let hasFailed = Guarded(false)
         try persistence.start(
             historyOldest: { 0 },
             noteLifetime: .seconds(1),
-            released: { _ in },
-            withdraw: { _, _, completion in
-                completion()
-                withdrawn.write { $0 = true }
-            }
+            released: { _, _ in },
+            failed: { hasFailed.write { $0 = true } }
         )
         persistence.append(try source.next(), note: nil)
-        withdrawn.read(when: { $0 }, { _ in })
-        #expect(persistence.status.health != .healthy && !persistence.acceptsWrites)
-        #expect(!persistence.finish())
+        hasFailed.read(when: { $0 }, { _ in })
+        #expect(persistence.status.health != .healthy && persistence.unavailability == .failing)
+        #expect(persistence.finish() == .failed)
     }
 
     @Test
-    func `the log stays bounded, and writes are refused while a reader holds it`() throws {
+    func `the log stays bounded, and writes are held while a reader holds it`() throws {
         var settings = PersistenceSettings()
         settings.logByteCountMax = 1 << 20
         var source = CommitSource(seed: 6, after: Opened.startRevision)
@@ -226,14 +223,9 @@ struct CompactionTests {
         let reader = try Connection(folder.data + "/latchkey.db")
         try reader.execute("begin")
         _ = try reader.integer("select count(*) from changes")
-        var before = source
-        var reason: Withdrawal?
-        while reason == nil {
-            before = source
-            reason = opened.withdrawal(of: try source.next())?.reason
-        }
-        source = before
-        #expect(reason == .unavailable)
+        var fate = Opened.Fate.written
+        while fate == .written { fate = opened.fate(of: try source.next()) }
+        #expect(fate == .held(.failing))
         #expect(opened.persistence.status.logByteCount < 2 << 20)
         try reader.execute("commit")
         waitUntil { opened.persistence.status.health == .healthy }

@@ -33,7 +33,7 @@ private struct Sample {
             earlier.append(source.model)
         }
         waitUntil { first.persistence.status.compactionProgress == nil }
-        guard first.persistence.finish() else { throw CancellationError() }
+        guard first.persistence.finish() == .written else { throw CancellationError() }
         let second = try Opened(folder.data, .standard, disk.tuning)
         states[source.model.revision] = source.model
         for _ in 0..<30 {
@@ -144,7 +144,7 @@ struct DamageTests {
         // Transactions of one frame, which has nothing of its own transaction behind it.
         for index in 0..<12 { opened.commit(try source.put("name/\(index)", "1")) }
         let file = try disk.copy(folder, opened) + "/latchkey.db-wal"
-        #expect(opened.persistence.finish())
+        #expect(opened.persistence.finish() == .written)
         let log = try Array(Data(contentsOf: URL(filePath: file)))
         let last = try LogScan(file).frameCount
         func damage(_ change: (inout [UInt8]) -> Void) throws -> Int? {
@@ -244,7 +244,7 @@ struct DamageTests {
             opened.persistence.append(try source.next(), note: nil)
             states[source.model.revision] = source.model
         }
-        #expect(opened.persistence.finish())
+        #expect(opened.persistence.finish() == .written)
         let database = folder.data + "/latchkey.db"
         let statement = "update changes set checksum = checksum + 1 where revision = "
         #expect(try shell(database, statement + "\(Opened.startRevision + 30)").isEmpty)
@@ -285,7 +285,7 @@ struct BackupTests {
         #expect(throws: PersistenceFailure.self) {
             try Persistence.restore(file, into: folder.data)
         }
-        #expect(opened.persistence.finish())
+        #expect(opened.persistence.finish() == .written)
         let restored = folder.path + "restored"
         let report = try Persistence.restore(file, into: restored)
         #expect(report.damages.isEmpty && report.propertyCount == before.entries.count)
@@ -299,7 +299,7 @@ struct BackupTests {
         var source = CommitSource(seed: 2, after: Opened.startRevision)
         let opened = try Opened(folder.data)
         for _ in 0..<100 { opened.persistence.append(try source.next(), note: nil) }
-        #expect(opened.persistence.finish())
+        #expect(opened.persistence.finish() == .written)
         let file = folder.path + "backup.db"
         _ = try Persistence.backup(of: folder.data, into: file)
         var bytes = try Array(Data(contentsOf: URL(filePath: file)))

@@ -38,7 +38,7 @@ struct FailureTests {
         disk.hold(false)
         opened.waitUntilReleased(source.model.revision)
         #expect(opened.persistence.statistics.syncs.value == 2)
-        #expect(opened.persistence.finish())
+        #expect(opened.persistence.finish() == .written)
     }
 
     /// A sync comes while its age is computed.
@@ -56,10 +56,9 @@ struct FailureTests {
         #expect(ages.allSatisfy { $0 >= .zero })
         isOver.store(true, ordering: .relaxed)
         #expect(writer.join())
-        #expect(opened.persistence.finish())
+        #expect(opened.persistence.finish() == .written)
     }
 
-    /// A replica executes what others have decided, so nothing of it can be withdrawn.
     @Test func `groups wait for a full disk, until who makes them ends`() throws {
         var tuning = disk.tuning
         tuning.earlyCountMax = 4
@@ -79,60 +78,89 @@ struct FailureTests {
         #expect(sealed.load(ordering: .relaxed) < 20)
         opened.persistence.takesAll()
         #expect(writer.join())
-        #expect(!opened.persistence.finish(), "it is not on the disk")
+        #expect(opened.persistence.finish() == .full)
     }
 
     @Test(arguments: [0, 50, 99])
-    func `what does not fit is withdrawn, and never shows up`(percent: Int32) throws {
+    func `what does not fit is held, and written when there is room`(percent: Int32) throws {
         var source = CommitSource(seed: 2, after: Opened.startRevision)
         let opened = try Opened(folder.data, .standard, disk.tuning)
         opened.commit(try source.next())
         for first in 0..<12 {
-            let before = source
+            let before = source.model
             // The writes of the log's frames, one after the other.
             disk.fail(writes | log, first: first, SQLITE_FULL, ENOSPC, percent: percent)
             let commit = try source.next(effectCountMax: 40)
-            guard let withdrawal = opened.withdrawal(of: commit) else {
+            let fate = opened.fate(of: commit)
+            guard fate == .held(.full) else {
                 // The transaction has fewer writes.
-                #expect(first >= 2)
+                #expect(fate == .written && first >= 2)
                 continue
             }
-            #expect(withdrawal.reason == .full)
-            #expect(withdrawal.revision == before.model.revision)
-            #expect(try Opened.read(folder.copy()) == before.model)
-            #expect(opened.persistence.acceptsWrites)
+            #expect(try Opened.read(folder.copy()) == before)
             disk.stop()
-            source = before
-            // The next write has the same revision and tries at once.
-            opened.commit(try source.next())
+            opened.waitUntilReleased(commit.revision)
+            #expect(opened.persistence.unavailability == nil)
             #expect(try Opened.read(folder.copy()) == source.model)
         }
         try opened.expectEnd(source.model)
     }
 
     @Test
-    func `a quota is a full disk, and another failed write is of unknown outcome`() throws {
+    func `what is held at the end is tried once more`() throws {
+        for fits in [true, false] {
+            var (source, tuning) = (CommitSource(seed: 2, after: Opened.startRevision), disk.tuning)
+            // It is not tried before the end.
+            tuning.tryInterval = .seconds(86_400)
+            let opened = try Opened(folder.data + "\(fits)", .standard, tuning)
+            opened.commit(try source.next())
+            let before = source.model
+            disk.fail(writes | log, SQLITE_FULL, ENOSPC)
+            #expect(opened.fate(of: try source.next()) == .held(.full))
+            if fits { disk.stop() }
+            #expect(opened.persistence.finish() == (fits ? .written : .full))
+            disk.stop()
+            #expect(try Opened.read(folder.data + "\(fits)") == (fits ? source.model : before))
+        }
+    }
+
+    @Test(arguments: [(EDQUOT, true), (EFBIG, true), (EIO, false)])
+    func `a quota is a full disk, and another failed write ends the process`(
+        error: Int32,
+        isFull: Bool
+    ) throws {
         var source = CommitSource(seed: 3, after: Opened.startRevision)
         let opened = try Opened(folder.data, .standard, disk.tuning)
-        let before = source
-        for (error, reason) in [(EDQUOT, Withdrawal.full), (EIO, .unknown)] {
-            let count = opened.calls.read { $0.withdrawals.count }
-            disk.fail(writes | log, failedWrite, error)
-            opened.persistence.append(try source.next(), note: nil)
-            #expect(opened.waitForWithdrawals(count + 1).last?.reason == reason)
-            source = before
-        }
-        #expect(!opened.persistence.acceptsWrites)
-        disk.stop()
-        waitUntil { opened.persistence.acceptsWrites }
         opened.commit(try source.next())
-        try opened.expectEnd(source.model)
+        let before = source.model
+        disk.fail(writes | log, failedWrite, error)
+        let fate = opened.fate(of: try source.next())
+        #expect(fate == (isFull ? .held(.full) : .failed))
+        disk.stop()
+        guard !isFull else { return try opened.expectEnd(source.model) }
+        try expectFailed(opened, either: before, or: source.model)
+    }
+
+    /// Nothing is written any more, and what is on the disk is the state before or after.
+    private func expectFailed(_ opened: Opened, either before: Model, or after: Model) throws {
+        #expect(opened.persistence.unavailability == .failing)
+        guard case .failed(_, endsByItself: false) = opened.persistence.status.health else {
+            Issue.record("It has not failed for good.")
+            return
+        }
+        let calls = opened.calls.read { $0 }
+        #expect(opened.persistence.finish() == .failed)
+        #expect(opened.calls.read { $0.released } == calls.released)
+        #expect(calls.failureCount == 1 && calls.unwritten == 0)
+        #expect(calls.events.filter { $0 == "writes-fail" }.count == 1)
+        let found = try Opened.read(folder.data)
+        #expect(found == before || found == after)
     }
 
     @Test
-    func `a short foreign lock refuses what comes then, and nothing after it`() throws {
+    func `a short foreign lock holds what comes then, and nothing after it`() throws {
         var source = CommitSource(seed: 7, after: Opened.startRevision)
-        let opened = try Opened(folder.data)
+        let opened = try Opened(folder.data, .standard, disk.tuning)
         opened.commit(try source.next())
         // While it reads, no log can begin anew.
         let reader = try Connection(folder.data + "/latchkey.db")
@@ -140,12 +168,10 @@ struct FailureTests {
         _ = try reader.integer("select count(*) from changes")
         let other = try Connection(folder.data + "/latchkey.db")
         try other.execute("begin immediate")
-        let before = source
-        opened.persistence.append(try source.next(), note: nil)
-        #expect(opened.waitForWithdrawals(1).first?.reason == .unavailable)
+        let commit = try source.next()
+        #expect(opened.fate(of: commit) == .held(.failing))
         try other.execute("rollback")
-        source = before
-        opened.commit(try source.next())
+        opened.waitUntilReleased(commit.revision)
         #expect(opened.persistence.status.health == .healthy)
         try reader.execute("commit")
         try opened.expectEnd(source.model)
@@ -179,46 +205,37 @@ struct FailureTests {
         }
     }
 
-    @Test
-    func `after a failed sync the outcome is unknown, until a probe has taken its place`() throws {
+    /// The second sync would succeed: the pages may be lost all the same.
+    @Test(arguments: [EIO, ENOSPC, EDQUOT])
+    func `a sync that fails once ends the process`(error: Int32) throws {
         var source = CommitSource(seed: 4, after: Opened.startRevision)
         let opened = try Opened(folder.data, .standard, disk.tuning)
         try opened.commit(20, of: &source)
-        let before = source
+        let before = source.model
         disk.hold(true)
+        disk.fail(syncs, count: 1, failedSync, error)
+        opened.persistence.append(try source.next(), note: nil)
+        disk.await()
+        // It comes during the sync, and is not written.
+        var later = source
+        opened.persistence.append(try later.next(), note: nil)
+        disk.hold(false)
+        #expect(opened.fate(of: try later.next()) == .failed)
+        try expectFailed(opened, either: before, or: source.model)
+    }
+
+    @Test func `a checkpoint whose sync fails ends the process`() throws {
+        var (source, tuning) = (CommitSource(seed: 9, after: Opened.startRevision), disk.tuning)
+        tuning.checkpointFrameCount = 20
+        let opened = try Opened(folder.data, .standard, tuning)
+        try opened.commit(1, of: &source)
         disk.fail(syncs, failedSync, EIO)
-        opened.persistence.append(try source.next(), note: nil)
-        disk.await()
-        var behind = source
-        opened.persistence.append(try behind.next(), note: nil)
-        disk.hold(false)
-        // What waits behind the sync is not written, so its outcome is known.
-        let withdrawals = opened.waitForWithdrawals(2)
-        #expect(withdrawals.map(\.reason) == [.unavailable, .unknown])
-        #expect(withdrawals.map(\.revision) == [source, before].map(\.model.revision))
-        #expect(!opened.persistence.acceptsWrites)
-        guard case .failed(_, endsByItself: true) = opened.persistence.status.health else {
-            Issue.record("It is not failed.")
-            return
+        waitUntil {
+            if opened.calls.read({ $0.failureCount }) > 0 { return true }
+            if let commit = try? source.next() { opened.persistence.append(commit, note: nil) }
+            return false
         }
-        // Killed now, the commit is there, or not: both are what was said.
-        let copy = try Opened.read(folder.copy())
-        #expect(copy == before.model || copy == source.model)
-        // What comes although writes are refused is withdrawn, and was never written: also behind a
-        // probe whose sync fails.
-        source = before
-        disk.hold(true)
-        disk.await()
-        opened.persistence.append(try source.next(), note: nil)
-        disk.hold(false)
-        #expect(opened.waitForWithdrawals(3).last?.reason == .unavailable)
-        disk.stop()
-        waitUntil { opened.persistence.acceptsWrites }
-        #expect(try Opened.read(folder.copy()) == before.model)
-        source = before
-        opened.commit(try source.next(effectCountMax: 9))
-        #expect(try Opened.read(folder.copy()) == source.model)
-        try opened.expectEnd(source.model)
+        #expect(opened.persistence.finish() == .failed)
     }
 
     @Test(arguments: [writes, syncs, truncations, writes | log, syncs | log])
@@ -228,9 +245,10 @@ struct FailureTests {
         tuning.checkpointFrameCount = 20
         tuning.restartFrameCount = 40
         var source = CommitSource(seed: 5, after: Opened.startRevision, nameCount: 40)
-        let opened = try Opened(folder.data, .standard, tuning)
+        var opened = try Opened(folder.data, .standard, tuning)
+        let isSync = calls & syncs != 0
+        var failureCount = 0
         for index in 0..<40 {
-            let isSync = calls & syncs != 0
             disk.fail(
                 calls,
                 first: index % 7,
@@ -240,17 +258,47 @@ struct FailureTests {
             )
             for _ in 0..<10 {
                 let before = source
-                if opened.withdrawal(of: try source.next()) != nil {
-                    source = before
-                    waitUntil { opened.persistence.acceptsWrites }
+                let commit = try source.next()
+                if opened.fate(of: commit) == .failed {
+                    failureCount += 1
+                    #expect(opened.persistence.finish() == .failed)
+                    opened = try Opened(folder.data, .standard, tuning)
+                    if opened.model == before.model { source = before }
+                    #expect(opened.model == source.model)
+                } else {
+                    opened.waitUntilReleased(commit.revision)
                 }
             }
             disk.stop()
-            waitUntil { opened.persistence.status.health == .healthy }
-            if index % 5 == 0 {
+            if index % 5 == 0, opened.calls.read({ $0.failureCount }) == 0 {
                 #expect(try Opened.read(disk.copy(folder, opened)) == source.model)
             }
         }
+        #expect(isSync ? failureCount > 0 : failureCount == 0)
+        if opened.calls.read({ $0.failureCount }) == 0 {
+            try opened.expectEnd(source.model)
+        }
+    }
+
+    @Test
+    func `a disk that does not answer is not healthy meanwhile`() throws {
+        var (source, tuning) = (CommitSource(seed: 8, after: Opened.startRevision), disk.tuning)
+        (tuning.hangInterval, tuning.lookInterval) = (.milliseconds(1), .milliseconds(1))
+        let opened = try Opened(folder.data, .standard, tuning)
+        disk.hold(true)
+        let commit = try source.next()
+        opened.persistence.append(commit, note: nil)
+        disk.await()
+        waitUntil { opened.calls.read { $0.events.contains("disk-hangs") } }
+        guard case .failed(let reason, endsByItself: true) = opened.persistence.status.health else {
+            Issue.record("It counts as healthy.")
+            return
+        }
+        #expect(reason.contains("has not answered"))
+        disk.hold(false)
+        opened.waitUntilReleased(commit.revision)
+        waitUntil { opened.calls.read { $0.events.contains("disk-answers") } }
+        #expect(opened.persistence.status.health == .healthy)
         try opened.expectEnd(source.model)
     }
 
@@ -261,16 +309,15 @@ struct FailureTests {
         settings.syncInterval = .milliseconds(50)
         var source = CommitSource(seed: 6, after: Opened.startRevision)
         let opened = try Opened(folder.data, settings, disk.tuning)
-        disk.fail(syncs, failedSync, EIO)
+        disk.fail(writes | log, SQLITE_FULL, ENOSPC)
         for _ in 0..<10 { opened.persistence.append(try source.next(), note: nil) }
         #expect(opened.calls.read { $0.released } == source.model.revision)
-        waitUntil { !opened.persistence.acceptsWrites }
+        waitUntil { opened.persistence.unavailability == .full }
         disk.stop()
-        waitUntil { opened.persistence.acceptsWrites }
+        waitUntil { opened.persistence.unavailability == nil }
         // On a busy machine, the commits were no one batch.
         waitUntil { opened.persistence.status.durableRevision == source.model.revision }
         #expect(try Opened.read(folder.copy()) == source.model)
-        #expect(opened.calls.read { $0.withdrawals.isEmpty })
-        #expect(opened.persistence.finish())
+        #expect(opened.persistence.finish() == .written)
     }
 }

@@ -52,7 +52,7 @@ final class FaultyDisk: @unchecked Sendable {
     var tuning: Tuning {
         var tuning = Tuning()
         tuning.vfs = name
-        tuning.probeInterval = .milliseconds(20)
+        tuning.tryInterval = .milliseconds(20)
         return tuning
     }
 }

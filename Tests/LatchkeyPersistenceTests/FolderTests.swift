@@ -2,6 +2,7 @@ import CLatchkeyFaults
 import CSQLite
 import Foundation
 import LatchkeyStore
+import LatchkeySync
 import LatchkeyTestSupport
 import Testing
 
@@ -63,23 +64,23 @@ struct FolderTests {
         let model = source.model
         for _ in 1..<FolderWatch.looksUntilGone {
             opened.persistence.lookAtFolder()
-            #expect(opened.persistence.acceptsWrites && !opened.persistence.isLost)
+            #expect(opened.persistence.unavailability == nil && !opened.persistence.isLost)
         }
         opened.persistence.lookAtFolder()
-        #expect(!opened.persistence.acceptsWrites && opened.persistence.isLost)
+        #expect(opened.persistence.unavailability == .gone && opened.persistence.isLost)
         guard case .failed(let reason, false) = opened.persistence.status.health else {
             Issue.record("It has not failed for good.")
             return
         }
         #expect(reason.contains("the last copy"))
-        #expect(opened.withdrawal(of: try source.next())?.reason == .unavailable)
+        #expect(opened.fate(of: try source.next()) == .unwritten)
         let file = folder.path + "/copy.db"
         let copy = try opened.persistence.backup(into: file)
         #expect(copy.lastRevision == model.revision && copy.damages.isEmpty)
         _ = try Persistence.restore(file, into: folder.path + "/restored")
         #expect(try Opened.read(folder.path + "/restored").entries == model.entries)
         // What stands at the path now is another one's.
-        #expect(!opened.persistence.finish())
+        #expect(opened.persistence.finish() == .failed)
         if ending == .replaced { #expect(files.contents(atPath: log) == left) }
     }
 
@@ -91,8 +92,27 @@ struct FolderTests {
         try ending.apply(to: folder.data)
         let log = folder.data + "/latchkey.db-wal"
         let left = files.contents(atPath: log)
-        #expect(!opened.persistence.finish())
+        #expect(opened.persistence.finish() == .failed)
         #expect(files.contents(atPath: log) == left)
+    }
+
+    @Test(arguments: Ending.allCases, [Int(LATCHKEY_FAULTS_WRITE), Int(LATCHKEY_FAULTS_SYNC)])
+    func `a write or a sync that fails where the folder is gone ends nothing`(
+        ending: Ending,
+        call: Int
+    ) throws {
+        let disk = FaultyDisk()
+        var (source, tuning) = (CommitSource(seed: 8, after: Opened.startRevision), disk.tuning)
+        tuning.lookInterval = self.tuning.lookInterval
+        let opened = try Opened(folder.data, .standard, tuning)
+        try opened.commit(10, of: &source)
+        try ending.apply(to: folder.data)
+        disk.fail(call, SQLITE_IOERR, EIO)
+        for _ in 0..<3 { #expect(opened.fate(of: try source.next()) == .unwritten) }
+        #expect(opened.persistence.unavailability == .gone && opened.persistence.isLost)
+        #expect(opened.calls.read { $0.events } == ["data-folder-gone"])
+        #expect(opened.persistence.finish() == .failed)
+        #expect(opened.calls.read { $0.failureCount } == 0)
     }
 
     @Test
@@ -103,14 +123,13 @@ struct FolderTests {
         let opened = try Opened(folder.data, settings, tuning)
         try opened.commit(20, of: &source)
         try Ending.removed.apply(to: folder.data)
-        for _ in 0..<FolderWatch.looksUntilGone { opened.persistence.lookAtFolder() }
-        try opened.commit(20, of: &source)
         let last = source.model.revision
         waitUntil { opened.persistence.status.durableRevision == last }
-        #expect(!opened.persistence.acceptsWrites)
+        for _ in 0..<FolderWatch.looksUntilGone { opened.persistence.lookAtFolder() }
+        #expect(opened.persistence.unavailability == .gone)
         let copy = try opened.persistence.backup(into: folder.path + "/copy.db")
         #expect(copy.lastRevision == last)
-        #expect(!opened.persistence.finish())
+        #expect(opened.persistence.finish() == .failed)
     }
 
     @Test
@@ -140,7 +159,7 @@ struct FolderTests {
         }
         try files.removeItem(atPath: folder.data)
         try files.moveItem(atPath: folder.data + ".old", toPath: folder.data)
-        #expect(opened.persistence.finish())
+        #expect(opened.persistence.finish() == .written)
     }
 
     // MARK: Not to be written
@@ -173,7 +192,7 @@ struct FolderTests {
         let opened = try Opened(folder.data, .standard, disk.tuning)
         try opened.commit(30, of: &source)
         let path = isKilled ? try disk.copy(folder, opened) : folder.data
-        #expect(opened.persistence.finish())
+        #expect(opened.persistence.finish() == .written)
         for name in try files.contentsOfDirectory(atPath: path) {
             #expect(unsafe chmod(path + "/" + name, 0o444) == 0)
         }
@@ -234,9 +253,9 @@ struct FolderTests {
         try opened.commit(10, of: &source)
         disk.fail(Int(LATCHKEY_FAULTS_LOCK), SQLITE_IOERR | 20 << 8, ENOLCK)
         let commit = try source.next()
-        #expect(opened.withdrawal(of: commit)?.reason == .unavailable)
+        #expect(opened.fate(of: commit) == .held(.failing))
         disk.stop()
-        #expect(opened.withdrawal(of: commit) == nil)
+        opened.waitUntilReleased(commit.revision)
         try opened.expectEnd(source.model)
     }
 
@@ -262,7 +281,7 @@ struct FolderTests {
         let (copy, backup) = (folder.path + "/copy.db", folder.path + "/backup.db")
         _ = try opened.persistence.backup(into: copy)
         _ = try Persistence.backup(of: folder.data, into: backup)
-        #expect(opened.persistence.finish())
+        #expect(opened.persistence.finish() == .written)
         _ = try Persistence.restore(backup, into: folder.path + "/restored")
         for path in [copy, backup, folder.path + "/restored/latchkey.db"] {
             #expect(try mode(path) == 0o600, "\(path)")

@@ -42,7 +42,7 @@ struct HostileDatabaseTests {
                 first: Commit.Effect(from: nil, to: property, .requested)
             )
         )
-        #expect(opened.persistence.finish())
+        #expect(opened.persistence.finish() == .written)
     }
 
     /// A copy of the database in one file, which nothing has looked at.

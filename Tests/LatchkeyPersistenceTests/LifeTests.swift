@@ -55,7 +55,7 @@ struct LifeTests {
             try DataFiles(path).write(to: killed)
             disk.hold(false)
             #expect(try Persistence.check(killed).damages.isEmpty)
-            #expect(first.persistence.finish())
+            #expect(first.persistence.finish() == .written)
             path = killed
         }
         // A clean end skips nothing.
@@ -63,10 +63,10 @@ struct LifeTests {
         let last = opened.persistence.lastRevision
         try source.restart(opened.model, after: last)
         opened.persistence.append(try source.next(), note: nil)
-        #expect(opened.persistence.finish())
+        #expect(opened.persistence.finish() == .written)
         let again = try Persistence(opening: path, startRevision: 1)
         #expect(again.lastRevision == last + 1)
-        #expect(again.finish())
+        #expect(again.finish() == .written)
         // A backup of it has them, and what is restored of it, too.
         let file = folder.path + "backup"
         #expect(try Persistence.backup(of: path, into: file).lastRevision == last + 1)
@@ -87,8 +87,8 @@ struct LifeTests {
         let killed = try Persistence(opening: folder.copy(), startRevision: 1)
         #expect(killed.lastRevision == Opened.startRevision + 8)
         #expect(killed.historyRevision == killed.lastRevision)
-        #expect(killed.finish())
-        #expect(opened.persistence.finish())
+        #expect(killed.finish() == .written)
+        #expect(opened.persistence.finish() == .written)
         #expect(opened.calls.read { $0.released } == source.model.revision)
         #expect(try Opened.read(folder.data) == source.model)
     }
@@ -104,12 +104,12 @@ struct LifeTests {
             try opened.start(
                 historyOldest: { .max },
                 noteLifetime: .seconds(1),
-                released: { _ in },
-                withdraw: { _, _, completion in completion() }
+                released: { _, _ in },
+                failed: {}
             )
             var source = CommitSource(seed: 3, after: start)
             for _ in 0..<5 { opened.append(try source.next(), note: nil) }
-            #expect(opened.finish())
+            #expect(opened.finish() == .written)
             let file = path + ".backup"
             let backup = try Persistence.backup(of: path, into: file).lastRevision
             var lives: [Revision] = []

@@ -88,26 +88,28 @@ struct LogNoteTests {
         }
         switch state {
         case .secondStart:
-            #expect(opened.persistence.finish())
+            #expect(opened.persistence.finish() == .written)
             opened = try Opened(folder.data, .standard, tuning)
             try opened.commit(3, of: &source)
         case .afterKill, .onlyOpened:
             let copy = try disk.copy(folder, opened)
-            #expect(opened.persistence.finish())
+            #expect(opened.persistence.finish() == .written)
             try DataFiles(copy).write(to: folder.data)
             opened = try Opened(folder.data, .standard, tuning)
             if state == .afterKill { try opened.commit(3, of: &source) }
         case .afterFailedSync:
             let before = source
             disk.fail(Int(LATCHKEY_FAULTS_SYNC), SQLITE_IOERR | 4 << 8, EIO)
-            #expect(opened.withdrawal(of: try source.next()) != nil)
+            #expect(opened.fate(of: try source.next()) == .failed)
             disk.stop()
-            waitUntil { opened.persistence.acceptsWrites }
-            source = before
+            #expect(opened.persistence.finish() == .failed)
+            opened = try Opened(folder.data, .standard, tuning)
+            // What was written before a failed sync is there, or is not.
+            if opened.model == before.model { source = before }
             try opened.commit(3, of: &source)
         case .copied:
             let copy = try disk.copy(folder, opened)
-            #expect(opened.persistence.finish())
+            #expect(opened.persistence.finish() == .written)
             var files = DataFiles(copy)
             files.lock = nil
             try files.write(to: folder.data)
@@ -125,7 +127,7 @@ struct LogNoteTests {
         case .new, .newWithMany, .restarted, .compacting: break
         }
         let copy = try disk.copy(folder, opened)
-        #expect(opened.persistence.finish())
+        #expect(opened.persistence.finish() == .written)
         return (copy, source.model)
     }
 
@@ -180,7 +182,7 @@ struct LogNoteTests {
             known.append(source.model)
         }
         let path = try disk.copy(folder, opened)
-        #expect(opened.persistence.finish())
+        #expect(opened.persistence.finish() == .written)
         var files = DataFiles(path)
         files.log = older
         try files.write(to: path)
@@ -211,7 +213,7 @@ struct LogNoteTests {
             let last = persistence.lastRevision
             #expect(start == 0 ? last > revision + 1 << 32 : last == revision)
             revision = last
-            #expect(persistence.finish())
+            #expect(persistence.finish() == .written)
         }
         #expect(events.read { $0 } == ["log-is-not-noted"])
         // Before a service has opened it, nothing tells an empty log from one that is gone.
@@ -251,7 +253,7 @@ struct LogNoteTests {
         var source = CommitSource(seed: 5, after: Opened.startRevision)
         let opened = try Opened(folder.data, .standard, tuning)
         try opened.commit(20, of: &source)
-        #expect(opened.persistence.finish())
+        #expect(opened.persistence.finish() == .written)
         let files = DataFiles(folder.data)
         for place in [50, 4096 + 50] {
             var damaged = files
@@ -271,7 +273,7 @@ struct LogNoteTests {
         try opened.commit(20, of: &source)
         let frameCount = try LogScan(folder.data + "/latchkey.db-wal").frameCount
         waitUntil { (try? notes(folder.data).frameCount) == frameCount }
-        #expect(opened.persistence.finish())
+        #expect(opened.persistence.finish() == .written)
 
         tuning.noteInterval = .seconds(86_400)
         tuning.checkpointFrameCount = 20
@@ -281,7 +283,7 @@ struct LogNoteTests {
             let scan = try LogScan(folder.data + "/latchkey.db-wal")
             #expect(try scan.frameCount - notes(folder.data).frameCount < 20)
         }
-        #expect(again.persistence.finish())
+        #expect(again.persistence.finish() == .written)
     }
 
     @Test
@@ -324,7 +326,7 @@ struct LogNoteTests {
         var source = CommitSource(seed: 9, after: opened.persistence.lastRevision)
         try opened.commit(3, of: &source)
         var files = DataFiles(path)
-        #expect(opened.persistence.finish())
+        #expect(opened.persistence.finish() == .written)
         #expect(files.database?[63] == 2)
         files.log = nil
         try files.write(to: path)
@@ -356,7 +358,7 @@ struct LogNoteTests {
         var source = CommitSource(seed: 9, after: model.revision)
         opened.commit(try source.next())
         var again = DataFiles(path)
-        #expect(opened.persistence.finish())
+        #expect(opened.persistence.finish() == .written)
         again.log = nil
         try again.write(to: path)
         #expect(failure(path)?.code == .damaged)
@@ -370,9 +372,8 @@ struct LogNoteTests {
         let model = source.model
         let statement = "pragma wal_checkpoint(truncate)"
         #expect(try shell(folder.data + "/latchkey.db", statement).hasPrefix("0"))
-        opened.persistence.append(try source.next(), note: nil)
-        #expect(opened.waitForWithdrawals(1).first?.reason == .unavailable)
-        #expect(!opened.persistence.finish())
+        #expect(opened.fate(of: try source.next()) == .failed)
+        #expect(opened.persistence.finish() == .failed)
         #expect(try Opened.read(folder.data) == model)
     }
 
@@ -388,6 +389,6 @@ struct LogNoteTests {
         #expect(opened.persistence.statistics.syncs.value >= 500)
         // That it begins, and its first frames.
         #expect(try notes(folder.data).number - before == 2)
-        #expect(opened.persistence.finish())
+        #expect(opened.persistence.finish() == .written)
     }
 }

@@ -11,7 +11,21 @@ import Testing
 final class Opened: Sendable {
     struct Calls: Sendable {
         var released: Revision = 0
-        var withdrawals: [(revision: Revision, reason: Withdrawal)] = []
+        /// Released, and told that it is not written.
+        var unwritten: Revision = 0
+        /// How often the process was to end.
+        var failureCount = 0
+        var events: [String] = []
+    }
+
+    /// What became of a commit.
+    enum Fate: Equatable {
+        case written
+        /// It waits, and is tried again.
+        case held(Unavailability)
+        case unwritten
+        /// The process is to end.
+        case failed
     }
 
     static let startRevision: Revision = 1000
@@ -35,7 +49,7 @@ final class Opened: Sendable {
             opening: path,
             settings,
             startRevision: Self.startRevision,
-            log: { _, _, _ in },
+            log: { [calls] _, event, _ in calls.write { $0.events.append(event) } },
             tuning: tuning
         )
         (model, notes) = try Self.read(persistence)
@@ -43,13 +57,11 @@ final class Opened: Sendable {
             historyOldest: historyOldest,
             noteLifetime: .seconds(3600),
             isGrouped: isGrouped,
-            released: { [calls] revision in
-                calls.write { $0.released = max($0.released, revision) }
+            released: { [calls] revision, isWritten in
+                let place = isWritten ? \Calls.released : \.unwritten
+                calls.write { $0[keyPath: place] = max($0[keyPath: place], revision) }
             },
-            withdraw: { [calls] revision, reason, completion in
-                completion()
-                calls.write { $0.withdrawals.append((revision, reason)) }
-            }
+            failed: { [calls] in calls.write { $0.failureCount += 1 } }
         )
     }
 
@@ -83,28 +95,34 @@ final class Opened: Sendable {
         waitUntilReleased(source.model.revision)
     }
 
-    /// Makes a commit, and waits until it is released, which brings nil, or withdrawn.
-    func withdrawal(of commit: Commit) -> (revision: Revision, reason: Withdrawal)? {
-        let count = calls.read { $0.withdrawals.count }
+    /// Makes a commit, and waits until it is known what becomes of it.
+    func fate(of commit: Commit) -> Fate {
         persistence.append(commit, note: nil)
-        return calls.read(
-            when: { $0.released >= commit.revision || $0.withdrawals.count > count },
-            { $0.withdrawals.dropFirst(count).last }
-        )
+        var fate: Fate?
+        waitUntil {
+            let calls = calls.read { $0 }
+            if calls.released >= commit.revision {
+                fate = .written
+            } else if calls.unwritten >= commit.revision {
+                fate = .unwritten
+            } else if calls.failureCount > 0 {
+                fate = .failed
+            } else {
+                fate = persistence.isLost ? nil : persistence.unavailability.map { .held($0) }
+            }
+            return fate != nil
+        }
+        return fate ?? .failed
     }
 
     /// Ends the writer, which must leave this state.
     func expectEnd(_ model: Model) throws {
-        #expect(persistence.finish())
+        #expect(persistence.finish() == .written)
         #expect(try Self.read(path) == model)
     }
 
     func waitUntilReleased(_ revision: Revision) {
-        calls.read(when: { $0.released >= revision }, { _ in })
-    }
-
-    func waitForWithdrawals(_ count: Int) -> [(revision: Revision, reason: Withdrawal)] {
-        calls.read(when: { $0.withdrawals.count >= count }, { $0.withdrawals })
+        waitUntil { calls.read { $0.released } >= revision }
     }
 }
 

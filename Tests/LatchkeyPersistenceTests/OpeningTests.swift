@@ -27,7 +27,7 @@ struct OpeningTests {
     func `a second process`() throws {
         let opened = try Opened(folder.data)
         #expect(failure(folder.data) == .inUse)
-        #expect(opened.persistence.finish())
+        #expect(opened.persistence.finish() == .written)
         #expect(failure(folder.data) == nil)
     }
 
@@ -39,7 +39,7 @@ struct OpeningTests {
     ])
     func `a file that is not ours`(statement: String, code: PersistenceFailure.Code) throws {
         let opened = try Opened(folder.data)
-        #expect(opened.persistence.finish())
+        #expect(opened.persistence.finish() == .written)
         #expect(try shell(folder.data + "/latchkey.db", statement).isEmpty)
         #expect(failure(folder.data) == code)
     }
@@ -60,7 +60,7 @@ struct OpeningTests {
     @Test
     func `a database that is missing or empty beside its lock`() throws {
         let opened = try Opened(folder.data)
-        #expect(opened.persistence.finish())
+        #expect(opened.persistence.finish() == .written)
         try FileManager.default.removeItem(atPath: folder.data + "/latchkey.db")
         #expect(failure(folder.data) == .damaged)
         _ = FileManager.default.createFile(atPath: folder.data + "/latchkey.db", contents: nil)
@@ -74,13 +74,12 @@ struct OpeningTests {
         opened.commit(try source.next())
         let output = try shell(folder.data + "/latchkey.db", "delete from changes")
         #expect(output.isEmpty)
-        opened.persistence.append(try source.next(), note: nil)
-        #expect(opened.waitForWithdrawals(1).first?.reason == .unavailable)
-        #expect(!opened.persistence.acceptsWrites)
+        #expect(opened.fate(of: try source.next()) == .failed)
+        #expect(opened.persistence.unavailability == .failing)
         guard case .failed(_, endsByItself: false) = opened.persistence.status.health else {
             Issue.record("It has not failed for good.")
             return
         }
-        #expect(!opened.persistence.finish())
+        #expect(opened.persistence.finish() == .failed)
     }
 }

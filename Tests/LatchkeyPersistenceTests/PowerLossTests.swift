@@ -143,7 +143,7 @@ struct PowerLossTests {
                 waitUntil { opened.persistence.status.durableRevision == commit.revision }
             }
             let killed = try disk.copy(folder, opened)
-            #expect(opened.persistence.finish())
+            #expect(opened.persistence.finish() == .written)
             images.stop()
             for (files, released) in images.found {
                 let path = folder.path + "image"

@@ -30,12 +30,12 @@ struct RecoveryTests {
         var source = CommitSource(seed: 1, after: Opened.startRevision)
         let first = try Opened(folder.data)
         try first.commit(20, of: &source)
-        #expect(first.persistence.finish())
+        #expect(first.persistence.finish() == .written)
         let disk = FaultyDisk()
         let second = try Opened(folder.data, .standard, disk.tuning)
         for index in 0..<11 { second.commit(try source.put("late/\(index)", "1")) }
         let copy = try disk.copy(folder, second)
-        #expect(second.persistence.finish())
+        #expect(second.persistence.finish() == .written)
         try files.removeItem(atPath: folder.data)
         try files.moveItem(atPath: copy, toPath: folder.data)
         // Damage in the middle of the log, after half of its commits.
@@ -88,7 +88,7 @@ struct RecoveryTests {
         var source = CommitSource(seed: 4, after: Opened.startRevision)
         let opened = try Opened(folder.data)
         try opened.commit(20, of: &source)
-        #expect(opened.persistence.finish())
+        #expect(opened.persistence.finish() == .written)
         let steps = Replacement.Step.allCases
         for ended in 1...steps.count {
             let (path, file) = (folder.path + "/new\(ended)", folder.path + "/file\(ended)")
@@ -113,7 +113,7 @@ struct RecoveryTests {
         var source = CommitSource(seed: 3, after: Opened.startRevision)
         let opened = try Opened(folder.data)
         try opened.commit(5, of: &source)
-        #expect(opened.persistence.finish())
+        #expect(opened.persistence.finish() == .written)
         let file = folder.path + "/backup.db"
         _ = try Persistence.backup(of: folder.data, into: file)
         let path = folder.path + "/restored"
@@ -136,7 +136,7 @@ struct RecoveryTests {
         let opened = try Opened(folder.data, isGrouped: isOfReplica)
         for _ in 0..<5 { opened.persistence.append(try source.next(), note: nil) }
         if isOfReplica { opened.persistence.seal(through: source.model.revision, [1]) }
-        #expect(opened.persistence.finish())
+        #expect(opened.persistence.finish() == .written)
         let lock = folder.data + "/latchkey.lock"
         var bytes = try Data(contentsOf: URL(filePath: lock))
         for place in [50, 4096 + 50] { bytes[place] ^= 1 }
@@ -152,7 +152,7 @@ struct RecoveryTests {
     @Test
     func `where the database is missing, the advice is what works`() throws {
         let opened = try Opened(folder.data)
-        #expect(opened.persistence.finish())
+        #expect(opened.persistence.finish() == .written)
         let database = folder.data + "/latchkey.db"
         try files.moveItem(atPath: database, toPath: folder.path + "/aside")
         let advice = "put the file back, or restore a backup into another folder"
@@ -171,7 +171,7 @@ struct RecoveryTests {
         var source = CommitSource(seed: 2, after: Opened.startRevision)
         let opened = try Opened(folder.data)
         try opened.commit(50, of: &source)
-        #expect(opened.persistence.finish())
+        #expect(opened.persistence.finish() == .written)
         let file = folder.path + "/backup.db"
         _ = try Persistence.backup(of: folder.data, into: file)
         let whole = try Array(Data(contentsOf: URL(filePath: file)))

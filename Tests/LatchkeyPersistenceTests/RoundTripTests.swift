@@ -17,11 +17,11 @@ struct RoundTripTests {
         let first = try Opened(folder.data)
         #expect(first.persistence.isNew)
         #expect(first.persistence.lastRevision == Opened.startRevision)
-        #expect(first.persistence.finish())
+        #expect(first.persistence.finish() == .written)
         let second = try Opened(folder.data)
         #expect(!second.persistence.isNew)
         #expect(second.model == Model(after: Opened.startRevision))
-        #expect(second.persistence.finish())
+        #expect(second.persistence.finish() == .written)
     }
 
     @Test(arguments: [1, 2, 3] as [UInt64])
@@ -32,7 +32,7 @@ struct RoundTripTests {
             #expect(opened.model == source.model)
             try opened.commit(300, of: &source)
             #expect(try Opened.read(folder.copy()) == source.model)
-            #expect(opened.persistence.finish())
+            #expect(opened.persistence.finish() == .written)
         }
     }
 
@@ -47,7 +47,7 @@ struct RoundTripTests {
         }
         opened.waitUntilReleased(source.model.revision)
         #expect(try Opened.read(folder.copy()) == source.model)
-        #expect(opened.persistence.finish())
+        #expect(opened.persistence.finish() == .written)
     }
 
     @Test
@@ -57,9 +57,9 @@ struct RoundTripTests {
         opened.persistence.append(try source.next(), note: [1, 2, 3])
         opened.persistence.append(try source.next(), note: nil)
         opened.persistence.append(try source.next(), note: [])
-        #expect(opened.persistence.finish())
+        #expect(opened.persistence.finish() == .written)
         let again = try Opened(folder.data)
         #expect(again.notes == [1001: [1, 2, 3], 1003: []])
-        #expect(again.persistence.finish())
+        #expect(again.persistence.finish() == .written)
     }
 }

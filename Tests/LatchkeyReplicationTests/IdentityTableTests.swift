@@ -114,7 +114,7 @@ struct IdentityTableTests {
         _ = bench.execute(Self.increment(), nil)
         #expect(try !bench.execute(.transaction(waiting), "c").get().isRepeat)
         for refusal: Refusal in [
-            .notYet, .backlogFull, .full(.bytes(shortage: nil)), .withdrawn(.unknown),
+            .notYet, .backlogFull, .full(.bytes(shortage: nil)), .unavailable(.unknown),
             .identityReused,
             .step(0, .then, .full(.properties(shortage: nil))), .tooManyIdentities,
         ] {

@@ -117,7 +117,7 @@ struct RefusedEntryTests {
         Self.refuse(rig, 100)
         #expect(eventually { rig.log.entries.count == 1 }, "the empty one")
         rig.pass(rig.replica.settings.unknownNanoseconds)
-        #expect(throws: Refusal.withdrawn(.unknown)) { try rig.decision(0).get() }
+        #expect(throws: Refusal.unavailable(.unknown)) { try rig.decision(0).get() }
         rig.log.hold(false)
         try rig.propose(1, ReplicaTests.put("1"))
         #expect(throws: Never.self) { try rig.decision(1).get() }

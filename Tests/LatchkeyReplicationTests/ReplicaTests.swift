@@ -57,7 +57,7 @@ struct ReplicaTests {
                     let decision = cluster.change(client % 3, Self.put(text))
                     if case .success = decision {
                         made.write { $0[text] = true }
-                    } else if case .failure(.withdrawn(.unavailable)) = decision {
+                    } else if case .failure(.unavailable(.failing)) = decision {
                         made.write { $0[text] = false }
                     }
                     let sumChange = Change.owned(.increment(Self.name("sum"), by: 1))
@@ -158,7 +158,7 @@ struct ReplicaTests {
         _ = try #require(decision.read { $0 }, "it is in the log").get()
         log.setFull(true)
         let refused = cluster.change(0, Self.put("2"))
-        #expect(throws: Refusal.withdrawn(.full)) { try refused.get() }
+        #expect(throws: Refusal.unavailable(.full)) { try refused.get() }
         #expect(states[0].revision == 1)
     }
 }

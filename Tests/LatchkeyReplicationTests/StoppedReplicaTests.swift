@@ -190,7 +190,7 @@ struct StoppedReplicaTests {
         }
         #expect(reason.contains("is not that of the other replicas"))
         let refused = cluster.change(0, ReplicaTests.put("0"))
-        #expect(throws: Refusal.withdrawn(.stopped)) { try refused.get() }
+        #expect(throws: Refusal.unavailable(.stopped)) { try refused.get() }
         for other in 1...2 {
             let made = cluster.change(other, ReplicaTests.put("a\(other)"))
             #expect(throws: Never.self) { try made.get() }
@@ -212,7 +212,7 @@ struct StoppedReplicaTests {
         #expect(decisions.read { $0.isEmpty })
         rig.pass(1)
         #expect(log.appendCount == 0)
-        #expect(throws: Refusal.withdrawn(.unavailable)) {
+        #expect(throws: Refusal.unavailable(.failing)) {
             try decisions.read { $0 }.first?.get()
         }
         // It goes on by itself.

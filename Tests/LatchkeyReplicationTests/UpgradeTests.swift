@@ -98,7 +98,7 @@ struct UpgradeTests {
         cluster.settle(but: [0])
         #expect(cluster.replicas[1...].allSatisfy { $0.phase == .serving })
         let late = cluster.change(0, ReplicaTests.put("9"))
-        #expect(throws: Refusal.withdrawn(.stopped)) { try late.get() }
+        #expect(throws: Refusal.unavailable(.stopped)) { try late.get() }
         let digests = try ReplicaTests.digests(states)
         #expect(digests[1] == digests[2] && digests[0] != digests[1])
     }
@@ -261,7 +261,7 @@ struct UpgradeTests {
         let count = log.entries.count
         // It is told behind several times of a repetition.
         #expect(writer.join())
-        #expect(throws: Refusal.withdrawn(.unknown)) { try decision.read { $0 }?.get() }
+        #expect(throws: Refusal.unavailable(.unknown)) { try decision.read { $0 }?.get() }
         #expect(log.entries.count <= count + 1)
     }
 }

@@ -41,7 +41,7 @@ struct DamagedFolderTests {
         isLost: Bool
     ) throws {
         let store = PropertyStore.underLock(
-            StoreParts(refusal: { isLost ? .gone : .unavailable })
+            StoreParts(refusal: { _ in isLost ? .gone : .failing })
         )
         let decided = Guarded<Decision?>(nil)
         try store.commit(.increment(.named("a"), by: 1), .here()) { decision in

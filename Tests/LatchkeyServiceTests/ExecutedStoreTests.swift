@@ -35,7 +35,12 @@ struct ExecutedStoreTests {
                 parts: StoreParts(hook: data.hook, journal: journal)
             )
             try data.recover(store, journal: journal, readiness: Readiness(isRecovering: true))
-            try data.start(store, journal: journal, keysLiveFor: .seconds(600), isGrouped: true)
+            try data.start(
+                journal: journal,
+                keysLiveFor: .seconds(600),
+                isGrouped: true,
+                failed: { Issue.record("the disk has failed") }
+            )
             executed = ExecutedStore(store, journal, persistence, StateAge(), nil)
         }
 
@@ -75,12 +80,12 @@ struct ExecutedStoreTests {
             for number in 0..<count {
                 #expect(try rig.execute(at: 10 * life + 2 + number) == later + 1 + number)
             }
-            #expect(rig.data.persistence.finish())
+            #expect(rig.data.persistence.finish() == .written)
         }
         let last = try Rig(folder.path, kind)
         #expect(last.executed.revision == 2 * later + 2)
         #expect(last.data.persistence.lastRevision == 2 * later + 2)
-        #expect(last.data.persistence.finish())
+        #expect(last.data.persistence.finish() == .written)
     }
 
     @Test func `behind a life that has begun, a restart finds the revision of its position`() throws

@@ -30,6 +30,26 @@ struct CommitHookTests {
     ) {
         releasingSeveral(kind, stripeCount: stripeCount)
     }
+
+    @Test(arguments: Depth.kinds)
+    func `what is released unwritten may be seen, and its maker is told that it is not known`(
+        kind: StrategyKind
+    ) {
+        let commits = Arrivals()
+        let hook = CommitHook { _, _ in commits.arrive() }
+        let store = BlockingStore(kind, stripeCount: 4, hook: hook)
+        let answers = Answers(store)
+        answers.commit("1", Change(.put("a", "1")))
+        #expect(commits.wait(for: 1))
+        answers.look("a")
+        answers.commit("absent", Change(.put("a", "2", Conditions(ifNoneMatch: .any))))
+        answers.list()
+        hook.release(through: 1, isWritten: false)
+        let unknown = Refusal.unavailable(.unknown)
+        let expected = ["1 \(unknown)", "a 1", "absent preconditionFailed", "page 1: 1"]
+        #expect(answers.wait(for: expected))
+        #expect(hook.unreleased == (0, 0))
+    }
 }
 
 /// A hook of which the test says when it releases.

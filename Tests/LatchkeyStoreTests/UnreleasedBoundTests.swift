@@ -60,45 +60,6 @@ struct UnreleasedBoundTests {
         }
         #expect(bench.expiries.count == count)
     }
-
-    @Test func `an expiry that is withdrawn is made again`() throws {
-        let commits = Arrivals()
-        let hook = CommitHook { _, _ in commits.arrive() }
-        let bench = HookedBench(hook)
-        try bench.increment("a", ttl: 5)
-        hook.release(through: 1)
-        bench.clock.advance(5)
-        #expect(commits.wait(for: 2))
-        bench.base.withdraw(after: 1, .full) {}
-        #expect(bench.base.usage.propertyCount == 1)
-        #expect(bench.expiries.count == 0)
-        bench.clock.advance(20)
-        #expect(commits.wait(for: 3))
-        hook.release(through: 2)
-        #expect(bench.journal.wait(for: 2))
-        #expect(bench.expiries.count == 1)
-        #expect(bench.base.usage.propertyCount == 0)
-    }
-
-    @Test func `a change that needs an eviction is refused if the eviction is withdrawn`() throws {
-        let commits = Arrivals()
-        let hook = CommitHook { _, _ in commits.arrive() }
-        let bench = HookedBench(hook, limits: .evicting(properties: 2))
-        for (index, name) in ["a", "b"].enumerated() {
-            try bench.increment(name)
-            hook.release(through: Revision(index + 1))
-        }
-        let change = TestThread {
-            let decision = bench.store.commit(Change(.put("c", "1")))
-            #expect(Outcome(decision) == .refused(.withdrawn(.full)))
-        }
-        #expect(commits.wait(for: 3))
-        bench.base.withdraw(after: 2, .full) {}
-        #expect(change.join())
-        #expect(bench.evictor.count == 0)
-        #expect(bench.store.value("a") == "1" && bench.store.value("b") == "1")
-        #expect(commits.value == 3, "one eviction was tried")
-    }
 }
 
 private func refuses(_ store: BlockingStore, _ step: Change.Step) -> Bool {

@@ -38,7 +38,7 @@ extension Replica {
             // meanwhile (`quotaApplierV3.Put`). Such a one is before the end, and comes.
             whenLevel { [self] isLevel in
                 guard isLevel else { return }
-                queue.async { [self] in giveUp(entry, .withdrawn(.full)) }
+                queue.async { [self] in giveUp(entry, .unavailable(.full)) }
             }
         case .full:
             // It is sent until there is room.
@@ -133,7 +133,7 @@ extension Replica {
             state.counts.repetitions += 1
             return (state.inFlight, movesOn, late.compactMap(\.self))
         }
-        for waiting in late { waiting.get(.withdrawn(.unknown)) }
+        for waiting in late { waiting.get(.unavailable(.unknown)) }
         guard let entry else { return }
         if movesOn { log.moveOn() }
         append(entry)
@@ -158,7 +158,7 @@ extension Replica {
 
     func refuse(_ waiting: some Sequence<Waiting>) {
         let refusal = refusal
-        for change in waiting { change.completion(.failure(.withdrawn(refusal))) }
+        for change in waiting { change.completion(.failure(.unavailable(refusal))) }
     }
 }
 

@@ -294,7 +294,7 @@ package final class Replica: Sendable {
     // MARK: Proposing
 
     /// Why a change is refused that was not sent.
-    var refusal: Withdrawal { phase.isFinal ? .stopped : .unavailable }
+    var refusal: Unavailability { phase.isFinal ? .stopped : .failing }
 
     /// Has a change decided and made at all replicas.
     ///
@@ -302,7 +302,7 @@ package final class Replica: Sendable {
     ///   - change: It is copied before the call returns.
     ///   - author: Who makes it; empty if that is not known.
     ///   - identity: What the request is known by when it is sent again; nil for nothing.
-    ///   - completion: Given the decision, once; ``Refusal/withdrawn(_:)`` if it was not ordered,
+    ///   - completion: Given the decision, once; ``Refusal/unavailable(_:)`` if it was not ordered,
     ///     or that is not known.
     /// - Throws: ``BacklogFull`` if too many wait.
     package func propose(
@@ -325,7 +325,7 @@ package final class Replica: Sendable {
             return (true, false, state.beginsSending)
         }
         if isFull { throw BacklogFull() }
-        guard isAccepted else { return completion(.failure(.withdrawn(refusal))) }
+        guard isAccepted else { return completion(.failure(.unavailable(refusal))) }
         if sends { queue.async { [self] in send() } }
     }
 }

@@ -19,7 +19,7 @@ struct ClusteredStore: CommittingStore {
         receiver: some DecisionReceiver
     ) throws(BacklogFull) {
         guard !isLost() else {
-            receiver.receive(.failure(.withdrawn(.gone)))
+            receiver.receive(.failure(.unavailable(.gone)))
             return
         }
         try replica.propose(

@@ -16,7 +16,7 @@ extension PersistenceFailure {
 /// is not written.
 ///
 /// **Design.** A commit is given to the hook by the thread that made it, and by the hook to the
-/// files, whose writer releases it. What cannot be written is withdrawn from the store.
+/// files, whose writer releases it.
 ///
 /// The store is made before it has its state, by ``recover(_:journal:readiness:)``, which blocks
 /// while the files are read. Afterwards ``start(_:journal:keysLiveFor:)`` begins to write.
@@ -49,14 +49,9 @@ struct DurableData: Sendable {
         }
     }
 
-    /// Why no change is accepted now: none can be written, or none ever will be.
-    var refusal: @Sendable () -> Withdrawal? {
-        { [persistence] in
-            guard persistence.acceptsWrites else {
-                return persistence.isLost ? .gone : .unavailable
-            }
-            return nil
-        }
+    /// Why a change is not accepted now: it cannot be written, or never will be.
+    var refusal: @Sendable (Change) -> Unavailability? {
+        { [persistence] _ in persistence.unavailability }
     }
 
     /// Gives the store the state of the files, and the journal the history.
@@ -146,20 +141,20 @@ struct DurableData: Sendable {
     }
 
     /// Begins to write what is committed from now on.
+    ///
+    /// `failed` is called when the process has to end, since the disk cannot be relied upon.
     func start(
-        _ store: PropertyStore,
         journal: Journal,
         keysLiveFor lifetime: Duration,
-        isGrouped: Bool = false
+        isGrouped: Bool = false,
+        failed: @escaping @Sendable () -> Void
     ) throws(PersistenceFailure) {
         try persistence.start(
             historyOldest: { journal.oldestStored },
             noteLifetime: lifetime,
             isGrouped: isGrouped,
-            released: { hook.release(through: $0) },
-            withdraw: { revision, reason, completion in
-                store.withdraw(after: revision, reason, completion: completion)
-            }
+            released: { hook.release(through: $0, isWritten: $1) },
+            failed: failed
         )
     }
 

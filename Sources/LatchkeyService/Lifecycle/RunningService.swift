@@ -43,10 +43,13 @@ package final class RunningService: Sendable {
     /// - Parameters:
     ///   - configuration: The choices.
     ///   - recorder: Records the operations, if there is one.
+    ///   - failed: Called, on any thread, when the service has to end at once, since the disk cannot
+    ///     be relied upon: with a ``drain(within:)`` of no time.
     /// - Throws: ``StartFailure`` if the service cannot listen, or cannot read its data.
     package init(
         _ configuration: ServiceConfiguration,
-        recorder: TraceRecorder? = nil
+        recorder: TraceRecorder? = nil,
+        failed: @escaping @Sendable () -> Void = {}
     ) throws(StartFailure) {
         let log = Log(format: configuration.logFormat, level: configuration.logLevel)
         let access = try configuration.openAccess(log)
@@ -81,7 +84,8 @@ package final class RunningService: Sendable {
                 readiness: readiness,
                 table: table,
                 following: try follower?.seeded(),
-                cluster: cluster
+                cluster: cluster,
+                failed: failed
             )
             let output = try maker.make()
             table = output.table
@@ -228,7 +232,10 @@ package final class RunningService: Sendable {
     ///
     /// Blocks for at most the configured time and a fraction of a second, unless the strategy
     /// blocks a thread that serves, or the disk is slow. Call it once.
-    package func drain() -> Drained {
+    ///
+    /// - Parameter time: For the requests in flight, instead of the configured one.
+    package func drain(within time: Duration? = nil) -> Drained {
+        let drainTime = time ?? drainTime
         readiness.drains()
         follower?.stop()
         cluster?.drain()
@@ -244,13 +251,14 @@ package final class RunningService: Sendable {
         operations.drain(within: min(drainTime, .milliseconds(200)))
         let cutOff = server.stop(within: drainTime)
         cluster?.stop()
-        let isWritten = persistence?.finish() ?? true
+        let end = persistence?.finish() ?? .written
         // Behind the last answers, which waited for the data.
         audit?.finish()
         return Drained(
             requestCount: cutOff.requestCount,
             answerCount: cutOff.answerCount,
-            isWritten: isWritten
+            isWritten: end == .written,
+            isDiskFull: end == .full
         )
     }
 }
@@ -263,11 +271,19 @@ package struct Drained: Sendable, Equatable {
     package let answerCount: Int
     /// Whether everything that was committed is on disk.
     package let isWritten: Bool
+    /// Whether it is not because the disk is full.
+    package let isDiskFull: Bool
 
-    package init(requestCount: Int, answerCount: Int, isWritten: Bool) {
+    package init(
+        requestCount: Int,
+        answerCount: Int,
+        isWritten: Bool,
+        isDiskFull: Bool = false
+    ) {
         self.requestCount = requestCount
         self.answerCount = answerCount
         self.isWritten = isWritten
+        self.isDiskFull = isDiskFull
     }
 }
 

@@ -5,6 +5,7 @@ internal import LatchkeyHTTP
 internal import LatchkeyMachine
 internal import LatchkeyPersistence
 internal import LatchkeyStrategies
+internal import Synchronization
 
 /// The service as a process: from its start to the signal that ends it.
 ///
@@ -15,6 +16,9 @@ internal import LatchkeyStrategies
 package enum Service {
     /// How long the process waits at its end for the last lines to be written.
     private static let flushMilliseconds = 200
+
+    /// Sent by the process to itself when the disk has failed.
+    private static let failureSignal = SIGUSR2
 
     /// How often the files of tokens and certificates are looked at.
     private static let fileInterval = DispatchTimeInterval.seconds(1)
@@ -27,11 +31,15 @@ package enum Service {
     /// Call it on the main thread before there are other threads, so that they inherit its signal
     /// mask. Prints one line on standard output when the service is ready.
     ///
+    /// A write or a sync that has failed ends the service at once; not a full disk.
+    ///
     /// - Returns: The exit status: 0 after an end that was asked for, also if requests or answers
-    ///   were cut off, which the log says; 1 if not all changes could be written, or if the service
-    ///   could not start.
+    ///   were cut off, which the log says; 3 if not all changes could be written because the disk
+    ///   is full; 1 if a write or a sync has failed, or if the service could not start.
     package static func run(_ configuration: ServiceConfiguration) -> Int32 {
-        var signals = EndingSignals.set(of: EndingSignals.ofServices + [SIGHUP, SIGUSR1])
+        var signals = EndingSignals.set(
+            of: EndingSignals.ofServices + [SIGHUP, SIGUSR1, failureSignal]
+        )
         // Blocked, and waited for below, so that no handler runs. The program has blocked them
         // already (CLatchkeyStart).
         unsafe pthread_sigmask(SIG_BLOCK, &signals, nil)
@@ -54,8 +62,9 @@ package enum Service {
             return 1
         }
         let instance: RunningService
+        let failure = Failure()
         do {
-            instance = try RunningService(configuration, recorder: recorder)
+            instance = try RunningService(configuration, recorder: recorder, failed: failure.note)
         } catch {
             recorder?.discard()
             guard error.isAsked else {
@@ -66,12 +75,14 @@ package enum Service {
             return 0
         }
         announce(configuration, port: instance.port, output, log)
-        serve(instance, until: signals, delay: configuration.shutdownDelay, log)
-        log.write(.info, "draining", ["seconds": "\(configuration.drainTime.components.seconds)"])
+        serve(instance, until: signals, failure, delay: configuration.shutdownDelay, log)
+        // The answers of who waits are not known: they wait for no time.
+        let drainTime = failure.isNoted ? .zero : configuration.drainTime
+        log.write(.info, "draining", ["seconds": "\(drainTime.components.seconds)"])
         // The next signal has its default action: it ends the process at once.
         var endingSignals = EndingSignals.set(of: EndingSignals.ofServices)
         unsafe pthread_sigmask(SIG_UNBLOCK, &endingSignals, nil)
-        let cutOff = instance.drain()
+        let cutOff = instance.drain(within: drainTime)
         if let found = recorder?.finish() {
             log.write(
                 .info,
@@ -80,8 +91,9 @@ package enum Service {
             )
         }
         guard cutOff.isWritten else {
-            log.write(.error, "stopped without writing all changes")
-            return 1
+            let reason = cutOff.isDiskFull ? "the disk is full" : "the disk has failed"
+            log.write(.error, "stopped without writing all changes", ["reason": reason])
+            return cutOff.isDiskFull ? 3 : 1
         }
         guard cutOff.requestCount == 0, cutOff.answerCount == 0 else {
             // Who asked for the end chose its time: to a unit, another status would be a failure.
@@ -97,6 +109,19 @@ package enum Service {
         }
         log.write(.info, "stopped")
         return 0
+    }
+
+    /// Whether the disk has failed, for the main thread, which waits for signals.
+    private final class Failure: Sendable {
+        private let noted = Atomic(false)
+
+        var isNoted: Bool { noted.load(ordering: .acquiring) }
+
+        /// Wakes the main thread. The signal stays blocked, so that it ends nothing by itself.
+        func note() {
+            noted.store(true, ordering: .releasing)
+            kill(getpid(), Service.failureSignal)
+        }
     }
 
     /// Logs what was set that may be a mistake.
@@ -120,6 +145,7 @@ package enum Service {
     private static func serve(
         _ instance: RunningService,
         until signals: sigset_t,
+        _ failure: Failure,
         delay: Duration,
         _ log: Log
     ) {
@@ -140,17 +166,18 @@ package enum Service {
                 instance.reopenAudit()
             }
         }
-        awaitEnd(signals, until: nil, act)
-        guard delay > .zero else { return }
+        awaitEnd(signals, until: nil, failure, act)
+        guard delay > .zero, !failure.isNoted else { return }
         instance.announceEnd()
         log.write(.info, "ending", ["delaySeconds": "\(delay.components.seconds)"])
-        awaitEnd(signals, until: ContinuousClock.now + delay, act)
+        awaitEnd(signals, until: ContinuousClock.now + delay, failure, act)
     }
 
     /// Waits for a signal that ends the service, or until a time, and acts on others.
     private static func awaitEnd(
         _ signals: sigset_t,
         until end: ContinuousClock.Instant?,
+        _ failure: Failure,
         _ act: (Int32) -> Void
     ) {
         var signals = signals
@@ -167,9 +194,9 @@ package enum Service {
             } else {
                 signal = unsafe sigwaitinfo(&signals, nil)
             }
-            if EndingSignals.ofServices.contains(signal) { return }
+            if EndingSignals.ofServices.contains(signal) || failure.isNoted { return }
             // Else the wait was interrupted.
-            if signal > 0 { act(signal) }
+            if signal > 0, signal != failureSignal { act(signal) }
         }
     }
 

@@ -26,6 +26,8 @@ struct StoreRouteMaker {
     let following: (follower: Follower, seed: Follower.Seed)?
     /// What makes the service a replica of a cluster.
     let cluster: Cluster?
+    /// Called when the process has to end, since the disk cannot be relied upon.
+    let failed: @Sendable () -> Void
 
     struct Made {
         let table: RouteTable
@@ -44,8 +46,10 @@ struct StoreRouteMaker {
         readiness: Readiness,
         table: RouteTable,
         following: (follower: Follower, seed: Follower.Seed)?,
-        cluster: Cluster?
+        cluster: Cluster?,
+        failed: @escaping @Sendable () -> Void
     ) {
+        self.failed = failed
         self.following = following
         self.cluster = cluster
         var configuration = configuration
@@ -160,10 +164,10 @@ struct StoreRouteMaker {
                 try data.restore(&keys)
             }
             try data.start(
-                store,
                 journal: journal,
                 keysLiveFor: configuration.idempotency.time,
-                isGrouped: cluster != nil
+                isGrouped: cluster != nil,
+                failed: failed
             )
         } catch {
             let reason = error.reason(isReplica: cluster != nil)

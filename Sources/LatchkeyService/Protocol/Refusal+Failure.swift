@@ -5,7 +5,7 @@ extension Refusal {
     /// the keys: what they have decided, or will, is another one.
     var isOfKey: Bool {
         switch self {
-        case .withdrawn(.unknown), .identityReused: false
+        case .unavailable(.unknown), .identityReused: false
         default: true
         }
     }
@@ -67,22 +67,22 @@ extension Refusal {
             return RequestFailure(.answerNotKept)
         case .repeated(let refusal):
             return refusal.failure
-        case .withdrawn(.full):
+        case .unavailable(.full):
             return RequestFailure(.diskFull)
-        case .withdrawn(.unavailable):
+        case .unavailable(.failing):
             return RequestFailure(.journalFailed)
-        case .withdrawn(.gone):
+        case .unavailable(.gone):
             return RequestFailure(
                 .journalFailed,
                 "Nothing was changed. The data folder of the server was removed or replaced. "
                     + "Changes are refused until the server ends. Reads still work."
             )
-        case .withdrawn(.stopped):
+        case .unavailable(.stopped):
             return .stopped(
                 .journalFailed,
                 "Nothing was changed. This replica has stopped, and takes no changes any more."
             )
-        case .withdrawn(.unknown):
+        case .unavailable(.unknown):
             return RequestFailure(
                 .outcomeUnknown,
                 "The disk, or etcd, did not say whether the change is written. It can be made "
