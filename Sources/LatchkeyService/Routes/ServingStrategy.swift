@@ -53,14 +53,21 @@ final class ServingStrategy: Sendable {
     let atStart: StrategyKind
     private let store: StrategySwitch
     private let log: Log
+    private let clock: @Sendable () -> Timestamp
     private let switches: Counter
     private let state: Guarded<State>
     private let queue = DispatchQueue(label: "latchkey.strategy")
 
-    init(_ store: StrategySwitch, _ registry: MetricRegistry, _ log: Log) {
+    /// - Parameter clock: The calendar's time, which a test drives.
+    init(
+        _ store: StrategySwitch,
+        _ registry: MetricRegistry,
+        _ log: Log,
+        clock: @escaping @Sendable () -> Timestamp = { .ofLogs }
+    ) {
         atStart = store.kind()
-        (self.store, self.log) = (store, log)
-        state = Guarded(State(serving: (atStart, .ofLogs)))
+        (self.store, self.log, self.clock) = (store, log, clock)
+        state = Guarded(State(serving: (atStart, clock())))
         switches = registry.counter(Self.switchesTotal)
         registry.collect([Self.info]) { writer in
             writer.begin(Self.info)
@@ -97,7 +104,8 @@ final class ServingStrategy: Sendable {
     }
 
     private func note(_ report: SwitchReport) {
-        state.write { $0.serving = (report.to, .ofLogs) }
+        let now = clock()
+        state.write { $0.serving = (report.to, now) }
         switches.add()
         log.write(
             .info,
