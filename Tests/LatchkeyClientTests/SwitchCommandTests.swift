@@ -1,0 +1,47 @@
+import LatchkeyCommandLine
+import Testing
+
+@testable import LatchkeyClient
+@testable import latchkey
+
+/// What `latchkey switch` says when there is no switch.
+struct SwitchCommandTests {
+    typealias Step = ScriptedService.Step
+
+    private static let switched = Step.answers(
+        200,
+        "application/json",
+        #"{"from":"lock","to":"spin","seconds":1,"longestHoldSeconds":0,"longestAccessSeconds":0}"#
+    )
+
+    private static func failure(_ service: ScriptedService) throws -> ClientFailure? {
+        let values = try SwitchCommand.values(["spin"]) { _ in nil }
+        do throws(ClientFailure) {
+            try SwitchCommand.finish(values, Client(service))
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    /// Asked for again, it would switch after the other one, which the caller may not want.
+    @Test func `one that meets another one changes nothing, says so, and is not asked for again`()
+        throws
+    {
+        let service = ScriptedService([.problem(409, "switch-under-way"), Self.switched])
+        let failure = try #require(try Self.failure(service))
+        #expect(failure.status.rawValue == 1, "nothing was changed")
+        #expect(failure.message == "A title. A detail.")
+        #expect(service.lineage == ["PUT /v1/strategy"])
+        #expect(service.keys == [nil])
+    }
+
+    /// Sent again, it would meet itself.
+    @Test func `one whose answer is lost may have been made, and is not asked for again`() throws {
+        for step in [Step.fails(.broken), .silent] {
+            let service = ScriptedService([step, Self.switched])
+            #expect(try #require(try Self.failure(service)).status.rawValue == 6)
+            #expect(service.requests.count == 1)
+        }
+    }
+}
