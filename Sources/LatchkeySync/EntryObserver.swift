@@ -19,10 +19,6 @@ public protocol EntryObserver: Sendable {
     /// A constant, so the question costs nothing.
     static var isActive: Bool { get }
 
-    /// The place that matters, if this observer knows a better one than that of the access
-    /// function; ``CallSite/unknown`` if not.
-    var site: CallSite { get }
-
     func asks(_ request: AccessRequest) -> Entry
     func isBlocked(_ entry: inout Entry)
     func enters(_ entry: inout Entry)
@@ -33,11 +29,6 @@ public protocol EntryObserver: Sendable {
     /// It has no default, because an observer that passes calls on to another one must pass on this
     /// one too.
     func givesUp(_ entry: Entry)
-}
-
-extension EntryObserver {
-    /// Unknown.
-    @inlinable public var site: CallSite { .unknown }
 }
 
 /// Observes nothing and costs nothing.

@@ -88,7 +88,7 @@ const contention = {
   },
 
   draw() {
-    // As the report has them: the longest total wait first.
+    // As the report has them: the strategy that serves now, those that have served, the others.
     const entries = this.order.map(key => this.strategies.get(key)).filter(entry => entry?.row);
     $("figures").querySelector(".wide").hidden = entries.length === 0;
     $("no-figures").hidden = entries.length > 0;
