@@ -56,13 +56,13 @@ internal import Synchronization
 
     /// Asks the guard that was chosen.
     mutating func asks(isTimed: Bool = false) {
-        if let probe = section?.probe {
-            if hasBegunAgain, let entry {
-                self.entry = probe.asksAgain(request, after: entry)
-            } else {
-                entry = probe.asks(request)
-            }
+        let (request, earlier) = (request, hasBegunAgain ? entry : nil)
+        let asked = withSection { section -> ContentionProbe.MeteredEntry? in
+            guard let probe = section.probe else { return nil }
+            guard let earlier else { return probe.asks(request) }
+            return probe.asksAgain(request, after: earlier)
         }
+        if let asked { entry = asked }
         if unsafe isTimed || timing != nil, start == 0 { start = latchkey_system_nanoseconds() }
     }
 
@@ -70,7 +70,7 @@ internal import Synchronization
     mutating func isBlocked() {
         if start == 0 { start = latchkey_system_nanoseconds() }
         guard var entry else { return }
-        section?.probe?.isBlocked(&entry)
+        withSection { $0.probe?.isBlocked(&entry) }
         self.entry = entry
     }
 
@@ -93,7 +93,7 @@ internal import Synchronization
     }
 
     @inline(never) private func leavesMeasured() {
-        if let entry { section?.probe?.leaves(entry) }
+        if let entry { withSection { $0.probe?.leaves(entry) } }
         unsafe timing?.takeUnretainedValue().held(latchkey_system_nanoseconds() &- entered)
     }
 
@@ -111,7 +111,7 @@ internal import Synchronization
 
     @inline(never) private mutating func entersMeasured() {
         if var entry {
-            section?.probe?.enters(&entry)
+            withSection { $0.probe?.enters(&entry) }
             self.entry = entry
         }
         guard let timing = unsafe timing else { return }

@@ -91,7 +91,7 @@ final class LockGuard<Lock: RawLock>: Guard, @unchecked Sendable {
 ///
 /// SAFETY: `@unchecked Sendable` as ``Guard``.
 final class SnapshotGuard: Guard, @unchecked Sendable {
-    private let strategy = SnapshotStrategy()
+    let strategy = SnapshotStrategy()
 
     override var snapshot: SnapshotStrategy? { strategy }
 

@@ -34,6 +34,8 @@ internal import Synchronization
     }
 
     private let mode: AccessMode
+    /// How many are held, from the first one on, by who began without this object.
+    private var heldCount = 0
     /// Kept, because the accesses do not keep it.
     private let ask: Ask
     private var places: [Place]
@@ -48,13 +50,22 @@ internal import Synchronization
         }
     }
 
+    /// Holds the first ones on behalf of the calling thread, which has entered them.
+    @unsafe @usableFromInline
+    func takeOver(_ accesses: UnsafeMutableBufferPointer<Access>, _ count: Int) {
+        for index in 0..<count { places[index].access = unsafe accesses[index] }
+        heldCount = count
+    }
+
     /// Where the values are, for who is inside.
     @usableFromInline var values: [ValuePlace] { places.map { $0.stripe.place($0.access) } }
 
     /// Holds all, and blocks until it does.
     @usableFromInline func hold() {
-        for index in places.indices {
-            while !count(index, where: { $0.queue != nil }), !holdOne(index) {}
+        for index in places.indices.dropFirst(heldCount) {
+            while !count(index, where: { $0.queue != nil }),
+                !places[index].stripe.hold(&places[index].access)
+            {}
         }
         guard places.contains(where: { $0.queue != nil }) else { return }
         let isInside = DispatchSemaphore(value: 0)
@@ -70,28 +81,6 @@ internal import Synchronization
         places[index].queue = section.queue
         places[index].counted = section
         return true
-    }
-
-    /// Holds a stripe; false if its guard is one with a queue by now.
-    private func holdOne(_ index: Int) -> Bool {
-        let stripe = places[index].stripe
-        while true {
-            let word = stripe.index.load(ordering: .acquiring)
-            let section = stripe[word]
-            guard section.queue == nil else { return false }
-            places[index].access.asks(section, isTimed: word & StripeGuard.isWatched != 0)
-            stripe.shared.step?(.loaded)
-            if !section.tryHold(mode) {
-                places[index].access.isBlocked()
-                section.hold(mode)
-            }
-            if stripe.serves(word) {
-                places[index].access.enters()
-                return true
-            }
-            section.release(mode)
-            places[index].access.beginsAgain()
-        }
     }
 
     /// Enters those with a queue in one step, and calls `then` inside all of them.
@@ -151,13 +140,13 @@ internal import Synchronization
     /// Leaves all.
     @usableFromInline func leave() {
         for place in places.reversed() {
-            place.access.leaves()
-            if let queue = place.queue {
-                queue.leaves(mode)
-                queue.release()
-            } else {
-                place.access.section?.release(mode)
+            guard let queue = place.queue else {
+                place.stripe.leaveHeld(place.access)
+                continue
             }
+            place.access.leaves()
+            queue.leaves(mode)
+            queue.release()
             place.stripe.shared.note(place.access)
         }
     }
@@ -201,6 +190,7 @@ extension SeveralGuards {
 
     /// Counts the caller as an asker of all, or of none.
     private func countAll() -> Bool {
+        guard heldCount == 0 else { return false }
         for index in places.indices where !count(index, where: { $0.appliesLater(mode) }) {
             isAccepted()
             for counted in places[..<index].indices { places[counted].queue = nil }

@@ -153,7 +153,65 @@ extension StripeGuard {
 
     /// Where the value is, for who has entered by ``enter(_:)``.
     @usableFromInline func place(_ access: Access) -> ValuePlace {
-        access.section?.snapshot.map(ValuePlace.copied) ?? .inPlace
+        access.withSection(\.snapshot).map(ValuePlace.copied) ?? .inPlace
+    }
+
+    /// Enters to read a version, if the guard has one; nil if ``run(_:_:)`` must be asked, with the
+    /// same access.
+    @usableFromInline func beginReading(_ access: inout Access) -> VersionReading? {
+        let word = index.load(ordering: .acquiring)
+        guard word & Self.copies != 0, access.mode == .read else { return nil }
+        unsafe access.asks(unmanaged(word), isTimed: word & Self.isWatched != 0)
+        shared.step?(.loaded)
+        let found = access.withSection { section -> VersionReading? in
+            let section = unsafe unsafeDowncast(section, to: SnapshotGuard.self)
+            let reading = section.strategy.enterReaders()
+            if let version = section.strategy.version {
+                return VersionReading(version: version, reading: reading)
+            }
+            section.strategy.leaveReaders(reading)
+            return nil
+        }
+        if found != nil { access.enters() } else { access.beginsAgain() }
+        return found
+    }
+
+    /// Leaves what ``beginReading(_:)`` has entered.
+    @usableFromInline func endReading(_ found: VersionReading, _ access: Access) {
+        access.leaves()
+        access.withSection { section in
+            let section = unsafe unsafeDowncast(section, to: SnapshotGuard.self)
+            section.strategy.leaveReaders(found.reading)
+        }
+        if access.isTimed { shared.note(access) }
+    }
+
+    /// Enters until ``leaveHeld(_:)``, where no queue applies writes later; false if there is one.
+    @usableFromInline func hold(_ access: inout Access) -> Bool {
+        while true {
+            let word = index.load(ordering: .acquiring)
+            guard word & Self.appliesLater(.write) == 0 else { return false }
+            unsafe access.asks(unmanaged(word), isTimed: word & Self.isWatched != 0)
+            shared.step?(.loaded)
+            let mode = access.mode
+            if !access.withSection({ $0.tryHold(mode) }) {
+                access.isBlocked()
+                access.withSection { $0.hold(mode) }
+            }
+            if serves(word) {
+                access.enters()
+                return true
+            }
+            access.withSection { $0.release(mode) }
+            access.beginsAgain()
+        }
+    }
+
+    /// Leaves what ``hold(_:)`` has entered.
+    @usableFromInline func leaveHeld(_ access: Access) {
+        access.leaves()
+        access.withSection { $0.release(access.mode) }
+        if access.isTimed { shared.note(access) }
     }
 
     /// Runs `body` inside, under any guard that blocks.
@@ -236,6 +294,12 @@ extension StripeGuard {
             section.leave(.write)
         }
     }
+}
+
+/// A stay in `snapshot`, and the version that was found there.
+@usableFromInline struct VersionReading {
+    @usableFromInline let version: PublishedVersion
+    let reading: Reading
 }
 
 /// How an access has entered by a call.

@@ -108,6 +108,10 @@ internal import Synchronization
                 defer { section.leave(access) }
                 return unsafe value.read { body($0.value) }
             }
+            if let reading = section.beginReading(&access) {
+                defer { section.endReading(reading, access) }
+                return unsafe reading.version.read { body($0.value) }
+            }
             var result: Result?
             section.run(&access) { place in result = place.read(value, body) }
             guard let result else { preconditionFailure("A guard runs the body.") }
@@ -146,33 +150,6 @@ internal import Synchronization
                 return result
             }
         }
-    }
-
-    /// Runs `body` with the values of some stripes at one moment, all of which it may change.
-    ///
-    /// The stripes are in ascending order, and blocked for until all are held. `published` runs
-    /// when readers find all that was written, before the first stripe is left.
-    @inlinable package func write<Result>(
-        several stripes: [Int],
-        _ ask: Ask,
-        _ body: (inout [Value]) -> Result,
-        published: () -> Void
-    ) -> Result {
-        let several = SeveralGuards(checked(stripes), .write, ask)
-        several.hold()
-        defer { several.leave() }
-        let result = ValuePlace.write(several.values, stripes.map { values[$0] }, body)
-        published()
-        return result
-    }
-
-    /// The guards of some stripes, which are named in ascending order.
-    @usableFromInline func checked(_ stripes: [Int]) -> [StripeGuard] {
-        precondition(
-            !stripes.isEmpty && zip(stripes, stripes.dropFirst()).allSatisfy { $0 < $1 },
-            "Several stripes are named once each, in ascending order."
-        )
-        return stripes.map { guards[$0] }
     }
 }
 
@@ -215,51 +192,6 @@ extension Stripes {
             published()
         } completion: {
             if let result = answer.result.take() { completion(result) }
-        }
-    }
-
-    /// Submits a write to some stripes at one moment, in ascending order.
-    ///
-    /// Both closures are called before this returns, unless all of the stripes apply writes later.
-    ///
-    /// - Throws: ``BacklogFull`` if as many writes to one of the stripes wait as its strategy
-    ///   accepts.
-    @inlinable package func submitWrite<Result: Sendable>(
-        several stripes: [Int],
-        _ ask: Ask,
-        _ body: @escaping @Sendable (inout [Value]) -> Result,
-        published: @escaping @Sendable () -> Void,
-        completion: @escaping @Sendable (Result) -> Void
-    ) throws(BacklogFull) {
-        let (values, answer) = (stripes.map { self.values[$0] }, Answer<Result>())
-        let several = SeveralGuards(checked(stripes), .write, ask, isSubmitted: true)
-        try several.submit { places in
-            answer.result = ValuePlace.write(places, values, body)
-            published()
-        } completion: {
-            if let result = answer.result.take() { completion(result) }
-        }
-    }
-
-    /// Submits a read of all stripes at one moment, which is never refused.
-    ///
-    /// Both closures are called before this returns, unless the strategy cannot block.
-    @inlinable package func submitReadAll<Result: Sendable>(
-        _ ask: Ask,
-        _ body: @escaping @Sendable ([Value]) -> Result,
-        completion: @escaping @Sendable (Result) -> Void
-    ) {
-        let (values, answer) = (values, Answer<Result>())
-        let several = SeveralGuards(guards, .read, ask, isSubmitted: true)
-        do throws(BacklogFull) {
-            try several.submit { places in
-                let found = zip(places, values).map { place, value in place.read(value) { $0 } }
-                answer.result = body(found)
-            } completion: {
-                if let result = answer.result.take() { completion(result) }
-            }
-        } catch {
-            preconditionFailure("A read of several values is not refused.")
         }
     }
 }
@@ -367,25 +299,5 @@ extension ValuePlace {
         case .published: preconditionFailure("A writer finds no version.")
         case .copied(let snapshot): unsafe snapshot.writing(value, body)
         }
-    }
-
-    /// Lends several values to a writer, from inside all of them.
-    ///
-    /// Values in their places are moved out meanwhile: a copy would make each change copy it.
-    @inlinable static func write<Value, Result>(
-        _ places: [ValuePlace],
-        _ values: [GuardedValue<Value>],
-        _ body: (inout [Value]) -> Result
-    ) -> Result {
-        var all = zip(places, values).map { place, value in
-            if case .inPlace = place { value.take() } else { place.read(value) { $0 } }
-        }
-        let result = body(&all)
-        precondition(all.count == values.count, "A body keeps the number of values.")
-        for (place, value) in zip(places, values).reversed() {
-            let new = all.removeLast()
-            if case .inPlace = place { value.put(new) } else { place.write(value) { $0 = new } }
-        }
-        return result
     }
 }

@@ -47,26 +47,58 @@ extension PropertyStore {
             byteCount = change.byteCount
             try hook.admit(byteCount)
         }
-        guard let answer = decide(change, at: time, byteCount, ask) else {
-            return try submit(change, at: time, attempt, byteCount, ask, receiver)
+        switch change {
+        case .step(let step):
+            if let answer = decide(step, at: time, byteCount, ask) {
+                return settle(answer, change, attempt, ask, receiver)
+            }
+            try submit(change, at: time, attempt, byteCount, ask, receiver)
+        case .transaction(let transaction):
+            let prepared = PreparedTransaction(
+                transaction,
+                at: time,
+                stripeCount: stripes.count,
+                stripe: index
+            )
+            let answer = decide(prepared, byteCount, ask)
+            if let answer, let decided = answer {
+                return settle(decided, change, attempt, ask, receiver)
+            }
+            let hasBegun = answer != nil
+            try submit(change, prepared, hasBegun, attempt, byteCount, ask, receiver)
         }
-        settle(answer, change, attempt, ask, receiver)
     }
 
     /// Decides a change of one step, if its guard does that at once.
     @inline(never)
     private func decide(
-        _ change: Change,
+        _ step: Change.Step,
         at time: Timestamp?,
         _ byteCount: Int,
         _ ask: Ask
     ) -> Withheld<Decision>? {
-        guard case .step(let step) = change else { return nil }
         let stripe = index(step.name)
         guard !stripes.appliesLater(stripe, .write) else { return nil }
         let property = step.prepare()
         return stripes.write(stripe, ask) {
             $0.execute(step, property, at: time, takenByteCount: byteCount)
+        } published: {
+            context.published()
+        }
+    }
+
+    /// Decides a transaction, if the guard of its first stripe does that at once.
+    ///
+    /// - Returns: Nil if nothing was done; the inner one is nil if its pops have to pass more names
+    ///   than at a time.
+    @inline(never)
+    private func decide(
+        _ prepared: PreparedTransaction,
+        _ byteCount: Int,
+        _ ask: Ask
+    ) -> Withheld<Decision>?? {
+        stripes.writeAtOnce(several: prepared.tables.stripes, ask) {
+            $0.execute(prepared, takenByteCount: byteCount)
         } published: {
             context.published()
         }
@@ -81,41 +113,42 @@ extension PropertyStore {
         _ ask: Ask,
         _ receiver: some DecisionReceiver
     ) throws(BacklogFull) {
+        guard case .step(let step) = change else { return }
+        let property = step.prepare()
         do throws(BacklogFull) {
-            try submit(change, at: time, byteCount, ask) { [self] answer in
-                settle(answer, change, attempt, ask, receiver)
-            }
+            try stripes.submitWrite(
+                index(step.name),
+                ask,
+                { $0.execute(step, property, at: time, takenByteCount: byteCount) },
+                published: { [context] in context.published() },
+                completion: { [self] in settle($0, change, attempt, ask, receiver) }
+            )
         } catch {
             parts.hook?.giveBack(byteCount)
             throw error
         }
     }
 
+    // `hasBegun` says whether it was decided once already, on this thread.
+    @inline(never)
     private func submit(
         _ change: Change,
-        at time: Timestamp?,
+        _ prepared: PreparedTransaction,
+        _ hasBegun: Bool,
+        _ attempt: Int?,
         _ byteCount: Int,
         _ ask: Ask,
-        completion: @escaping @Sendable (Withheld<Decision>) -> Void
+        _ receiver: some DecisionReceiver
     ) throws(BacklogFull) {
-        switch change {
-        case .step(let step):
-            let property = step.prepare()
-            try stripes.submitWrite(
-                index(step.name),
-                ask,
-                { $0.execute(step, property, at: time, takenByteCount: byteCount) },
-                published: { [context] in context.published() },
-                completion: completion
-            )
-        case .transaction(let transaction):
-            let prepared = PreparedTransaction(
-                transaction,
-                at: time,
-                stripeCount: stripes.count,
-                stripe: index
-            )
-            try submit(prepared, byteCount, ask, completion: completion)
+        let completion = { @Sendable [self] (answer: Withheld<Decision>) in
+            settle(answer, change, attempt, ask, receiver)
+        }
+        guard !hasBegun else { return goOn(prepared, byteCount, ask, completion) }
+        do throws(BacklogFull) {
+            try submit(prepared, byteCount, ask, completion)
+        } catch {
+            parts.hook?.giveBack(byteCount)
+            throw error
         }
     }
 
@@ -129,7 +162,7 @@ extension PropertyStore {
         _ prepared: PreparedTransaction,
         _ byteCount: Int,
         _ ask: Ask,
-        completion: @escaping @Sendable (Withheld<Decision>) -> Void
+        _ completion: @escaping @Sendable (Withheld<Decision>) -> Void
     ) throws(BacklogFull) {
         try stripes.submitWrite(
             several: prepared.tables.stripes,
@@ -137,17 +170,24 @@ extension PropertyStore {
             { $0.execute(prepared, takenByteCount: byteCount) },
             published: { [context] in context.published() },
             completion: { [self] answer in
-                if let answer {
-                    return completion(answer)
-                }
-                // Elsewhere: a thread that serves passes no more than this.
-                DispatchQueue.global().async {
-                    Self.untilAccepted { [self] () throws(BacklogFull) in
-                        try submit(prepared, byteCount, ask, completion: completion)
-                    }
-                }
+                guard let answer else { return goOn(prepared, byteCount, ask, completion) }
+                completion(answer)
             }
         )
+    }
+
+    /// Decides a transaction once more, elsewhere: a thread that serves passes no more names.
+    private func goOn(
+        _ prepared: PreparedTransaction,
+        _ byteCount: Int,
+        _ ask: Ask,
+        _ completion: @escaping @Sendable (Withheld<Decision>) -> Void
+    ) {
+        DispatchQueue.global().async {
+            Self.untilAccepted { [self] () throws(BacklogFull) in
+                try submit(prepared, byteCount, ask, completion)
+            }
+        }
     }
 
     /// Submits again and again while the strategy refuses it.

@@ -163,6 +163,12 @@ extension SnapshotStrategy {
         discard(replaced)
     }
 
+    /// Enters to read, until ``leaveReaders(_:)``.
+    @inlinable package func enterReaders() -> Reading { published.epochs.enter() }
+
+    /// Leaves, and frees what waited for that.
+    @inlinable package func leaveReaders(_ reading: Reading) { published.epochs.leave(reading) }
+
     /// What a reader finds, who is inside; nil before ``begin(_:)`` and after ``retire()``.
     ///
     /// Sequentially consistent: R3 in ``Epochs``. It also acquires what the writer stored.

@@ -102,7 +102,7 @@ extension Epochs {
 ///
 /// SAFETY: `@safe` because the slot is the domain's, and only the domain uses it.
 @safe
-@usableFromInline struct Reading {
+@usableFromInline package struct Reading {
     /// Nil for a nested read, and for a thread that has no index and so no slot.
     @usableFromInline let slot: UnsafeMutablePointer<ReaderSlot>?
     /// 0 for a nested read.
