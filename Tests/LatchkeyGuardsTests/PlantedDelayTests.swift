@@ -146,6 +146,32 @@ struct PlantedDelayTests {
         }
     }
 
+    /// A reader inside any other snapshot of the process keeps versions, too: so it is tried again.
+    @Test(arguments: StrategyKind.allCases.filter { $0 != .snapshot })
+    func `the first write after a snapshot copies nothing, unless a reader is inside`(
+        to: StrategyKind
+    ) throws {
+        let stripes = Stripes<Buffered>(count: 1, GuardSettings(.snapshot)) { _ in Buffered() }
+        let firstWriteIsAlone = {
+            _ = try stripes.switch(to: to) { _ in }
+            defer { #expect(throws: Never.self) { _ = try stripes.switch(to: .snapshot) { _ in } } }
+            return stripes.write(0, .here(), { $0.isAlone() }, published: {})
+        }
+        try eventually("a first write that copies nothing", firstWriteIsAlone)
+        let (isInside, leaves) = (DispatchSemaphore(value: 0), DispatchSemaphore(value: 0))
+        let reader = Ends {
+            stripes.read(0, .here()) { _ in
+                isInside.signal()
+                _ = leaves.isSignalled()
+            }
+        }
+        #expect(isInside.isSignalled())
+        #expect(try !firstWriteIsAlone(), "the reader has what is written")
+        leaves.signal()
+        try reader.ends()
+        try eventually("a first write that copies nothing", firstWriteIsAlone)
+    }
+
     @Test(arguments: StrategyKind.allCases.filter(\.traits.isReentrant))
     func `a read inside a read goes on while a switch waits`(from: StrategyKind) throws {
         for to in StrategyKind.allCases where to != from {

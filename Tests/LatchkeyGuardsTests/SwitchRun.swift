@@ -141,3 +141,12 @@ final class Ending: Sendable {
 
     deinit { isFreed() }
 }
+
+/// A value whose buffer a writer copies if another one has it.
+struct Buffered: Sendable {
+    private final class Buffer: Sendable {}
+
+    private var buffer = Buffer()
+
+    mutating func isAlone() -> Bool { isKnownUniquelyReferenced(&buffer) }
+}
