@@ -86,7 +86,7 @@ public struct RawLockStrategy<Lock: RawLock>: InPlaceStrategy, MakeableStrategy,
     @inlinable public static var traits: StrategyTraits { Lock.traits }
 
     /// Not public: whoever has it can let others in.
-    @usableFromInline let rawLock: Lock
+    @usableFromInline package let rawLock: Lock
 
     /// Makes the lock.
     @inlinable public init() {

@@ -41,6 +41,19 @@ public struct StrategyLaws: Sendable {
         makeSubject = { Subject(blocking: Synchronized(LawState(), strategy: make())) }
     }
 
+    /// The laws of a strategy that is switched before each access, as
+    /// ``switchesLoseNothing(_:_:)`` tries them.
+    init<ChosenStrategy: BlockingStrategy>(
+        switching make: @escaping @Sendable () -> ChosenStrategy,
+        _ switchOver: @escaping @Sendable (Synchronized<LawState, ChosenStrategy>, Int) -> Void
+    ) {
+        name = ChosenStrategy.name + ", switched"
+        traits = ChosenStrategy.traits
+        makeSubject = {
+            Subject(switching: Synchronized(LawState(), strategy: make()), switchOver)
+        }
+    }
+
     /// A broken law, as a sentence.
     public typealias Violation = String
 }

@@ -62,6 +62,13 @@ public struct Subject: Sendable {
     /// Runs a body for writing.
     public let write: @Sendable (@escaping @Sendable (inout LawState) -> Void) -> Void
 
+    init(
+        read: @escaping @Sendable (@escaping @Sendable (LawState) -> Void) -> Void,
+        write: @escaping @Sendable (@escaping @Sendable (inout LawState) -> Void) -> Void
+    ) {
+        (self.read, self.write) = (read, write)
+    }
+
     /// Through the blocking access functions.
     public init<ChosenStrategy: BlockingStrategy>(
         blocking synchronized: Synchronized<LawState, ChosenStrategy>
