@@ -8,7 +8,9 @@ package struct SwitchReport: Sendable, Equatable {
     package var duration: Duration
     /// The longest time that the switch kept one stripe.
     package var longestHold: Duration
-    /// The longest access that ended meanwhile, its wait and its hold.
+    /// The longest access that asked or waited meanwhile and has ended, its wait and its hold.
+    ///
+    /// One that had entered without a wait before the switch began is left out: no clock was read.
     package var longestAccess: Duration
 
     package init(

@@ -58,7 +58,7 @@ final class ServingStrategy: Sendable {
     private let state: Guarded<State>
     private let queue = DispatchQueue(label: "latchkey.strategy")
 
-    /// - Parameter clock: The calendar's time, which a test drives.
+    // The clock is the calendar's, which a test drives.
     init(
         _ store: StrategySwitch,
         _ registry: MetricRegistry,
