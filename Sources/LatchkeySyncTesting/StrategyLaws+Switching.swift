@@ -7,8 +7,8 @@ internal import Synchronization
 // nothing.
 
 extension StrategyLaws {
-    /// A value whose strategy is switched loses no write, tears none, and lets no thread in beside a
-    /// writer.
+    /// A value whose strategy is switched loses no write, tears none, and lets no thread in beside
+    /// a writer.
     ///
     /// Every access switches first, so that others wait at a guard that is left.
     ///
