@@ -320,6 +320,9 @@ extension DatabaseError {
     /// SQLITE_IOERR_WRITE, a macro that Swift cannot import.
     static let writeError = SQLITE_IOERR | 3 << 8
 
+    /// What the system says where there is no space, the quota is used, or the file is too long.
+    static let fullCodes = [ENOSPC, EDQUOT, EFBIG]
+
     /// SQLITE_IOERR_FSYNC.
     static let syncError = SQLITE_IOERR | 4 << 8
 
@@ -333,7 +336,7 @@ extension DatabaseError {
     var isFull: Bool {
         primaryCode == SQLITE_FULL
             || [Self.writeError, Self.indexError].contains(code)
-                && [ENOSPC, EDQUOT, EFBIG].contains(systemCode)
+                && Self.fullCodes.contains(systemCode)
     }
 
     /// SQLITE_IOERR_UNLOCK, _RDLOCK, _CHECKRESERVEDLOCK, _LOCK and _SHMLOCK.

@@ -27,8 +27,7 @@ final class LogWatch: @unchecked Sendable {
                     return SQLITE_OK
                 } catch {
                     guard !error.isOfSync else { return DatabaseError.syncError }
-                    let isFull = [ENOSPC, EDQUOT, EFBIG].contains(error.cause)
-                    return isFull ? SQLITE_FULL : DatabaseError.writeError
+                    return error.isFull ? SQLITE_FULL : DatabaseError.writeError
                 }
             },
             { context in unsafe LogWatch.notes(context)?.hasBegun() },

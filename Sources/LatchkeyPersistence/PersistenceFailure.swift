@@ -23,6 +23,8 @@ package struct PersistenceFailure: Error, Sendable, Hashable, CustomStringConver
     package let cause: Int32
     /// Whether a sync has failed: what was written before it can be lost.
     var isOfSync = false
+    /// Whether a write found no space, and so nothing was written.
+    var isFull: Bool { !isOfSync && DatabaseError.fullCodes.contains(cause) }
 
     /// What was found, without advice.
     let finding: String

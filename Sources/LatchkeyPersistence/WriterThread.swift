@@ -344,7 +344,7 @@ final class WriterThread: @unchecked Sendable {
 
     /// Says that the log cannot be noted: the same reason once.
     private func log(_ failure: PersistenceFailure) {
-        guard !failure.isOfSync else { return loop.fail(failure.message) }
+        guard failure.isFull else { return loop.fail(failure.message) }
         guard failure.message != loggedNoteFailure else { return }
         loop.log(true, "log-note-fails", [("reason", failure.message)])
         loggedNoteFailure = failure.message

@@ -1,4 +1,4 @@
-"""Calls that fail: what was refused never shows up, and the service recovers by itself."""
+"""Calls that fail: a full disk passes, and anything else ends the service, which loses nothing."""
 
 import collections
 import itertools
@@ -41,10 +41,9 @@ def run(arguments, scratch):
         folder.after_kill = control.disarm
         try:
             for _ in range(ROUNDS_PER_FOLDER):
-                round_faults = list(itertools.islice(faults, FAULTS_PER_ROUND))
-                if round_faults:
+                if campaign.left > 0:
                     campaign.fail_start(folder, control)
-                    folder.round(next(strategies), campaign.act(folder, control, round_faults))
+                    folder.round(next(strategies), campaign.act(folder, control, faults))
                     campaign.counts["rounds"] += 1
         except (Failure, Refused, OSError) as failure:
             raise Failure(f"folder {path}, {folder.strategy}, after {campaign.last}: "
@@ -55,6 +54,12 @@ def run(arguments, scratch):
         shutil.rmtree(path)
         number += 1
     return f"{campaign}"
+
+
+def await_end(service):
+    """The status of a service that ends by itself."""
+    await_true("the service ends", lambda: service.process.poll() is not None)
+    return service.process.returncode
 
 
 class Campaign:
@@ -105,21 +110,24 @@ class Campaign:
     def act(self, folder, control, faults):
         def during(running):
             time.sleep(0.1)
-            for number, fault in enumerate(faults):
+            for number, fault in enumerate(itertools.islice(faults, FAULTS_PER_ROUND)):
                 self.last = ("of the calls in turn", *fault)
-                is_last = number == len(faults) - 1
-                self._fail(folder, control, running, fault, is_last)
+                is_last = number == FAULTS_PER_ROUND - 1 or self.left == 0
+                if self._fail(folder, control, running, fault, is_last):
+                    return True
                 if not is_last:
                     folder.read_on()
             self._count(running)
+            return False
         return during
 
     def _fail(self, folder, control, running, fault, is_last):
+        """Returns whether the service has ended, as it must where the disk can have lost pages."""
         call, action, place, count, skip = fault
         if place == "elsewhere" or call == "truncate":
-            # The database is written to when the log is begun anew: after a failed sync.
+            # The database is written to when the log is begun anew: after a write without space.
             skip %= 7
-            control.arm("sync", "io-error", place="log", slot=1)
+            control.arm("write", "no-space", place="log", slot=1)
         control.arm(call, action, skip, count, place)
         end = time.monotonic() + (1.5 if skip < 100 else 4)
         while not control.fired and time.monotonic() < end:
@@ -127,14 +135,18 @@ class Campaign:
         if not control.fired:
             control.disarm()
             self.fired[f"{call} {place} not reached"] += 1
-            return
+            return False
         self.fired[f"{call} {place} {action}"] += 1
+        if action == "io-error" or call != "write" and action != "slow":
+            status = await_end(folder.service)
+            if status != 1 or "writes-fail" not in folder.service.said():
+                raise Failure(f"the end has status {status}: {folder.service.last_words()}")
+            self.counts["ends"] += 1
+            return True
         time.sleep(folder.choose.choice((0, 0.02, 0.3)))
-        if fault[:3] == ("sync", "io-error", "log") and count == shim.ALWAYS:
-            await_true("/readyz is 503 while syncs fail", lambda: not folder.service.is_ready())
         # Half of the last ones end in the midst of it: kill -9.
         if is_last and folder.choose.random() < 0.5:
-            return
+            return False
         control.disarm()
         began, since = time.monotonic(), time.monotonic_ns()
         await_true("writes go on after a fault", lambda: any(
@@ -142,6 +154,7 @@ class Campaign:
             for client in running.clients for each in client.outcomes[-50:]))
         await_true("/readyz is 200 after a fault", folder.service.is_ready)
         self.recovery = max(self.recovery, time.monotonic() - began)
+        return False
 
     def _count(self, running):
         for each in list(running.outcomes):

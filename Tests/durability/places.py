@@ -148,11 +148,13 @@ def reader(arguments, folder):
         database = sqlite3.connect(f"file:{log.with_name('latchkey.db')}?mode=ro", uri=True)
         database.execute("begin")
         database.execute("select count(*) from changes").fetchone()
-        await_true("writes are refused at the bound", lambda: watch_size() and is_refused(running))
+        await_true("writes are held at the bound",
+                   lambda: watch_size() and not subject.service.is_ready())
+        subject.service.ask("PUT", load.path("quiet"), "1", expect=(503,))
         time.sleep(0.5)
         seen.append(log.stat().st_size)
         # Nothing of it touches reads.
-        subject.service.ask("GET", load.path("n/0"), expect=(200, 404))
+        subject.service.ask("GET", load.path("quiet"), expect=(404,))
         database.close()
         since = time.monotonic_ns()
         await_true("writes go on after the reader has gone", lambda: any(
@@ -167,10 +169,6 @@ def reader(arguments, folder):
         if seen[-1] > LOG_BYTES_MAX + LOG_BYTES_SLACK:
             raise Failure(f"the log has {seen[-1]} bytes, and the bound is {LOG_BYTES_MAX}")
         return True
-
-    def is_refused(running):
-        return any(each.status in (503, 507)
-                   for client in running.clients for each in client.outcomes[-50:])
 
     try:
         subject.round("lock", hold)
@@ -194,9 +192,12 @@ def full(arguments, folder):
         with ballast.open("wb", buffering=0) as file, contextlib.suppress(OSError):
             while True:
                 file.write(bytes(1 << 16))
-        await_true("writes are refused on the full disk", lambda: any(
-            each.status == 507 for client in running.clients for each in client.outcomes[-50:]))
-        subject.service.ask("GET", load.path("n/0"), expect=(200, 404))
+        # What was decided waits; what comes then is refused.
+        await_true("the full disk is noticed", lambda: not subject.service.is_ready())
+        problem = json.loads(subject.service.ask("PUT", load.path("quiet"), "1", expect=(507,))[2])
+        if problem["type"] != "disk-full":
+            raise Failure(f"a write on the full disk is answered {problem}")
+        subject.service.ask("GET", load.path("quiet"), expect=(404,))
 
     def kill_full(running):
         fill(running)
