@@ -160,10 +160,18 @@ let package = Package(
             ]
         ),
         .target(
+            name: "LatchkeyFrame",
+            dependencies: [
+                "CGnuTLS", "CLatchkeySystem", "LatchkeyGuards", "LatchkeyHTTP", "LatchkeyJSON",
+                "LatchkeyMetrics", "LatchkeySettings", "LatchkeyStore", "LatchkeyStrategies",
+            ]
+        ),
+        .target(
             name: "LatchkeyService",
             dependencies: [
                 "CGnuTLS", "CLatchkeyPages", "CLatchkeySystem", "LatchkeyClient",
-                "LatchkeyContention", "LatchkeyGuards", "LatchkeyHTTP", "LatchkeyJSON",
+                "LatchkeyContention", "LatchkeyFrame", "LatchkeyGuards", "LatchkeyHTTP",
+                "LatchkeyJSON",
                 "LatchkeyMachine", "LatchkeyMetrics", "LatchkeyOperations", "LatchkeyPersistence",
                 "LatchkeyReplication", "LatchkeySettings", "LatchkeyStore", "LatchkeyStrategies",
                 "LatchkeyTrace",
@@ -274,10 +282,11 @@ let package = Package(
         .testTarget(
             name: "LatchkeyServiceTests",
             dependencies: [
-                "CLatchkeyPages", "LatchkeyComparison", "LatchkeyContention", "LatchkeyGuards",
-                "LatchkeyHTTP", "LatchkeyJSON", "LatchkeyMachine", "LatchkeyMetrics",
-                "LatchkeyPersistence", "LatchkeyReplication", "LatchkeyService",
-                "LatchkeySettings", "LatchkeyStore", "LatchkeyStrategies", "LatchkeyTestSupport",
+                "CLatchkeyPages", "LatchkeyComparison", "LatchkeyContention", "LatchkeyFrame",
+                "LatchkeyGuards", "LatchkeyHTTP", "LatchkeyJSON", "LatchkeyMachine",
+                "LatchkeyMetrics", "LatchkeyOperations", "LatchkeyPersistence",
+                "LatchkeyReplication", "LatchkeyService", "LatchkeySettings", "LatchkeyStore",
+                "LatchkeyStrategies", "LatchkeyTestSupport",
             ]
         ),
         .testTarget(
@@ -327,8 +336,9 @@ let package = Package(
         .testTarget(
             name: "LatchkeyWireTests",
             dependencies: [
-                "LatchkeyClient", "LatchkeyCommandLine", "LatchkeyComparison", "LatchkeyService",
-                "LatchkeySettings", "LatchkeyStrategies", "LatchkeyTestSupport", "latchkey",
+                "LatchkeyClient", "LatchkeyCommandLine", "LatchkeyComparison", "LatchkeyFrame",
+                "LatchkeyService", "LatchkeySettings", "LatchkeyStrategies", "LatchkeyTestSupport",
+                "latchkey",
             ]
         ),
         // The documents are compared with the strategies and the settings themselves.

@@ -8,6 +8,7 @@ import LatchkeyTestSupport
 import Synchronization
 import Testing
 
+@testable import LatchkeyFrame
 @testable import LatchkeyService
 
 /// The file of the audit log, without a service.

@@ -3,6 +3,7 @@ import LatchkeyStore
 import LatchkeyStrategies
 import Testing
 
+@testable import LatchkeyFrame
 @testable import LatchkeyService
 
 /// What a replica says of itself and of etcd.

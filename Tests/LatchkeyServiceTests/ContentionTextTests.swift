@@ -5,6 +5,7 @@ import LatchkeyStrategies
 import Testing
 
 @testable import LatchkeyContention
+@testable import LatchkeyFrame
 @testable import LatchkeyService
 
 /// The contention as text for people.

@@ -7,6 +7,7 @@ import LatchkeyStrategies
 import LatchkeyTestSupport
 import Testing
 
+@testable import LatchkeyFrame
 @testable import LatchkeyService
 
 /// What a service says about a data folder that is damaged or gone.

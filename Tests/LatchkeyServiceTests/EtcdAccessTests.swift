@@ -2,6 +2,7 @@ import LatchkeyReplication
 import LatchkeyTestSupport
 import Testing
 
+@testable import LatchkeyFrame
 @testable import LatchkeyService
 
 /// The files that say how etcd is reached.

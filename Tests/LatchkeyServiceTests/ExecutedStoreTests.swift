@@ -5,6 +5,7 @@ import LatchkeyStrategies
 import LatchkeyTestSupport
 import Testing
 
+@testable import LatchkeyFrame
 @testable import LatchkeyReplication
 @testable import LatchkeyService
 

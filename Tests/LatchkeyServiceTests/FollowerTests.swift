@@ -4,6 +4,7 @@ import LatchkeyStrategies
 import LatchkeyTestSupport
 import Testing
 
+@testable import LatchkeyFrame
 @testable import LatchkeyService
 @testable import LatchkeyStore
 

@@ -3,6 +3,7 @@ import LatchkeyStore
 import LatchkeyStrategies
 import Testing
 
+@testable import LatchkeyFrame
 @testable import LatchkeyService
 
 /// What requests ask of the state that they read, and the waits for it.

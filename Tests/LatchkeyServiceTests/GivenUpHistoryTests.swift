@@ -6,6 +6,7 @@ import LatchkeyStrategies
 import LatchkeyTestSupport
 import Testing
 
+@testable import LatchkeyFrame
 @testable import LatchkeyService
 @testable import LatchkeyStore
 

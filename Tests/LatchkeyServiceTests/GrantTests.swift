@@ -2,6 +2,7 @@ import LatchkeyStore
 import LatchkeyTestSupport
 import Testing
 
+@testable import LatchkeyFrame
 @testable import LatchkeyService
 
 /// What tokens allow, and how that is written.
@@ -9,7 +10,8 @@ import Testing
 struct GrantTests {
     private func token(_ grants: String) throws -> Token {
         let made = try TokenLine.make("t", grants.split(separator: " ").map(String.init))
-        return Token(try TokenLine(made.line))
+        let line = try TokenLine(made.line)
+        return Token(line.name, line.grants)
     }
 
     private func allows(_ token: Token, _ right: Right, _ start: String) -> Bool {

@@ -3,6 +3,7 @@ import LatchkeyHTTP
 import LatchkeyTestSupport
 import Testing
 
+@testable import LatchkeyFrame
 @testable import LatchkeyService
 @testable import LatchkeyStore
 

@@ -1,6 +1,7 @@
 import LatchkeyHTTP
 import Testing
 
+@testable import LatchkeyFrame
 @testable import LatchkeyService
 
 /// Which request with a key runs, which waits, and how long answers are kept.

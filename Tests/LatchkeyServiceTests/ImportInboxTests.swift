@@ -2,6 +2,7 @@ import LatchkeyHTTP
 import LatchkeyTestSupport
 import Testing
 
+@testable import LatchkeyFrame
 @testable import LatchkeyService
 
 /// Who goes on with the pieces of an import's body, and how many of them are held.

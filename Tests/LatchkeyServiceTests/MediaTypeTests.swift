@@ -1,6 +1,7 @@
 import LatchkeyHTTP
 import Testing
 
+@testable import LatchkeyFrame
 @testable import LatchkeyService
 
 struct MediaTypeTests {

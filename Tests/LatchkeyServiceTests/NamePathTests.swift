@@ -1,6 +1,7 @@
 import LatchkeyHTTP
 import Testing
 
+@testable import LatchkeyFrame
 @testable import LatchkeyService
 
 /// What the 404 of a path says whose name has a slash.

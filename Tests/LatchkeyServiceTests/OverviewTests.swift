@@ -2,6 +2,7 @@ import Foundation
 import LatchkeyStrategies
 import Testing
 
+@testable import LatchkeyFrame
 @testable import LatchkeyService
 
 /// The figures of the last minutes.

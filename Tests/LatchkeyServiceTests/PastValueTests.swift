@@ -7,6 +7,7 @@ import LatchkeyTestSupport
 import Synchronization
 import Testing
 
+@testable import LatchkeyFrame
 @testable import LatchkeyService
 @testable import LatchkeyStore
 

@@ -1,8 +1,12 @@
 import CLatchkeyPages
 import Foundation
+import LatchkeyHTTP
+import LatchkeyOperations
+import LatchkeyStore
 import LatchkeyStrategies
 import Testing
 
+@testable import LatchkeyFrame
 @testable import LatchkeyService
 
 /// Problems and the table of strategies.
@@ -18,6 +22,22 @@ struct ProtocolTests {
         #expect(object["detail"] as? String == problem.advice)
         #expect((400...599).contains(problem.status))
         #expect(problem.title.hasSuffix(".") && problem.advice.hasSuffix("."))
+    }
+
+    @Test func `the pages of problems name the bounds that hold`() {
+        let standard = ServiceConfiguration.standard
+        let (operations, fetching) = (standard.operationLimits, standard.fetching)
+        #expect(operations.historyCountMax == ForeignBounds.operationHistoryCountMax)
+        #expect(operations.byteCountMax == ForeignBounds.operationByteCountMax)
+        #expect(fetching.timeLimit == .seconds(ForeignBounds.fetchSeconds))
+        #expect(fetching.byteCountMax == ForeignBounds.fetchByteCountMax)
+        #expect(standard.exportCountMax == ForeignBounds.exportCountMax)
+        let own = standard.storeLimits.changeUnitsMax
+        #expect(Problem.transactionTooLarge.advice.contains("\(own) units"))
+        let target = standard.http.targetBytesMax
+        #expect(Problem.targetTooLong.advice.contains("at most \(target) bytes"))
+        let keys = standard.idempotency.keyCountMax
+        #expect(Problem.tooManyIdempotencyKeys.advice.contains("\(keys) keys"))
     }
 
     @Test(arguments: Problem.allCases)

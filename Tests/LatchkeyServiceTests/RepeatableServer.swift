@@ -6,6 +6,7 @@ import LatchkeyStrategies
 import LatchkeyTestSupport
 import Synchronization
 
+@testable import LatchkeyFrame
 @testable import LatchkeyService
 
 /// A server of properties whose commits the test releases, and of a route that the test scripts.
@@ -44,7 +45,7 @@ final class RepeatableServer: Sendable {
                 sendsServerTiming: true,
                 answers: AnswerBudget(byteCountMax: 1 << 30)
             ),
-            repetition: repetition
+            steps: Admission().steps(leader: nil, repetition: repetition)
         )
         let store = PropertyStore(
             limits: StoreLimits(),
@@ -56,7 +57,7 @@ final class RepeatableServer: Sendable {
         PropertyRoutes(store: ServedStore(store), depthMax: 64, history: history).add(to: &table)
         let script = script
         let runs = runs
-        table.add(.post, "/scripted", needs: .nothing, statuses: [200], isRepeatable: true) {
+        table.add(.post, "/scripted", .change, needs: .nothing, statuses: [200]) {
             request,
             _ in
             runs.arrive()

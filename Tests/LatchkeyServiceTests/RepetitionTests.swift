@@ -5,6 +5,7 @@ import LatchkeyTestSupport
 import Synchronization
 import Testing
 
+@testable import LatchkeyFrame
 @testable import LatchkeyService
 
 /// Requests that are repeated with their `Idempotency-Key`, over real connections.

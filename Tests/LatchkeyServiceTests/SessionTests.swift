@@ -1,6 +1,7 @@
 import LatchkeyStore
 import Testing
 
+@testable import LatchkeyFrame
 @testable import LatchkeyService
 
 /// The cookies of sessions, with a clock of the test.

@@ -2,6 +2,7 @@ import LatchkeyHTTP
 import LatchkeyTestSupport
 import Testing
 
+@testable import LatchkeyFrame
 @testable import LatchkeyService
 
 /// Places that all clients use.

@@ -6,6 +6,7 @@ import LatchkeyStrategies
 import LatchkeyTestSupport
 import Testing
 
+@testable import LatchkeyFrame
 @testable import LatchkeyService
 
 /// The routes of the strategy, over a switch of the test.

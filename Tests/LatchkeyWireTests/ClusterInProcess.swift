@@ -3,6 +3,7 @@ import LatchkeyService
 import LatchkeySettings
 import LatchkeyTestSupport
 
+@testable import LatchkeyFrame
 @testable import latchkey
 
 /// Replicas of a new cluster in this process, over the etcd of all tests.

@@ -4,6 +4,7 @@ import LatchkeyStrategies
 import LatchkeyTestSupport
 import Testing
 
+@testable import LatchkeyFrame
 @testable import latchkey
 
 /// How a service runs in this process: a test of what clients see runs in all of these ways.

@@ -40,7 +40,7 @@ TOLERANCE = 1.25
 RECORDED_ON = "x86_64"
 CONTROL = "writeUnderAny"
 
-COMPILED_ONCE = ["LatchkeyStore", "LatchkeyService"]
+COMPILED_ONCE = ["LatchkeyStore", "LatchkeyFrame", "LatchkeyService"]
 SPECIALISED_BYTES_MAX = 150_000
 # Its measured loops are compiled for each strategy.
 SPECIALISED_CONTROL = "LatchkeyComparison"

@@ -1,3 +1,4 @@
+internal import LatchkeyFrame
 internal import LatchkeyHTTP
 internal import LatchkeySettings
 internal import LatchkeyStrategies
@@ -129,7 +130,7 @@ final class AccessControl: Sendable {
             var table = Table()
             for line in lines {
                 let key = Known.Key(name: line.name, digest: line.digest)
-                let token = former[key]?.token ?? Token(line)
+                let token = former[key]?.token ?? Token(line.name, line.grants)
                 if former[key] == nil { known.tokens.append(token) }
                 if let found = former[key], found.grants != line.grants { token.grant(line.grants) }
                 known.current[key] = (token, line.grants)

@@ -1,3 +1,4 @@
+package import LatchkeyFrame
 package import LatchkeySettings
 
 /// The choices about who may use the service.
@@ -14,13 +15,6 @@ package struct AccessSettings: Sendable {
     package var sessionTime = Duration.seconds(3600)
 
     package init() {}
-}
-
-/// A page that everybody may see, if the operator wants that.
-package enum OpenedPage: String, CaseIterable, Sendable {
-    case metrics
-    case readyz
-    case version
 }
 
 extension AccessSettings: Configurable {

@@ -1,26 +1,6 @@
 internal import Dispatch
+internal import LatchkeyFrame
 internal import LatchkeyHTTP
-
-/// What a route asks of those who use it.
-enum RouteNeed: Sendable {
-    /// Nothing.
-    case nothing
-    /// Nothing, if the operator wants that; else a token.
-    case tokenUnless(OpenedPage)
-    /// A token. What it must allow depends on the names of the request, and is asked where they are
-    /// read.
-    case token
-    /// The same of a route whose answers are kept for repeats. What is asked is asked once more
-    /// before a kept answer is given: the closure throws what is missing.
-    case tokenAgain(RouteTable.Handler)
-    /// A token with this right.
-    case right(Right)
-
-    /// Whether a kept answer can be given to a repeat: what it needs is known without the handler.
-    var fitsRepeats: Bool {
-        if case .token = self { false } else { true }
-    }
-}
 
 /// Decides whether a request is served: who has sent it, how often, and what its route needs.
 ///
@@ -52,10 +32,33 @@ struct Admission: Sendable {
         (access == nil ? [] : [401, 403]) + (access == nil && rate == nil ? [] : [429])
     }
 
+    /// The steps of requests: those of the admission, then those of a replica and of repeats.
+    ///
+    /// - Parameters:
+    ///   - leader: Refuses changes that are the leader's to make; nil if the service leads.
+    ///   - repetition: Nil if `Idempotency-Key` is switched off.
+    /// - Returns: The steps, without those of reads.
+    func steps(leader: (any RequestStep)?, repetition: (any RequestStep)?) -> RouteSteps {
+        let changes: [RouteKind] = [.change, .unkeyedChange, .streamedChange]
+        var steps = RouteSteps()
+        // Known now, so that a service that asks for nothing pays for no question.
+        if !isOpen {
+            steps.unknown = unknown
+            steps.refusesUnmatched = { refusesRate(ofUnmatched: $0) }
+            steps.append(AtHead(admission: self), to: RouteKind.allCases, at: .head)
+            steps.append(self, to: RouteKind.allCases)
+        }
+        if let leader {
+            // What has a look at its heads in any case is refused there.
+            steps.append(leader, to: isOpen ? [.streamedChange] : changes, at: .head)
+            steps.append(leader, to: changes)
+        }
+        if let repetition { steps.append(repetition, to: [.change]) }
+        return steps
+    }
+
     /// Whether a request that no route answers is beyond its client's rate; then it is answered.
-    func refusesRate(of request: ServiceRequest, _ unmatched: Unmatched) -> Bool {
-        // What the server refuses is answered with its own problem.
-        if case .rejected = unmatched { return false }
+    private func refusesRate(ofUnmatched request: ServiceRequest) -> Bool {
         var request = request
         if case .caller(let caller, _)? = access?.caller(of: request.exchange) {
             request.caller = caller
@@ -85,7 +88,7 @@ struct Admission: Sendable {
     ///   - counts: Whether the request counts for its client's rate.
     ///   - isShared: Whether it is refused on a connection over its client's share.
     /// - Returns: Whether the route's handler answers it.
-    func admits(
+    fileprivate func admits(
         _ request: inout ServiceRequest,
         _ need: RouteNeed,
         counts: Bool,
@@ -115,6 +118,40 @@ struct Admission: Sendable {
             return false
         }
         return true
+    }
+}
+
+extension Admission: RequestStep {
+    func takes(
+        _ request: inout ServiceRequest,
+        _ match: RouteMatch,
+        _ route: RouteHandler
+    ) -> Bool {
+        // Who reads a body piece by piece was admitted with its head, and says what it did.
+        guard request.exchange.bodyReader == nil else { return false }
+        let counts = route.isShared && !(route.checksHead && request.exchange.hasPassedHead)
+        return !admits(&request, route.need, counts: counts, isShared: route.isShared)
+    }
+
+    /// The same of requests whose body is still to come.
+    private struct AtHead: RequestStep {
+        let admission: Admission
+
+        var statuses: [UInt16] { admission.statuses }
+
+        func takes(
+            _ request: inout ServiceRequest,
+            _ match: RouteMatch,
+            _ route: RouteHandler
+        ) -> Bool {
+            // Others are counted when their body is there, and can wait.
+            !admission.admits(
+                &request,
+                route.need,
+                counts: route.checksHead,
+                isShared: route.isShared
+            )
+        }
     }
 }
 

@@ -1,4 +1,5 @@
 internal import Foundation
+internal import LatchkeyFrame
 internal import LatchkeyMachine
 
 extension AccessSettings {

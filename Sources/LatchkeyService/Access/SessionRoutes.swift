@@ -1,3 +1,4 @@
+internal import LatchkeyFrame
 internal import LatchkeyHTTP
 
 /// The route that turns a token into a cookie, for pages in a browser.
@@ -6,7 +7,7 @@ struct SessionRoutes: Sendable {
     let access: AccessControl?
 
     func add(to table: inout RouteTable) {
-        table.add(.post, "/v1/session", needs: .nothing, statuses: [204, 400, 401], isLocal: true) {
+        table.add(.post, "/v1/session", .local, needs: .nothing, statuses: [204, 400, 401]) {
             request,
             _ throws(RequestFailure) in
             try request.noQuery()
@@ -23,7 +24,7 @@ struct SessionRoutes: Sendable {
                 $0.add("Set-Cookie", text: access.cookie(for: digest, isSecure: isSecure))
             }
         }
-        table.add(.delete, "/v1/session", needs: .nothing, statuses: [204, 400], isLocal: true) {
+        table.add(.delete, "/v1/session", .local, needs: .nothing, statuses: [204, 400]) {
             request,
             _ throws(RequestFailure) in
             try request.noQuery()

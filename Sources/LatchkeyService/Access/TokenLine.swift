@@ -1,3 +1,5 @@
+package import LatchkeyFrame
+
 /// One line of a token file: `NAME sha256:DIGEST GRANT…`.
 ///
 /// The file has no secrets: a token cannot be made from its digest.

@@ -1,4 +1,5 @@
 internal import Foundation
+package import LatchkeyFrame
 
 /// The text that a client sends to show who it is: `lk_`, 256 random bits, and a checksum, in
 /// hexadecimal digits.

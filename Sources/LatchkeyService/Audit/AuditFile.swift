@@ -1,4 +1,6 @@
 internal import Glibc
+internal import LatchkeyFrame
+internal import LatchkeyMachine
 internal import LatchkeyStrategies
 
 /// The file of the audit log, as the thread of its ``LineWriter`` uses it.
@@ -143,5 +145,20 @@ struct AuditFailure: Error, Sendable {
     init(_ path: String, _ code: Int32) {
         let reason = unsafe strerror(code).map { unsafe String(cString: $0) } ?? "error \(code)"
         message = "the audit log '\(path)' cannot be opened or written: \(reason)"
+    }
+}
+
+/// What a start would find that makes or writes a file, without doing so.
+private enum WritablePath {
+    /// The number of the error that writing at the end of a file, new or not, would have; 0 if it
+    /// would be written.
+    static func errorOfAppending(_ path: String) -> Int32 {
+        var status = stat()
+        guard unsafe stat(path, &status) == 0 else {
+            guard errno == ENOENT else { return errno }
+            return unsafe access(FilePath.folder(of: path), W_OK | X_OK) == 0 ? 0 : errno
+        }
+        guard status.st_mode & S_IFMT != S_IFDIR else { return EISDIR }
+        return unsafe access(path, R_OK | W_OK) == 0 ? 0 : errno
     }
 }

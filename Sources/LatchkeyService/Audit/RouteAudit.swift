@@ -1,23 +1,8 @@
+internal import LatchkeyFrame
 internal import LatchkeyHTTP
 internal import LatchkeyJSON
-internal import LatchkeyOperations
 internal import LatchkeyStore
 internal import LatchkeyStrategies
-
-/// What a request did, for its lines in the audit log.
-struct AuditDetail: Sendable {
-    /// Why the request was refused or failed.
-    var problem: Problem?
-    var commit: Commit?
-    /// The operations that it submitted or cancelled.
-    var operations: [String] = []
-    /// How many properties an import has put, and the last revision of it.
-    var imported: (count: Int, revision: Revision?)?
-    /// The strategy before a switch, and the one after it.
-    var strategies: (from: StrategyKind, to: StrategyKind)?
-    /// Whether the answer is that to an earlier request with the same `Idempotency-Key`.
-    var isRepeat = false
-}
 
 /// Where a request comes from.
 struct AuditOrigin: Sendable {
@@ -34,43 +19,22 @@ struct AuditOrigin: Sendable {
     }
 }
 
-extension OperationOrigin {
-    init(_ request: ServiceRequest) {
-        self.init(
-            address: request.exchange.clientAddress.text,
-            traceparent: TraceParent(request.exchange)?.text
-        )
-    }
-}
-
 /// Which lines the requests of one route and method have in the audit log.
-final class RouteAudit: Sendable {
-    let log: AuditLog
-    /// Whether the requests change something: then each of them has a line.
-    let changes: Bool
+final class RouteAudit: RequestAudit {
+    private let log: AuditLog
     private let method: String
     private let route: String
     /// Which segment of the path is the name in braces; nil without one.
     private let captured: Int?
     private let capturesOperation: Bool
 
-    init(_ log: AuditLog, _ method: HTTPMethod, _ route: String, changes: Bool) {
+    init(_ log: AuditLog, _ method: HTTPMethod, _ route: String) {
         self.log = log
-        self.changes = changes
         self.method = "\(method.name)"
         self.route = route
         captured = route.split(separator: "/", omittingEmptySubsequences: false)
             .firstIndex { $0.hasPrefix("{") }
         capturesOperation = route.contains("{id}")
-    }
-
-    /// Whether an answer with this status says that the client must not do this, or not so much.
-    @inline(__always)
-    static func isRefusal(_ status: HTTPStatus) -> Bool {
-        switch status.rawValue {
-        case 401, 403, 421, 429, 507: true
-        default: false
-        }
     }
 
     /// Adds the lines of a request that is not answered yet; returns its identifier.
@@ -83,10 +47,10 @@ final class RouteAudit: Sendable {
     ) -> String? {
         var detail = AuditDetail()
         fill(&detail)
-        if let keeper = request.keeper, keeper.isRepeat { detail.isRepeat = true }
+        if request.witness?.isRepeat == true { detail.isRepeat = true }
         // A full disk is no refusal of the client. What somebody without a token may send as often
         // as they want has the bound of refusals.
-        let isRefusal = Self.isRefusal(status) && detail.problem != .diskFull
+        let isRefusal = status.isRefusal && detail.problem != .diskFull
         if isRefusal || request.caller.isUnknown {
             guard log.admitsRefusal(of: request.caller.client) else { return nil }
         }
@@ -185,4 +149,9 @@ extension JSONWriter {
         member("revision", commit.revision)
         if effect.property == nil { member("removed", true) }
     }
+}
+
+extension RequestSeries {
+    /// The lines of the requests; nil without an audit log.
+    var lines: RouteAudit? { routeAudit.flatMap { $0 as? RouteAudit } }
 }

@@ -1,5 +1,6 @@
 internal import Dispatch
 internal import Foundation
+internal import LatchkeyFrame
 internal import LatchkeyMachine
 internal import LatchkeyPersistence
 internal import LatchkeyReplication

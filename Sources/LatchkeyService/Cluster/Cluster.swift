@@ -1,6 +1,7 @@
 internal import Dispatch
 internal import Foundation
 internal import LatchkeyClient
+internal import LatchkeyFrame
 internal import LatchkeyMachine
 internal import LatchkeyMetrics
 internal import LatchkeyPersistence

@@ -1,4 +1,5 @@
 internal import Foundation
+internal import LatchkeyFrame
 internal import LatchkeyHTTP
 internal import LatchkeyReplication
 internal import LatchkeySettings

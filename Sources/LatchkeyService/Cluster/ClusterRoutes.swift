@@ -1,3 +1,4 @@
+internal import LatchkeyFrame
 internal import LatchkeyHTTP
 internal import LatchkeyJSON
 internal import LatchkeyReplication
@@ -12,7 +13,7 @@ struct ClusterRoutes: Sendable {
     let follow: FollowState?
 
     func add(to table: inout RouteTable) {
-        table.add(.get, "/v1/cluster", needs: .token, statuses: [200, 400]) {
+        table.add(.get, "/v1/cluster", .local, needs: .token, statuses: [200, 400]) {
             request,
             _ throws(RequestFailure) in
             try request.noQuery()

@@ -1,3 +1,4 @@
+internal import LatchkeyFrame
 internal import LatchkeyMetrics
 internal import LatchkeyReplication
 internal import LatchkeyStore

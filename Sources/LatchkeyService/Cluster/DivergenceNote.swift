@@ -1,4 +1,5 @@
 internal import Foundation
+internal import LatchkeyFrame
 internal import LatchkeyMachine
 
 /// A file beside the data that says that they are not those of the other replicas.

@@ -1,4 +1,5 @@
 internal import Foundation
+internal import LatchkeyFrame
 internal import LatchkeyMachine
 
 /// A file beside the data that says that a new life of the log must begin before they are served.

@@ -1,4 +1,5 @@
 internal import Dispatch
+internal import LatchkeyFrame
 internal import LatchkeyMachine
 internal import LatchkeyPersistence
 internal import LatchkeyReplication

@@ -1,3 +1,4 @@
+internal import LatchkeyFrame
 internal import LatchkeyHTTP
 internal import LatchkeyMetrics
 internal import LatchkeyStore
@@ -128,6 +129,19 @@ final class FollowState: Sendable {
             case .promoted: (true, "promoted: it follows no other service any more.")
             }
         return Readiness.Check(name: "following", isPassed: isPassed, detail: text)
+    }
+}
+
+/// Changes are the leader's to make.
+extension FollowState: RequestStep {
+    var statuses: [UInt16] { [421] }
+
+    func takes(
+        _ request: inout ServiceRequest,
+        _ match: RouteMatch,
+        _ route: RouteHandler
+    ) -> Bool {
+        refuses(request)
     }
 }
 

@@ -1,5 +1,6 @@
 internal import Dispatch
 internal import LatchkeyClient
+internal import LatchkeyFrame
 internal import LatchkeyMachine
 internal import LatchkeyStore
 internal import LatchkeyStrategies

@@ -1,3 +1,4 @@
+internal import LatchkeyFrame
 internal import LatchkeyHTTP
 internal import LatchkeyJSON
 internal import LatchkeyStore
@@ -11,9 +12,9 @@ struct PromoteRoute: Sendable {
         table.add(
             .post,
             "/v1/promote",
+            .local,
             needs: .right(.admin),
-            statuses: [200, 400, 409],
-            isLocal: true
+            statuses: [200, 400, 409]
         ) { request, _ throws(RequestFailure) in
             try request.noQuery()
             guard let promote else { throw RequestFailure(.notFollowing) }

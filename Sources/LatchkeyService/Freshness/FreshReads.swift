@@ -1,4 +1,5 @@
 internal import Dispatch
+internal import LatchkeyFrame
 internal import LatchkeyHTTP
 internal import LatchkeyStore
 internal import LatchkeyStrategies
@@ -10,7 +11,7 @@ internal import LatchkeyStrategies
 /// client goes or the service drains. The handlers of those that have waited run on `queue`, one
 /// after the other: no read may hold up the threads that end the waits, those of the log and of the
 /// watches.
-final class FreshReads: Sendable {
+final class FreshReads: RequestStep {
     fileprivate let hub: WatchHub
     fileprivate let journal: Journal
     /// Nil unless the service was started to follow another one.
@@ -26,16 +27,19 @@ final class FreshReads: Sendable {
         self.cluster = cluster
     }
 
-    /// Handles a request that says how new the state must be; false if it does not.
+    /// A leader answers what only it knows.
+    var statuses: [UInt16] { follow == nil ? [] : [421] }
+
+    /// Takes a request that says how new the state must be.
     ///
     /// At a replica of a cluster, one that goes on behind a revision which the state has not says
     /// so, too: another replica can have shown it. Once the state has all that was acknowledged
     /// anywhere, it is known whether the revision is one of another store. A replica whose state
     /// is wrong shows none.
-    func handles(
-        _ request: ServiceRequest,
+    func takes(
+        _ request: inout ServiceRequest,
         _ match: RouteMatch,
-        _ handle: @escaping RouteTable.Handler
+        _ route: RouteHandler
     ) -> Bool {
         if cluster?.state.isWrong == true {
             request.fail(.wrongState)
@@ -44,7 +48,7 @@ final class FreshReads: Sendable {
         let isAhead = cluster != nil && Freshness.isAhead(request, of: journal.last)
         guard isAhead || Freshness.isAsked(in: request.exchange.query) else { return false }
         do throws(RequestFailure) {
-            try take(request, match, handle, isAhead: isAhead)
+            try take(request, match, route, isAhead: isAhead)
         } catch {
             request.fail(error)
         }
@@ -54,7 +58,7 @@ final class FreshReads: Sendable {
     private func take(
         _ request: ServiceRequest,
         _ match: RouteMatch,
-        _ handle: @escaping RouteTable.Handler,
+        _ route: RouteHandler,
         isAhead: Bool
     ) throws(RequestFailure) {
         var request = request
@@ -64,11 +68,11 @@ final class FreshReads: Sendable {
         if freshness.isLinearizable, follow?.refusesLinearizable(request) == true { return }
         let asks = freshness.isLinearizable && cluster != nil
         guard asks || journal.last < freshness.revision else {
-            return RouteTable.run(handle, request, match)
+            return route.run(request, match)
         }
         // It would be waited for in vain.
         guard cluster?.state.endReason == nil else { throw .oldState }
-        let read = FreshRead(self, request, freshness, match, handle)
+        let read = FreshRead(self, request, freshness, match, route)
         try read.begin(asks: asks)
     }
 }
@@ -85,7 +89,7 @@ private final class FreshRead: Sendable {
     private let client: ClientKey
     private let revision: Revision
     private let match: RouteMatch
-    private let handle: RouteTable.Handler
+    private let route: RouteHandler
     private let deadlineNanoseconds: UInt64
     private let id: UInt64
     private let visitor: WatchVisitor
@@ -98,14 +102,14 @@ private final class FreshRead: Sendable {
         _ request: ServiceRequest,
         _ freshness: Freshness,
         _ match: RouteMatch,
-        _ handle: @escaping RouteTable.Handler
+        _ route: RouteHandler
     ) {
         self.reads = reads
         self.request = request
         client = request.client
         revision = freshness.revision
         self.match = match
-        self.handle = handle
+        self.route = route
         let wait = min(freshness.wait, reads.hub.readMillisecondsMax(request))
         deadlineNanoseconds = request.deadlineNanoseconds(wait)
         id = reads.hub.nextIdentifier()
@@ -196,7 +200,7 @@ private final class FreshRead: Sendable {
         guard !request.caller.isRevoked else { return request.fail(.revoked) }
         var request = request
         request.renewLevel()
-        RouteTable.run(handle, request, match)
+        route.run(request, match)
     }
 }
 

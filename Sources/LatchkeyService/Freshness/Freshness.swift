@@ -1,10 +1,11 @@
+internal import LatchkeyFrame
 internal import LatchkeyHTTP
 internal import LatchkeyStore
 
 /// How new the state must be that a request reads.
 struct Freshness: Sendable, Equatable {
     /// The parameters that say so, on all routes that read the store.
-    static let names = ["consistency", "min-revision"]
+    static let names = ServiceRequest.freshnessNames
 
     /// The parameters that name a revision which the client was shown, maybe by another replica.
     private static let cursors = ["after", "revision"]

@@ -1,3 +1,4 @@
+internal import LatchkeyFrame
 internal import LatchkeyHTTP
 
 /// A second port, with connections of its own, for probes, monitoring, the overview and profiles.

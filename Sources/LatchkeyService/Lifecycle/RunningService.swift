@@ -1,4 +1,5 @@
 internal import LatchkeyContention
+package import LatchkeyFrame
 internal import LatchkeyHTTP
 internal import LatchkeyMachine
 internal import LatchkeyMetrics
@@ -66,12 +67,12 @@ package final class RunningService: Sendable {
         let readiness = configuration.readiness(follower?.state, cluster?.state)
         let profile = configuration.isProfiling ? ContentionProfile() : nil
         let operating = OperatingRoutes(configuration, meters, profile, registry, readiness)
-        var table = configuration.table(registry, answers, access, audit, follower, cluster)
-        operating.addProbes(to: &table)
-        let gate = RouterGate(configuration.router(table, isRecovering: true))
+        var requests = configuration.requests(registry, answers, access, audit, follower, cluster)
+        operating.addProbes(to: &requests.table)
+        let gate = RouterGate(configuration.router(requests.table, isRecovering: true))
         let isEarly = keepsData || follower != nil
         let early = isEarly ? try Self.listen(configuration.http, gate, log) : nil
-        let admin = try configuration.startAdmin(table, log)
+        let admin = try configuration.startAdmin(requests.table, log)
         do throws(StartFailure) {
             let maker = StoreRouteMaker(
                 configuration: configuration,
@@ -82,13 +83,13 @@ package final class RunningService: Sendable {
                 recorder: recorder,
                 data: keepsData ? try configuration.openData(log, cluster) : nil,
                 readiness: readiness,
-                table: table,
+                requests: requests,
                 following: try follower?.seeded(),
                 cluster: cluster,
                 failed: failed
             )
             let output = try maker.make()
-            table = output.table
+            var table = output.table
             profiles = ProfileWindows()
             ProfileRoutes(profile: profile, windows: profiles).add(to: &table)
             operating.add(to: &table)
@@ -285,11 +286,4 @@ package struct Drained: Sendable, Equatable {
         self.isWritten = isWritten
         self.isDiskFull = isDiskFull
     }
-}
-
-/// Why a service does not start: a sentence.
-package struct StartFailure: Error, Sendable {
-    package let reason: String
-    /// A signal asked for the end; nothing has failed.
-    package var isAsked = false
 }

@@ -1,3 +1,4 @@
+internal import LatchkeyFrame
 internal import LatchkeyHTTP
 internal import LatchkeyMetrics
 internal import LatchkeyOperations
@@ -81,7 +82,7 @@ struct ServiceBounds: Sendable {
         }
         // Values of ended operations are forgotten first.
         add("max-operation-bytes", limits.byteCountMax, .forgets) { operations.byteCount }
-        if let repetition = maker.table.repetition {
+        if let repetition = maker.requests.repetition {
             let limits = configuration.idempotency
             add("max-idempotency-keys", limits.keyCountMax) { repetition.keyCount }
             add("idempotency-bytes", limits.byteCountMax) { repetition.byteCount }

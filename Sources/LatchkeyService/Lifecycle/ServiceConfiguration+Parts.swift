@@ -1,4 +1,5 @@
 internal import LatchkeyContention
+internal import LatchkeyFrame
 internal import LatchkeyHTTP
 internal import LatchkeyMachine
 internal import LatchkeyMetrics
@@ -136,34 +137,41 @@ extension ServiceConfiguration {
         }
     }
 
-    func table(
+    /// The table of routes, without any yet, and the steps of their requests.
+    func requests(
         _ registry: MetricRegistry,
         _ answers: AnswerBudget,
         _ access: AccessControl?,
         _ audit: AuditLog?,
         _ follower: Follower?,
         _ cluster: Cluster?
-    ) -> RouteTable {
-        RouteTable(
-            metrics: RequestMetrics(
-                registry,
-                sendsServerTiming: sendsServerTiming,
-                answers: answers,
-                audit: audit,
-                follow: follower?.state,
-                age: follower?.state.age ?? cluster?.state.age
-            ),
-            admission: Admission(
-                access: access,
-                rate: RateLimit(rate, registry),
-                connectionCountMax: http.connectionsPerAddressBound
-            ),
-            repetition: Repetition(
-                idempotency,
-                clientShare: http.clientShare,
-                registry,
-                isShared: self.cluster.isOn
-            )
+    ) -> RequestParts {
+        var lines: RequestMetrics.AuditMaker?
+        if let audit { lines = { method, route, _ in RouteAudit(audit, method, route) } }
+        let metrics = RequestMetrics(
+            registry,
+            sendsServerTiming: sendsServerTiming,
+            answers: answers,
+            audit: lines,
+            age: follower?.state.age ?? cluster?.state.age
+        )
+        let admission = Admission(
+            access: access,
+            rate: RateLimit(rate, registry),
+            connectionCountMax: http.connectionsPerAddressBound
+        )
+        let repetition = Repetition(
+            idempotency,
+            clientShare: http.clientShare,
+            registry,
+            isShared: self.cluster.isOn
+        )
+        let steps = admission.steps(leader: follower?.state, repetition: repetition)
+        return RequestParts(
+            table: RouteTable(metrics: metrics, steps: steps),
+            repetition: repetition,
+            access: access,
+            audit: audit
         )
     }
 

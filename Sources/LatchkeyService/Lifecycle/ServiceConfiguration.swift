@@ -1,4 +1,5 @@
 package import LatchkeyContention
+package import LatchkeyFrame
 package import LatchkeyHTTP
 package import LatchkeyOperations
 package import LatchkeyPersistence
@@ -31,7 +32,7 @@ package struct ServiceConfiguration: Sendable {
     package var compare: OperationEnvironment.Compare?
     package var idempotency = IdempotencyLimits()
     /// How many exports are sent at the same time.
-    package var exportCountMax = 8
+    package var exportCountMax = ForeignBounds.exportCountMax
     /// How many bytes the bodies of all unsent answers hold.
     package var answerByteCountMax = 256 * 1024 * 1024
     package var access = AccessSettings()

@@ -1,4 +1,5 @@
 internal import Glibc
+internal import LatchkeyFrame
 internal import LatchkeyHTTP
 internal import LatchkeyMachine
 internal import LatchkeyPersistence
@@ -117,20 +118,5 @@ package struct StartCheck: Sendable {
         {
             notes.append("--max-watchers is above --max-connections, which is reached first.")
         }
-    }
-}
-
-/// What a start would find that makes or writes a file, without doing so.
-enum WritablePath {
-    /// The number of the error that writing at the end of a file, new or not, would have; 0 if it
-    /// would be written.
-    static func errorOfAppending(_ path: String) -> Int32 {
-        var status = stat()
-        guard unsafe stat(path, &status) == 0 else {
-            guard errno == ENOENT else { return errno }
-            return unsafe access(FilePath.folder(of: path), W_OK | X_OK) == 0 ? 0 : errno
-        }
-        guard status.st_mode & S_IFMT != S_IFDIR else { return EISDIR }
-        return unsafe access(path, R_OK | W_OK) == 0 ? 0 : errno
     }
 }

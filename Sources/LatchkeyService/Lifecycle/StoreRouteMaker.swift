@@ -1,4 +1,5 @@
 internal import LatchkeyContention
+internal import LatchkeyFrame
 internal import LatchkeyGuards
 internal import LatchkeyHTTP
 internal import LatchkeyMetrics
@@ -16,7 +17,7 @@ struct StoreRouteMaker {
     let recorder: TraceRecorder?
     let readiness: Readiness
     let data: DurableData?
-    let table: RouteTable
+    let requests: RequestParts
     let journal: Journal
     let expiries: ExpiryQueue
     let evictor = Evictor()
@@ -44,7 +45,7 @@ struct StoreRouteMaker {
         recorder: TraceRecorder?,
         data: DurableData?,
         readiness: Readiness,
-        table: RouteTable,
+        requests: RequestParts,
         following: (follower: Follower, seed: Follower.Seed)?,
         cluster: Cluster?,
         failed: @escaping @Sendable () -> Void
@@ -60,7 +61,7 @@ struct StoreRouteMaker {
         self.recorder = recorder
         self.readiness = readiness
         self.data = data
-        self.table = table
+        self.requests = requests
         let start =
             data?.persistence.historyRevision ?? following?.seed.revision
             ?? configuration.chosenStart
@@ -159,7 +160,7 @@ struct StoreRouteMaker {
         do throws(PersistenceFailure) {
             try data.recover(store, journal: journal, readiness: readiness)
             if cluster == nil {
-                try data.restore(table.repetition)
+                try data.restore(requests.repetition)
             } else {
                 try data.restore(&keys)
             }
@@ -185,13 +186,14 @@ struct StoreRouteMaker {
 
     private func serve(_ store: PropertyStore, _ serving: ServedStore) -> Made {
         let watched = WatchedStore(store, journal)
-        var table = table
-        table.reads = FreshReads(
+        var table = requests.table
+        let reads = FreshReads(
             hub: watches,
             journal: journal,
             follow: following?.follower.state,
             cluster: cluster
         )
+        table.steps.append(reads, to: [.read])
         let depthMax = configuration.storeLimits.depthMax
         let history = HistoryRoutes(store: watched, hub: watches)
         PropertyRoutes(store: serving, depthMax: depthMax, history: history).add(to: &table)
@@ -203,14 +205,10 @@ struct StoreRouteMaker {
         WatchListRoutes(hub: watches, store: watched).add(to: &table)
         PromoteRoute(promote: promotion).add(to: &table)
         ClusterRoutes(cluster: cluster, follow: following?.follower.state).add(to: &table)
-        let operations = Operations(
-            configuration,
-            store: serving,
-            audit: table.metrics.audit
-        )
+        let operations = Operations(configuration, store: serving, audit: requests.audit)
         OperationRoutes(
             operations: operations,
-            access: table.admission.access,
+            access: requests.access,
             fetching: configuration.fetching,
             canCompare: configuration.compare != nil,
             depthMax: depthMax

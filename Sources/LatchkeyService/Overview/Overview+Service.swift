@@ -1,4 +1,5 @@
 internal import LatchkeyContention
+internal import LatchkeyFrame
 internal import LatchkeyMachine
 internal import LatchkeyStore
 
@@ -18,7 +19,8 @@ extension StoreRouteMaker {
         _ made: Made,
         _ strategy: ServingStrategy
     ) -> Overview.Sources {
-        let (store, watches, meters, metrics) = (made.store, watches, meters, table.metrics)
+        let (store, watches, meters) = (made.store, watches, meters)
+        let metrics = requests.table.metrics
         return Overview.Sources(
             requests: { metrics.totals },
             acquisitions: { meters.servingCounts },

@@ -1,6 +1,7 @@
 internal import CLatchkeySystem
 internal import Dispatch
 internal import Foundation
+internal import LatchkeyFrame
 internal import LatchkeyStrategies
 
 /// How the service is, and how it was in the last minutes: the figures of `GET /v1/overview`.

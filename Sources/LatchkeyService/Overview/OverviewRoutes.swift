@@ -1,3 +1,4 @@
+internal import LatchkeyFrame
 internal import LatchkeyHTTP
 
 /// The route of the overview.
@@ -5,7 +6,7 @@ struct OverviewRoutes: Sendable {
     let overview: Overview
 
     func add(to table: inout RouteTable) {
-        table.add(.get, "/v1/overview", needs: .token, statuses: [200, 400]) {
+        table.add(.get, "/v1/overview", .local, needs: .token, statuses: [200, 400]) {
             request,
             _ throws(RequestFailure) in
             try request.noQuery()

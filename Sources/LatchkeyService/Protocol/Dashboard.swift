@@ -1,5 +1,6 @@
 internal import CLatchkeyPages
 internal import Foundation
+internal import LatchkeyFrame
 
 /// The page at `/`: one file, style sheet and scripts included, which loads nothing from anywhere.
 ///

@@ -1,3 +1,5 @@
+internal import LatchkeyFrame
+
 /// Pages for people: plain HTML without scripts, and without text from clients.
 enum HTMLPages {
     static func problem(_ problem: Problem) -> String {

@@ -1,3 +1,4 @@
+internal import LatchkeyFrame
 internal import LatchkeyStore
 
 extension Refusal {

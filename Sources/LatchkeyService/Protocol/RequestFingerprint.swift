@@ -1,3 +1,4 @@
+internal import LatchkeyFrame
 internal import LatchkeyHTTP
 
 /// A hash of a request's method, target and body, to tell a repeat from another request.

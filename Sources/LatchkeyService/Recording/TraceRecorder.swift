@@ -1,6 +1,7 @@
 internal import CLatchkeySystem
 internal import Dispatch
 internal import Glibc
+package import LatchkeyFrame
 internal import LatchkeyMachine
 internal import LatchkeyStore
 internal import LatchkeyStrategies

@@ -1,5 +1,6 @@
 internal import Dispatch
 internal import Glibc
+internal import LatchkeyFrame
 internal import LatchkeyHTTP
 internal import LatchkeyMachine
 internal import LatchkeyPersistence
@@ -48,6 +49,7 @@ struct BackupRoutes: Sendable {
         table.add(
             .get,
             "/v1/backup",
+            .local,
             needs: .right(.backup),
             statuses: [200, 400, 404, 429, 500, 503]
         ) { request, _ throws(RequestFailure) in

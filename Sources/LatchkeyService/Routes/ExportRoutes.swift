@@ -1,4 +1,5 @@
 internal import Dispatch
+internal import LatchkeyFrame
 internal import LatchkeyGuards
 internal import LatchkeyHTTP
 internal import LatchkeyStore
@@ -19,9 +20,9 @@ struct ExportRoutes: Sendable {
         table.add(
             .get,
             "/v1/export",
+            .read,
             needs: .right(.export),
-            statuses: [200, 400, 410, 429, 503],
-            readsStore: true
+            statuses: [200, 400, 410, 429, 503]
         ) { request, _ throws(RequestFailure) in
             try export(request)
         }

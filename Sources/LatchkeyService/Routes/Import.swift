@@ -1,5 +1,6 @@
 internal import Dispatch
 internal import Glibc
+internal import LatchkeyFrame
 internal import LatchkeyHTTP
 internal import LatchkeyJSON
 internal import LatchkeyStore
@@ -100,7 +101,7 @@ final class Import: BodyReader, @unchecked Sendable {
     private func noteLoss() {
         guard let origin, inbox.isLost, !isCommitting, !hasNotedLoss else { return }
         hasNotedLoss = true
-        request.series.routeAudit?
+        request.series.lines?
             .noteLoss(origin, count: importedCount, revision: revision)
     }
 

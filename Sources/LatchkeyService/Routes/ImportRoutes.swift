@@ -1,3 +1,4 @@
+internal import LatchkeyFrame
 internal import LatchkeyHTTP
 internal import LatchkeyStore
 
@@ -18,6 +19,7 @@ struct ImportRoutes: Sendable {
         table.add(
             .post,
             "/v1/import",
+            .streamedChange,
             needs: .right(.import),
             statuses: [200, 400, 415, 503, 507],
             checkHead: { request, _ throws(RequestFailure) in

@@ -1,4 +1,5 @@
 internal import Foundation
+internal import LatchkeyFrame
 internal import LatchkeyGuards
 internal import LatchkeyHTTP
 internal import LatchkeyJSON
@@ -19,18 +20,18 @@ struct ListRoutes: Sendable {
         table.add(
             .get,
             "/v1/properties",
+            .read,
             needs: .token,
-            statuses: [200, 400, 503],
-            readsStore: true
+            statuses: [200, 400, 503]
         ) { request, _ throws(RequestFailure) in
             try list(request)
         }
         table.add(
             .get,
             "/v1/count",
+            .read,
             needs: .token,
-            statuses: [200, 400, 503],
-            readsStore: true
+            statuses: [200, 400, 503]
         ) { request, _ throws(RequestFailure) in
             try count(request)
         }

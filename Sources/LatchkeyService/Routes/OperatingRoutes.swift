@@ -1,6 +1,7 @@
 internal import CLatchkeyPages
 internal import Foundation
 internal import LatchkeyContention
+internal import LatchkeyFrame
 internal import LatchkeyHTTP
 internal import LatchkeyJSON
 internal import LatchkeyMachine
@@ -27,7 +28,7 @@ struct OperatingRoutes: Sendable {
                 $0.add("Referrer-Policy", "no-referrer")
             }
         }
-        table.add(.get, "/v1/contention", needs: .token, statuses: [200, 400]) {
+        table.add(.get, "/v1/contention", .local, needs: .token, statuses: [200, 400]) {
             request,
             _ throws(RequestFailure) in
             try contention(request)
@@ -35,9 +36,9 @@ struct OperatingRoutes: Sendable {
         table.add(
             .post,
             "/v1/contention/reset",
+            .local,
             needs: .right(.admin),
-            statuses: [204, 400],
-            isLocal: true
+            statuses: [204, 400]
         ) {
             request,
             _ throws(RequestFailure) in
@@ -78,9 +79,9 @@ struct OperatingRoutes: Sendable {
         needs need: RouteNeed,
         statuses: [UInt16] = [],
         to table: inout RouteTable,
-        handle: @escaping RouteTable.Handler
+        handle: @escaping RouteHandler.Handle
     ) {
-        table.add(.get, pattern, needs: need, statuses: [200, 304, 400, 412] + statuses) {
+        table.add(.get, pattern, .local, needs: need, statuses: [200, 304, 400, 412] + statuses) {
             request,
             match throws(RequestFailure) in
             try request.noQuery()
@@ -95,15 +96,15 @@ struct OperatingRoutes: Sendable {
         table.add(
             .get,
             "/metrics",
+            .probe,
             needs: .tokenUnless(.metrics),
-            statuses: [200, 400],
-            servesRefused: true
+            statuses: [200, 400]
         ) {
             request,
             _ throws(RequestFailure) in
             try metrics(request)
         }
-        table.add(.get, "/healthz", needs: .nothing, statuses: [200, 400], servesRefused: true) {
+        table.add(.get, "/healthz", .probe, needs: .nothing, statuses: [200, 400]) {
             request,
             _ throws(RequestFailure) in
             try request.noQuery()
@@ -114,9 +115,9 @@ struct OperatingRoutes: Sendable {
         table.add(
             .get,
             "/readyz",
+            .probe,
             needs: .tokenUnless(.readyz),
-            statuses: [200, 400, 503],
-            servesRefused: true
+            statuses: [200, 400, 503]
         ) {
             request,
             _ throws(RequestFailure) in

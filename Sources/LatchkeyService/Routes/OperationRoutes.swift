@@ -1,3 +1,4 @@
+internal import LatchkeyFrame
 internal import LatchkeyHTTP
 internal import LatchkeyJSON
 internal import LatchkeyOperations
@@ -20,24 +21,30 @@ struct OperationRoutes: Sendable {
         table.add(
             .post,
             all,
+            .change,
             needs: .right(.operations),
-            statuses: [202, 400, 409, 415, 422, 503],
-            isRepeatable: true
+            statuses: [202, 400, 409, 415, 422, 503]
         ) { request, _ throws(RequestFailure) in
             try submit(request)
         }
-        table.add(.get, all, needs: .right(.operations), statuses: [200, 400, 503]) {
+        table.add(.get, all, .local, needs: .right(.operations), statuses: [200, 400, 503]) {
             request,
             _ throws(RequestFailure) in
             try list(request)
         }
-        table.add(.get, one, needs: .right(.operations), statuses: [200, 400, 404, 503]) {
+        table.add(.get, one, .local, needs: .right(.operations), statuses: [200, 400, 404, 503]) {
             request,
             match throws(RequestFailure) in
             try request.noQuery()
             try request.respond(try operation(match, request), .ok)
         }
-        table.add(.delete, one, needs: .right(.operations), statuses: [202, 400, 404]) {
+        table.add(
+            .delete,
+            one,
+            .unkeyedChange,
+            needs: .right(.operations),
+            statuses: [202, 400, 404]
+        ) {
             request,
             match throws(RequestFailure) in
             try request.noQuery()
@@ -50,6 +57,7 @@ struct OperationRoutes: Sendable {
         table.add(
             .get,
             "\(one)/events",
+            .local,
             needs: .right(.operations),
             statuses: [200, 400, 404, 503]
         ) {
@@ -249,5 +257,14 @@ extension ServiceRequest {
     fileprivate var lastEventNumber: UInt64 {
         exchange.header(named: "last-event-id")
             .flatMap { UInt64(String(decoding: $0, as: UTF8.self)) } ?? 0
+    }
+}
+
+extension OperationOrigin {
+    init(_ request: ServiceRequest) {
+        self.init(
+            address: request.exchange.clientAddress.text,
+            traceparent: TraceParent(request.exchange)?.text
+        )
     }
 }

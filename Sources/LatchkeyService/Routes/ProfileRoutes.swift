@@ -1,4 +1,5 @@
 internal import LatchkeyContention
+internal import LatchkeyFrame
 internal import LatchkeyHTTP
 internal import LatchkeyStore
 
@@ -14,6 +15,7 @@ struct ProfileRoutes: Sendable {
         table.add(
             .get,
             "/debug/pprof/mutex",
+            .local,
             needs: .right(.admin),
             statuses: [200, 400, 404, 503]
         ) {

@@ -1,3 +1,4 @@
+internal import LatchkeyFrame
 internal import LatchkeyGuards
 internal import LatchkeyHTTP
 internal import LatchkeyStore
@@ -14,9 +15,9 @@ struct PropertyRoutes: Sendable {
         table.add(
             .get,
             property,
+            .read,
             needs: .token,
-            statuses: [200, 304, 400, 404, 410, 412, 429, 503],
-            readsStore: true
+            statuses: [200, 304, 400, 404, 410, 412, 429, 503]
         ) {
             request,
             match throws(RequestFailure) in try get(request, match)
@@ -24,27 +25,27 @@ struct PropertyRoutes: Sendable {
         table.add(
             .put,
             property,
+            .change,
             needs: Self.asking(.write),
-            statuses: [201, 204, 400, 412, 415, 422, 503, 507],
-            isRepeatable: true
+            statuses: [201, 204, 400, 412, 415, 422, 503, 507]
         ) { request, match throws(RequestFailure) in
             try put(request, match)
         }
         table.add(
             .patch,
             property,
+            .change,
             needs: Self.asking(.write, .read),
-            statuses: [200, 400, 412, 415, 422, 503, 507],
-            isRepeatable: true
+            statuses: [200, 400, 412, 415, 422, 503, 507]
         ) { request, match throws(RequestFailure) in
             try patch(request, match)
         }
         table.add(
             .delete,
             property,
+            .change,
             needs: Self.asking(.write),
-            statuses: [204, 400, 404, 412, 503],
-            isRepeatable: true
+            statuses: [204, 400, 404, 412, 503]
         ) {
             request,
             match throws(RequestFailure) in
@@ -53,18 +54,18 @@ struct PropertyRoutes: Sendable {
         table.add(
             .post,
             "\(property)/increment",
+            .change,
             needs: Self.asking(.write, .read),
-            statuses: [200, 400, 409, 412, 415, 422, 503, 507],
-            isRepeatable: true
+            statuses: [200, 400, 409, 412, 415, 422, 503, 507]
         ) { request, match throws(RequestFailure) in
             try increment(request, match)
         }
         table.add(
             .post,
             "\(property)/touch",
+            .change,
             needs: Self.asking(.write),
-            statuses: [204, 400, 404, 412, 503],
-            isRepeatable: true
+            statuses: [204, 400, 404, 412, 503]
         ) { request, match throws(RequestFailure) in
             try touch(request, match)
         }

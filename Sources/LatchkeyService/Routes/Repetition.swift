@@ -1,5 +1,6 @@
 internal import CLatchkeySystem
 internal import Dispatch
+internal import LatchkeyFrame
 internal import LatchkeyHTTP
 internal import LatchkeyMetrics
 internal import LatchkeyStore
@@ -19,7 +20,7 @@ internal import LatchkeyStrategies
 ///
 /// A waiting request that runs after a refusal does so on `queue`: not on the thread that answered,
 /// where one refusal would follow the other in a recursion.
-final class Repetition: Sendable {
+final class Repetition: RequestStep {
     private static let keyCount = MetricFamily(
         "latchkey_idempotency_keys",
         .gauge,
@@ -41,7 +42,7 @@ final class Repetition: Sendable {
     private struct Waiting: Sendable {
         let request: ServiceRequest
         let match: RouteMatch
-        let handler: Handler
+        let route: RouteHandler
         let fingerprint: RequestFingerprint
 
         /// Why its sender may not see the answer to the first one, if that is so.
@@ -50,7 +51,7 @@ final class Repetition: Sendable {
         /// what its answer says.
         var refusal: RequestFailure? {
             guard !request.caller.isRevoked else { return .revoked }
-            guard !request.caller.isAnybody, case .tokenAgain(let ask) = handler.need else {
+            guard !request.caller.isAnybody, case .tokenAgain(let ask) = route.need else {
                 return nil
             }
             do throws(RequestFailure) {
@@ -60,12 +61,6 @@ final class Repetition: Sendable {
             } catch {}
             return nil
         }
-    }
-
-    /// What answers the requests of a route.
-    struct Handler: Sendable {
-        let handle: RouteTable.Handler
-        let need: RouteNeed
     }
 
     private let keys: IdempotencyKeys<Waiting>
@@ -109,17 +104,18 @@ final class Repetition: Sendable {
     /// Bytes of the keys, of kept answers, and of requests that wait for one.
     var byteCount: Int { keys.byteCount }
 
-    /// Handles a request that has an `Idempotency-Key`; false if it has none.
-    @inline(__always)
-    func handles(
-        _ request: ServiceRequest,
+    var statuses: [UInt16] { [] }
+
+    /// Takes a request that has an `Idempotency-Key`.
+    func takes(
+        _ request: inout ServiceRequest,
         _ match: RouteMatch,
-        _ handler: Handler
+        _ route: RouteHandler
     ) -> Bool {
         guard let field = request.exchange.header(named: .idempotencyKey) else {
             return false
         }
-        take(field, request, match, handler)
+        take(field, request, match, route)
         return true
     }
 
@@ -127,7 +123,7 @@ final class Repetition: Sendable {
         _ field: Bytes,
         _ request: ServiceRequest,
         _ match: RouteMatch,
-        _ handler: Handler
+        _ route: RouteHandler
     ) {
         guard Self.isKey(field), request.exchange.headerCount(named: "idempotency-key") == 1 else {
             request.fail(.invalidIdempotencyKey)
@@ -137,7 +133,7 @@ final class Repetition: Sendable {
         let waiting = Waiting(
             request: request,
             match: match,
-            handler: handler,
+            route: route,
             fingerprint: RequestFingerprint(request.exchange)
         )
         let turn = keys.take(key, request.client, waiting.fingerprint)
@@ -209,7 +205,7 @@ final class Repetition: Sendable {
 
     private func run(_ waiting: Waiting, _ key: [UInt8]) {
         var request = waiting.request
-        request.keeper = AnswerKeeper(
+        request.witness = AnswerKeeper(
             key: key,
             fingerprint: waiting.fingerprint,
             repetition: self
@@ -218,7 +214,7 @@ final class Repetition: Sendable {
             // It has waited for another one meanwhile.
             return request.fail(.revoked)
         }
-        RouteTable.run(waiting.handler.handle, request, waiting.match)
+        waiting.route.run(request, waiting.match)
     }
 
     private func repeatAnswer(_ answer: KeptAnswer, to waiting: Waiting) {
@@ -273,7 +269,7 @@ final class Repetition: Sendable {
 }
 
 /// Is told the answer to the request that runs with a key.
-final class AnswerKeeper: Sendable {
+final class AnswerKeeper: AnswerWitness {
     private let key: [UInt8]
     private let fingerprint: RequestFingerprint
     /// Nil if the answer is only looked at, and not sent.
@@ -324,7 +320,7 @@ final class AnswerKeeper: Sendable {
     func note(_ request: ServiceRequest, _ respond: (ServiceRequest) -> Void) -> [UInt8]? {
         let preview = AnswerKeeper(key: key, fingerprint: fingerprint, repetition: nil)
         var request = request
-        request.keeper = preview
+        request.witness = preview
         respond(request)
         return preview.seen.read { $0 }.map {
             RepetitionNote(key, request.client, fingerprint, $0).encoded

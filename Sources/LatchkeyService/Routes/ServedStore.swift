@@ -1,3 +1,4 @@
+internal import LatchkeyFrame
 internal import LatchkeyGuards
 internal import LatchkeyHTTP
 internal import LatchkeyStore

@@ -1,5 +1,6 @@
 internal import Dispatch
 internal import LatchkeyContention
+internal import LatchkeyFrame
 internal import LatchkeyGuards
 internal import LatchkeyMetrics
 internal import LatchkeyStore

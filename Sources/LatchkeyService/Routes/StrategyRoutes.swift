@@ -1,3 +1,4 @@
+internal import LatchkeyFrame
 internal import LatchkeyGuards
 internal import LatchkeyHTTP
 internal import LatchkeyJSON
@@ -10,7 +11,7 @@ struct StrategyRoutes: Sendable {
     let depthMax: Int
 
     func add(to table: inout RouteTable) {
-        table.add(.get, "/v1/strategies", needs: .token, statuses: [200, 304, 400, 412]) {
+        table.add(.get, "/v1/strategies", .local, needs: .token, statuses: [200, 304, 400, 412]) {
             request,
             _ throws(RequestFailure) in
             try request.noQuery()
@@ -18,7 +19,7 @@ struct StrategyRoutes: Sendable {
             try request.respond(FixedPage("application/json", table))
         }
         let path = "/v1/strategy"
-        table.add(.get, path, needs: .token, statuses: [200, 400]) {
+        table.add(.get, path, .local, needs: .token, statuses: [200, 400]) {
             request,
             _ throws(RequestFailure) in
             try request.noQuery()
@@ -34,9 +35,9 @@ struct StrategyRoutes: Sendable {
         table.add(
             .put,
             path,
+            .local,
             needs: .right(.admin),
-            statuses: [200, 400, 409, 415, 422],
-            isLocal: true
+            statuses: [200, 400, 409, 415, 422]
         ) { request, _ throws(RequestFailure) in
             try request.noQuery()
             guard !request.exchange.hasHeader(named: .contentRange) else {

@@ -1,3 +1,4 @@
+internal import LatchkeyFrame
 internal import LatchkeyGuards
 internal import LatchkeyHTTP
 internal import LatchkeyJSON
@@ -23,27 +24,27 @@ struct TransactionRoutes: Sendable {
         table.add(
             .post,
             "/v1/transactions",
+            .change,
             needs: asking { request throws(RequestFailure) in try transaction(of: request) },
-            statuses: [200, 400, 404, 409, 415, 422, 429, 503, 507],
-            isRepeatable: true
+            statuses: [200, 400, 404, 409, 415, 422, 429, 503, 507]
         ) { request, _ throws(RequestFailure) in
             try transact(request)
         }
         table.add(
             .post,
             "/v1/pop",
+            .change,
             needs: asking { request throws(RequestFailure) in try popping(request) },
-            statuses: [200, 400, 404, 415, 422, 429, 503, 507],
-            isRepeatable: true
+            statuses: [200, 400, 404, 415, 422, 429, 503, 507]
         ) { request, _ throws(RequestFailure) in
             try pop(request)
         }
         table.add(
             .delete,
             "/v1/properties",
+            .change,
             needs: asking { request throws(RequestFailure) in try deleting(request) },
-            statuses: [200, 400, 422, 503],
-            isRepeatable: true
+            statuses: [200, 400, 422, 503]
         ) { request, _ throws(RequestFailure) in
             try deletePrefix(request)
         }

@@ -1,3 +1,4 @@
+internal import LatchkeyFrame
 internal import LatchkeyStore
 
 /// Events in a row that are sent in one piece, with the ids that make each of them resumable.

@@ -1,3 +1,4 @@
+internal import LatchkeyFrame
 internal import LatchkeyGuards
 internal import LatchkeyHTTP
 internal import LatchkeyStore
@@ -14,9 +15,9 @@ struct HistoryRoutes: Sendable {
         table.add(
             .get,
             "/v1/changes",
+            .read,
             needs: .token,
-            statuses: [200, 400, 410, 503],
-            readsStore: true
+            statuses: [200, 400, 410, 503]
         ) { request, _ throws(RequestFailure) in
             try changes(request)
         }

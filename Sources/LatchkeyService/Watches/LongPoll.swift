@@ -1,4 +1,5 @@
 internal import CLatchkeySystem
+internal import LatchkeyFrame
 internal import LatchkeyGuards
 internal import LatchkeyHTTP
 internal import LatchkeyStore

@@ -1,3 +1,4 @@
+internal import LatchkeyFrame
 internal import LatchkeyStore
 
 /// The properties that a watcher follows: names, and prefixes of names.

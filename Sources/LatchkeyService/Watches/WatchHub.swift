@@ -1,6 +1,7 @@
 internal import CLatchkeySystem
 internal import Dispatch
 internal import Foundation
+internal import LatchkeyFrame
 internal import LatchkeyHTTP
 internal import LatchkeySettings
 internal import LatchkeyStore

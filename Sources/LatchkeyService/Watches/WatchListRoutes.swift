@@ -1,3 +1,4 @@
+internal import LatchkeyFrame
 internal import LatchkeyHTTP
 
 /// The route that says who watches.
@@ -9,7 +10,7 @@ struct WatchListRoutes: Sendable {
     let store: WatchedStore
 
     func add(to table: inout RouteTable) {
-        table.add(.get, "/v1/watches", needs: .right(.admin), statuses: [200, 400, 503]) {
+        table.add(.get, "/v1/watches", .local, needs: .right(.admin), statuses: [200, 400, 503]) {
             request,
             _ throws(RequestFailure) in
             try list(request)

@@ -1,3 +1,4 @@
+internal import LatchkeyFrame
 internal import LatchkeyGuards
 internal import LatchkeyHTTP
 internal import LatchkeyStore
@@ -14,9 +15,9 @@ struct WatchRoutes: Sendable {
         table.add(
             .get,
             "/v1/watch",
+            .read,
             needs: .token,
-            statuses: [200, 400, 429, 503],
-            readsStore: true
+            statuses: [200, 400, 429, 503]
         ) { request, _ throws(RequestFailure) in
             try watch(request)
         }

@@ -1,3 +1,4 @@
+internal import LatchkeyFrame
 internal import LatchkeyStore
 
 /// A wait for the next commit that changes what is followed: a round of a long poll, or of a

@@ -1,4 +1,5 @@
 internal import Dispatch
+internal import LatchkeyFrame
 internal import LatchkeyHTTP
 internal import LatchkeyStore
 internal import LatchkeyStrategies

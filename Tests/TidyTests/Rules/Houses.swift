@@ -16,8 +16,8 @@ enum House: String, CaseIterable {
             ["LatchkeyReplication", "CLatchkeyRPC"]
         case .service:
             [
-                "LatchkeyService", "LatchkeyOperations", "LatchkeyPersistence", "LatchkeyStore",
-                "LatchkeyHTTP", "CLatchkeyHTTP",
+                "LatchkeyService", "LatchkeyFrame", "LatchkeyOperations", "LatchkeyPersistence",
+                "LatchkeyStore", "LatchkeyHTTP", "CLatchkeyHTTP",
             ]
         case .lab:
             ["LatchkeyReport", "LatchkeyComparison", "CLatchkeyLoad"]

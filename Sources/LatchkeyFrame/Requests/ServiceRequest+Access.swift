@@ -1,19 +1,19 @@
-internal import LatchkeyHTTP
-internal import LatchkeyStore
+package import LatchkeyHTTP
+package import LatchkeyStore
 
 extension RequestFailure {
     /// The failure of a request whose token counted when it came.
-    static let revoked = RequestFailure(.unauthorized, "The token was revoked.")
+    package static let revoked = RequestFailure(.unauthorized, "The token was revoked.")
 
     /// The failure of a client that may send its request after so long.
-    static func rateExceeded(_ nanoseconds: UInt64) -> RequestFailure {
+    package static func rateExceeded(_ nanoseconds: UInt64) -> RequestFailure {
         var failure = RequestFailure(.rateExceeded)
         failure.retryAfterSeconds = Int(1 + (nanoseconds - 1) / 1_000_000_000)
         return failure
     }
 
     /// The failure of a caller who lacks a right.
-    static func forbidden(_ right: Right, _ caller: Caller) -> RequestFailure {
+    package static func forbidden(_ right: Right, _ caller: Caller) -> RequestFailure {
         let name = caller.name ?? ""
         let scope = right.takesPrefix ? " for this name or prefix" : ""
         return RequestFailure(
@@ -26,20 +26,20 @@ extension RequestFailure {
 extension ServiceRequest {
     /// Who has sent the request, for its share of what all use: the holder of a token, or else an
     /// address.
-    var client: ClientKey { caller.client ?? exchange.client }
+    package var client: ClientKey { caller.client ?? exchange.client }
 
     @inline(__always)
-    func require(_ right: Right, _ name: PropertyName) throws(RequestFailure) {
+    package func require(_ right: Right, _ name: PropertyName) throws(RequestFailure) {
         guard caller.isAnybody || caller.allows(right, name) else {
             throw .forbidden(right, caller)
         }
     }
 
-    func require(_ right: Right, prefix: [UInt8]) throws(RequestFailure) {
+    package func require(_ right: Right, prefix: [UInt8]) throws(RequestFailure) {
         guard caller.allows(right, prefix: prefix) else { throw .forbidden(right, caller) }
     }
 
-    func require(_ transaction: Transaction) throws(RequestFailure) {
+    package func require(_ transaction: Transaction) throws(RequestFailure) {
         if let right = transaction.lackedRight(of: caller) {
             throw .forbidden(right, caller)
         }
@@ -48,7 +48,7 @@ extension ServiceRequest {
 
 extension Transaction {
     /// A right that the transaction needs and the caller lacks; nil if there is none.
-    func lackedRight(of caller: Caller) -> Right? {
+    package func lackedRight(of caller: Caller) -> Right? {
         guard !caller.isAnybody else { return nil }
         for condition in conditions where !caller.allows(.read, condition.name) {
             return .read
@@ -66,7 +66,7 @@ extension Change.Step {
     /// The same of one step.
     ///
     /// One whose result shows what is stored needs the right to read it.
-    func lackedRight(of caller: Caller) -> Right? {
+    package func lackedRight(of caller: Caller) -> Right? {
         if case .pop(let claim?) = action, !caller.allows(.write, claim.prefix) { return .write }
         if action.writes, !caller.allows(.write, name) { return .write }
         return action.reads && !caller.allows(.read, name) ? .read : nil

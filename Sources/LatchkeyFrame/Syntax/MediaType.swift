@@ -35,7 +35,7 @@ package enum MediaType {
     /// JSON may have.
     ///
     /// No type is registered; these three are in use.
-    static func isJSONLines(_ field: Bytes) -> Bool {
+    package static func isJSONLines(_ field: Bytes) -> Bool {
         let type = ContentType(field)
         return !type.hasOtherCharset
             && (type.isType("application/x-ndjson") || type.isType("application/jsonl")
@@ -65,7 +65,7 @@ package enum MediaType {
 
 extension String {
     /// The string without spaces and tabs at its ends.
-    func trimmingSpaces() -> String {
+    package func trimmingSpaces() -> String {
         let isSpace: (Character) -> Bool = { $0 == " " || $0 == "\t" }
         let start = firstIndex { !isSpace($0) } ?? endIndex
         let end = self[start...].lastIndex { !isSpace($0) }.map { index(after: $0) } ?? start

@@ -23,5 +23,5 @@ package enum Right: String, CaseIterable, Sendable {
     /// Whether the right is one to properties, whose names can be required to have a prefix.
     package var takesPrefix: Bool { self == .read || self == .write }
 
-    var bit: UInt16 { 1 << UInt16(Self.allCases.firstIndex(of: self) ?? 0) }
+    package var bit: UInt16 { 1 << UInt16(Self.allCases.firstIndex(of: self) ?? 0) }
 }

@@ -1,12 +1,12 @@
-internal import LatchkeyHTTP
+package import LatchkeyHTTP
 internal import LatchkeyStrategies
 
 /// Places that all clients use, and of which each client gets no more than its share.
 ///
 /// One lock guards the counts. A client without a place takes no memory.
-final class SharedPlaces: Sendable {
+package final class SharedPlaces: Sendable {
     /// What became of a request for a place.
-    enum Entry: Sendable {
+    package enum Entry: Sendable {
         case entered
         /// All places are taken.
         case full
@@ -28,17 +28,17 @@ final class SharedPlaces: Sendable {
     ///   - countMax: How many places there are.
     ///   - clientCountMax: How many of them one client can have.
     ///   - refusals: Counts those who have their share, if that is a refusal.
-    init(countMax: Int, clientCountMax: Int, refusals: ShareRefusals? = nil) {
+    package init(countMax: Int, clientCountMax: Int, refusals: ShareRefusals? = nil) {
         self.countMax = countMax
         self.clientCountMax = clientCountMax
         self.refusals = refusals
     }
 
     /// How many places are taken.
-    var count: Int { counts.read { $0.all } }
+    package var count: Int { counts.read { $0.all } }
 
     /// Takes a place, which must be given back with ``leave(_:)``.
-    func enter(_ client: ClientKey) -> Entry {
+    package func enter(_ client: ClientKey) -> Entry {
         let entry = counts.write { counts -> Entry in
             guard counts.all < countMax else {
                 return .full
@@ -57,7 +57,7 @@ final class SharedPlaces: Sendable {
     }
 
     /// Gives a place back.
-    func leave(_ client: ClientKey) {
+    package func leave(_ client: ClientKey) {
         counts.write { counts in
             counts.all -= 1
             let count = counts.byClient[client, default: 0] - 1
@@ -74,7 +74,7 @@ extension SharedPlaces {
     ///   - problem: The one for places that are all taken.
     ///   - places: The name of the places for a client that has its share.
     /// - Throws: The problem, or that the client has its share.
-    func enter(
+    package func enter(
         _ client: ClientKey,
         orFail problem: Problem,
         _ places: String
@@ -92,7 +92,7 @@ extension RequestFailure {
     ///
     /// - Parameter share: What it has, such as `256 watches and long polls (--max-watchers)`.
     /// - Returns: The failure.
-    static func shareTaken(_ share: String) -> RequestFailure {
+    package static func shareTaken(_ share: String) -> RequestFailure {
         RequestFailure(
             .clientShareTaken,
             "This client, a token or else an address, has its share: \(share). Raise "

@@ -1,10 +1,10 @@
-internal import LatchkeyHTTP
-internal import LatchkeyJSON
+package import LatchkeyHTTP
+package import LatchkeyJSON
 internal import LatchkeyStore
 
 extension JSONWriter {
     /// The text as a body that refers to long values instead of copying them.
-    var body: ResponseBody {
+    package var body: ResponseBody {
         guard unsafe !references.isEmpty else {
             return .bytes(bytes)
         }

@@ -59,7 +59,7 @@ package struct Log: Sendable {
     }
 
     /// The same with a list of details.
-    func write(_ level: Level, _ event: String, _ fields: [(String, String)]) {
+    package func write(_ level: Level, _ event: String, _ fields: [(String, String)]) {
         guard level >= self.level else {
             return
         }
@@ -67,7 +67,7 @@ package struct Log: Sendable {
     }
 
     /// Writes an event that somebody has asked for, whatever the lowest level is.
-    func writeAsked(_ event: String, _ fields: [(String, String)]) {
+    package func writeAsked(_ event: String, _ fields: [(String, String)]) {
         append(.info, event, fields)
     }
 
@@ -77,7 +77,7 @@ package struct Log: Sendable {
         }
     }
 
-    func line(
+    package func line(
         _ level: Level,
         _ event: String,
         _ fields: [(String, String)],

@@ -1,17 +1,19 @@
-internal import LatchkeyHTTP
+package import LatchkeyHTTP
 internal import LatchkeyStore
 
 /// What waits, in turns of those who wait: whoever has much of it waits for himself.
 ///
 /// Each client has a line, in which the first to come is the first to go. A client without anything
 /// that waits takes no memory.
-struct ClientTurns<Element: Sendable>: Sendable {
+package struct ClientTurns<Element: Sendable>: Sendable {
     /// Nil is the service itself.
     private var lines: [ClientKey?: RingBuffer<Element>] = [:]
     /// Those who have a line, the next one first.
     private var order = RingBuffer<ClientKey?>()
 
-    mutating func append(_ element: Element, of client: ClientKey?) {
+    package init() {}
+
+    package mutating func append(_ element: Element, of client: ClientKey?) {
         if lines[client] == nil {
             order.append(client)
         }
@@ -19,7 +21,7 @@ struct ClientTurns<Element: Sendable>: Sendable {
     }
 
     /// Takes the first of the client whose turn it is.
-    mutating func popFirst() -> Element? {
+    package mutating func popFirst() -> Element? {
         guard let client = order.popFirst(), let element = lines[client]?.popFirst() else {
             return nil
         }

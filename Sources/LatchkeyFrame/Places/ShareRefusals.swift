@@ -1,7 +1,7 @@
-internal import LatchkeyMetrics
+package import LatchkeyMetrics
 
 /// Counts requests that were refused because their client has its share.
-struct ShareRefusals: Sendable {
+package struct ShareRefusals: Sendable {
     private static let family = MetricFamily(
         "latchkey_client_share_refusals_total",
         .counter,
@@ -14,11 +14,11 @@ struct ShareRefusals: Sendable {
     /// - Parameters:
     ///   - registry: Where it is shown; nil for a counter that is not shown.
     ///   - resource: What the shares are of.
-    init(_ registry: MetricRegistry? = nil, _ resource: String = "") {
+    package init(_ registry: MetricRegistry? = nil, _ resource: String = "") {
         counter = registry?.counter(Self.family, Labels([("resource", resource)])) ?? Counter()
     }
 
-    func add() {
+    package func add() {
         counter.add()
     }
 }

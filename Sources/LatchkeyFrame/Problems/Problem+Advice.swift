@@ -1,10 +1,7 @@
 internal import LatchkeyHTTP
-internal import LatchkeyOperations
 internal import LatchkeyStore
 
 extension Problem {
-    private static let constants = ServiceConfiguration.standard
-
     /// What a client can do: the text of the problem's page.
     package var advice: String {
         switch self {
@@ -62,7 +59,7 @@ extension Problem {
         case .transactionTooLarge:
             "Nothing was changed. Count, delete or pop under a longer prefix, or use fewer or "
                 + "shorter values in conditions and merges: a change is at most "
-                + "\(Self.constants.storeLimits.changeUnitsMax) units of work, which are about "
+                + "\(StoreLimits.standard.changeUnitsMax) units of work, which are about "
                 + "as many names, or KiB. A merge, also by PATCH, reads and writes: replace a "
                 + "value of 8 MB or more with PUT. The pops of a change have at most 8 pairs of "
                 + "prefix and claim."
@@ -71,7 +68,8 @@ extension Problem {
         case .bodyTooLarge:
             "Send at most --max-body-bytes bytes, or raise that bound."
         case .targetTooLong:
-            "Send a path and query of at most \(Self.constants.http.targetBytesMax) bytes."
+            "Send a path and query of at most "
+                + "\(HTTPServerConfiguration.standard.targetBytesMax) bytes."
         case .unsupportedMediaType:
             "Send application/json without a content coding: curl does so with --json. PATCH also "
                 + "takes application/merge-patch+json, and an import application/x-ndjson."
@@ -115,7 +113,7 @@ extension Problem {
             "Try again after the time in Retry-After, and use connections for several requests."
         case .tooManyIdempotencyKeys:
             "Nothing was changed. Try again after the time in Retry-After. The bounds are "
-                + "--idempotency-bytes and \(Self.constants.idempotency.keyCountMax) keys."
+                + "--idempotency-bytes and \(IdempotencyLimits.standard.keyCountMax) keys."
         case .backlogFull:
             "Nothing was changed. Try again after the time in Retry-After, and send fewer writes "
                 + "at once. The bound is --backlog."
@@ -150,7 +148,7 @@ extension Problem {
                 + "export, or none. The lines before the last batch are applied."
         case .operationNotFound:
             "List the operations with GET /v1/operations. The last "
-                + "\(Self.constants.operationLimits.historyCountMax) that ended are kept."
+                + "\(ForeignBounds.operationHistoryCountMax) that ended are kept."
         case .operationExists:
             "Choose another id, or none. Ended operations keep theirs until they are forgotten."
         case .dependencyCycle:
@@ -162,22 +160,22 @@ extension Problem {
             "Look at the operations in dependsOn: one of them failed or was cancelled."
         case .tooManyOperations:
             "Nothing was accepted. Try again after the time in Retry-After. The bounds are "
-                + "--max-operations, and \(Self.constants.operationLimits.byteCountMax) bytes of "
+                + "--max-operations, and \(ForeignBounds.operationByteCountMax) bytes of "
                 + "operations and their values."
         case .fetchNotAllowed:
             "Allow the host with --allow-fetch. Private and loopback addresses must be listed "
                 + "themselves."
         case .fetchFailed:
             "Check that the URL answers with JSON, within "
-                + "\(Self.constants.fetching.timeLimit.components.seconds) seconds and of at most "
-                + "\(Self.constants.fetching.byteCountMax) bytes."
+                + "\(ForeignBounds.fetchSeconds) seconds and of at most "
+                + "\(ForeignBounds.fetchByteCountMax) bytes."
         case .compareNotAvailable:
             "Send the operation to a service that was started with latchkey serve."
         case .compareFailed:
             "The detail says what went wrong."
         case .tooManyExports:
             "Try again after the time in Retry-After. At most "
-                + "\(Self.constants.exportCountMax) exports are sent at once."
+                + "\(ForeignBounds.exportCountMax) exports are sent at once."
         case .tooManyAnswers:
             "Nothing was changed. Try again after the time in Retry-After, or raise --answer-bytes."
         case .profilingOff:

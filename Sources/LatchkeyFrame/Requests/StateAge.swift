@@ -1,5 +1,6 @@
+internal import CLatchkeySystem
 internal import Glibc
-internal import LatchkeyStore
+package import LatchkeyStore
 internal import Synchronization
 
 /// How old the state of a replica can be, and the revision that it has at least.
@@ -8,50 +9,52 @@ internal import Synchronization
 /// the commits that they speak of, and loaded, acquiring, before a request reads anything: so the
 /// age that an answer says is never below that of what it has, and it has all changes up to the
 /// revision.
-final class StateAge: Sendable {
+package final class StateAge: Sendable {
     /// A time before which the state had everything that others had acknowledged.
-    struct Level: Sendable, Equatable {
+    package struct Level: Sendable, Equatable {
         fileprivate let nanoseconds: UInt64
         /// The state has all changes up to this one.
-        let revision: Revision
+        package let revision: Revision
 
         /// The state is that of this service alone.
-        static let none = Self(nanoseconds: .max, revision: 0)
+        package static let none = Self(nanoseconds: .max, revision: 0)
 
         /// The time since then, rounded up.
-        var ageMilliseconds: UInt64 { (ageNanoseconds + 999_999) / 1_000_000 }
+        package var ageMilliseconds: UInt64 { (ageNanoseconds + 999_999) / 1_000_000 }
 
         /// That in seconds.
-        var ageText: String {
+        package var ageText: String {
             StateAge.secondsText(milliseconds: ageMilliseconds)
         }
 
         /// The time since then; 0 for ``none``.
-        var ageNanoseconds: UInt64 { self == .none ? 0 : StateAge.now() &- nanoseconds }
+        package var ageNanoseconds: UInt64 { self == .none ? 0 : StateAge.now() &- nanoseconds }
     }
 
     /// The age from which on a replica calls itself stale.
-    static let staleNanoseconds: UInt64 = 5_000_000_000
+    package static let staleNanoseconds: UInt64 = 5_000_000_000
 
     /// `Level.none` once the service leads; 0 before it had anything.
     private let levelNanoseconds = Atomic<UInt64>(0)
     private let revision = Atomic<Revision>(0)
 
-    static func secondsText(milliseconds: UInt64) -> String {
+    package init() {}
+
+    package static func secondsText(milliseconds: UInt64) -> String {
         let rest = "\(milliseconds % 1000)"
         return "\(milliseconds / 1000)." + String(repeating: "0", count: 3 - rest.count) + rest
     }
 
     /// The nanoseconds since the machine started, the time that it slept included: else a replica
     /// would be younger than it is after a pause of its machine.
-    static func now() -> UInt64 {
+    package static func now() -> UInt64 {
         var time = timespec()
         let status = unsafe clock_gettime(CLOCK_BOOTTIME, &time)
         precondition(status == 0, "clock_gettime failed.")
         return UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
     }
 
-    var level: Level {
+    package var level: Level {
         let nanoseconds = levelNanoseconds.load(ordering: .acquiring)
         guard nanoseconds != Level.none.nanoseconds else { return .none }
         return Level(
@@ -61,21 +64,21 @@ final class StateAge: Sendable {
     }
 
     /// Whether the state was level at some time, and is now older than a replica should be.
-    var isStale: Bool { level.ageNanoseconds > Self.staleNanoseconds }
+    package var isStale: Bool { level.ageNanoseconds > Self.staleNanoseconds }
 
     /// The state has all that others had acknowledged at a time, or later.
-    func isLevel(since nanoseconds: UInt64) {
+    package func isLevel(since nanoseconds: UInt64) {
         // An answer to an earlier question can come later.
         levelNanoseconds.max(nanoseconds, ordering: .releasing)
     }
 
     /// The state has all changes up to a revision.
-    func reaches(_ revision: Revision) {
+    package func reaches(_ revision: Revision) {
         self.revision.store(revision, ordering: .releasing)
     }
 
     /// The state is that of this service alone from now on.
-    func endsFollowing() {
+    package func endsFollowing() {
         levelNanoseconds.store(Level.none.nanoseconds, ordering: .releasing)
     }
 }

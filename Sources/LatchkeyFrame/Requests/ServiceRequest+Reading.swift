@@ -1,15 +1,18 @@
 internal import CLatchkeySystem
-internal import LatchkeyHTTP
+package import LatchkeyHTTP
 internal import LatchkeyJSON
-internal import LatchkeyStore
+package import LatchkeyStore
 
 /// Reads and checks the parts of a request. Errors are thrown as the problem to answer with.
 extension ServiceRequest {
+    /// The parameters of all routes that read the store: they say how new the state must be.
+    package static let freshnessNames = ["consistency", "min-revision"]
+
     /// A property's name from a segment of the path.
     ///
     /// A segment without escapes, the usual case, is not copied: the name borrows the bytes of the
     /// request, which are valid until the answer. The caller must have the right for the name.
-    func name(_ segment: Bytes, _ right: Right) throws(RequestFailure) -> PropertyName {
+    package func name(_ segment: Bytes, _ right: Right) throws(RequestFailure) -> PropertyName {
         let name = try name(segment)
         try require(right, name)
         return name
@@ -37,12 +40,14 @@ extension ServiceRequest {
     /// The parameters of the query: only these, and each at most once.
     ///
     /// The names are not made for a request without a query.
-    func query(_ names: @autoclosure () -> Set<String>) throws(RequestFailure) -> [String: String] {
+    package func query(
+        _ names: @autoclosure () -> Set<String>
+    ) throws(RequestFailure) -> [String: String] {
         try query(names()) { (_, _) in false }
     }
 
     /// The same, where `takes` is given each parameter first, and says whether it has taken it.
-    func query(
+    package func query(
         _ names: @autoclosure () -> Set<String>,
         _ takes: (String, String) -> Bool
     ) throws(RequestFailure) -> [String: String] {
@@ -53,7 +58,7 @@ extension ServiceRequest {
         var values: [String: String] = [:]
         for parameter in try parameters().parameters {
             // These were for the route, which all its handlers have in common.
-            if hasFreshness, Freshness.names.contains(parameter.name) { continue }
+            if hasFreshness, Self.freshnessNames.contains(parameter.name) { continue }
             guard names.contains(parameter.name) else {
                 throw RequestFailure(
                     .invalidQuery,
@@ -72,7 +77,7 @@ extension ServiceRequest {
         return values
     }
 
-    func parameters() throws(RequestFailure) -> Query {
+    package func parameters() throws(RequestFailure) -> Query {
         do {
             return try Query(exchange.query)
         } catch {
@@ -83,7 +88,7 @@ extension ServiceRequest {
     /// A prefix of names from a query; without one, that of all names.
     ///
     /// The caller must have the right for all names that begin with it.
-    func prefix(_ text: String?, _ right: Right) throws(RequestFailure) -> [UInt8] {
+    package func prefix(_ text: String?, _ right: Right) throws(RequestFailure) -> [UInt8] {
         let prefix = Array((text ?? "").utf8)
         guard prefix.count <= PropertyName.byteCountMax else {
             throw RequestFailure(
@@ -96,7 +101,7 @@ extension ServiceRequest {
     }
 
     /// The length of a page from a query.
-    static func limit(
+    package static func limit(
         _ text: String?,
         default standard: Int,
         max bound: Int
@@ -110,12 +115,12 @@ extension ServiceRequest {
         return limit
     }
 
-    func noQuery() throws(RequestFailure) {
+    package func noQuery() throws(RequestFailure) {
         _ = try query([])
     }
 
     /// The parameters `ttl` and `ttl-if-new` of a write, which takes no other one.
-    func lifetime() throws(RequestFailure) -> (ttl: TimeToLive?, isOnlyIfNew: Bool) {
+    package func lifetime() throws(RequestFailure) -> (ttl: TimeToLive?, isOnlyIfNew: Bool) {
         let query = try query(["ttl", "ttl-if-new"])
         guard query.count < 2 else {
             throw RequestFailure(.invalidQuery, "Give ttl or ttl-if-new, not both.")
@@ -126,7 +131,7 @@ extension ServiceRequest {
         return (try query["ttl"].map { (text) throws(RequestFailure) in try Self.ttl(text) }, false)
     }
 
-    static func ttl(
+    package static func ttl(
         _ text: String,
         _ name: String = "ttl"
     ) throws(RequestFailure) -> TimeToLive {
@@ -140,7 +145,7 @@ extension ServiceRequest {
     private static let waitMillisecondsMax: TimeToLive = 60_000
 
     /// A parameter `wait`, in milliseconds; one that is less than a half is one.
-    static func wait(_ text: String?) throws(RequestFailure) -> TimeToLive {
+    package static func wait(_ text: String?) throws(RequestFailure) -> TimeToLive {
         guard let text else {
             return 0
         }
@@ -155,7 +160,7 @@ extension ServiceRequest {
     /// The server does not take the request away before. Up to a sixteenth earlier, so that many
     /// waits do not end at once, as Consul does it. What has waited for its state before has less
     /// of it left.
-    func deadlineNanoseconds(_ wait: TimeToLive) -> UInt64 {
+    package func deadlineNanoseconds(_ wait: TimeToLive) -> UInt64 {
         exchange.awaitAnswer(for: .milliseconds(wait) + .seconds(30))
         let start = hasFreshness ? exchange.startedNanoseconds : latchkey_system_nanoseconds()
         return start
@@ -163,7 +168,7 @@ extension ServiceRequest {
     }
 
     /// A name that stands in a query, in memory of its own.
-    static func name(_ text: String) throws(RequestFailure) -> PropertyName {
+    package static func name(_ text: String) throws(RequestFailure) -> PropertyName {
         let owner = OwnedBytes(Array(text.utf8))
         do {
             return try unsafe PropertyName(borrowing: owner.bytes, owner: owner)
@@ -173,7 +178,7 @@ extension ServiceRequest {
     }
 
     /// The conditions of `If-Match` and `If-None-Match`, for the store to check.
-    func conditions() throws(RequestFailure) -> Conditions {
+    package func conditions() throws(RequestFailure) -> Conditions {
         Conditions(
             ifMatch: try tags(.ifMatch, .strong),
             ifNoneMatch: try tags(.ifNoneMatch, .weak)
@@ -195,7 +200,7 @@ extension ServiceRequest {
         }
     }
 
-    func noContentCoding() throws(RequestFailure) {
+    package func noContentCoding() throws(RequestFailure) {
         if let coding = exchange.header(named: .contentEncoding),
             String(decoding: coding, as: UTF8.self).lowercased() != "identity"
         {
@@ -204,12 +209,12 @@ extension ServiceRequest {
     }
 
     /// Checks that the body is valid JSON, and that its media type, if it has one, is that of JSON.
-    func jsonBody(depthMax: Int) throws(RequestFailure) {
+    package func jsonBody(depthMax: Int) throws(RequestFailure) {
         try jsonBody(depthMax: depthMax, MediaType.isJSON)
     }
 
     /// Checks that the body is a merge patch: valid JSON, and not of another media type.
-    func mergePatchBody(depthMax: Int) throws(RequestFailure) {
+    package func mergePatchBody(depthMax: Int) throws(RequestFailure) {
         try jsonBody(depthMax: depthMax, MediaType.isMergePatch)
     }
 
@@ -229,7 +234,7 @@ extension ServiceRequest {
     }
 
     /// What the media type of a body says about it.
-    enum BodyType {
+    package enum BodyType {
         /// It is the right one, or there is none.
         case right
         /// It is that of a form, and not of a browser: `curl -d` says so whatever it sends.
@@ -239,7 +244,7 @@ extension ServiceRequest {
     /// Looks at the media type of the body, which is of the right one if it has none.
     ///
     /// A browser knows what it sends, so the type of a form is believed if it is of one.
-    func mediaType(
+    package func mediaType(
         _ isRight: (Bytes) -> Bool,
         detail: String? = nil
     ) throws(RequestFailure) -> BodyType {
@@ -293,7 +298,7 @@ extension PercentDecodingError {
 
 extension Query {
     /// The value of a parameter that is true or false.
-    static func flag(
+    package static func flag(
         _ text: String?,
         name: String,
         default standard: Bool

@@ -1,26 +1,26 @@
-internal import LatchkeyGuards
-internal import LatchkeyHTTP
-internal import LatchkeyJSON
-internal import LatchkeyStore
+package import LatchkeyGuards
+package import LatchkeyHTTP
+package import LatchkeyJSON
+package import LatchkeyStore
 
 /// A request that the service handles: its HTTP exchange, and the ways to answer it.
 ///
 /// Every answer is counted here, and errors become problem details only here.
-struct ServiceRequest: Sendable {
-    let exchange: Exchange
-    let series: RequestSeries
+package struct ServiceRequest: Sendable {
+    package let exchange: Exchange
+    package let series: RequestSeries
     /// Nil unless the service sends `Server-Timing`.
-    let timing: AccessTiming?
-    /// Who has sent it, once ``Admission`` has found out.
-    var caller: Caller
+    package let timing: AccessTiming?
+    /// Who has sent it, once a step has found out.
+    package var caller: Caller
     /// Nil unless repeats of the request get its answer.
-    var keeper: AnswerKeeper?
+    package var witness: (any AnswerWitness)?
     /// Whether it says how new the state must be, and the state is.
-    var hasFreshness = false
+    package var hasFreshness = false
     /// From before anything was read: what is read can only be newer.
-    private(set) var level: StateAge.Level
+    package private(set) var level: StateAge.Level
 
-    init(_ exchange: Exchange, _ series: RequestSeries, _ caller: Caller) {
+    package init(_ exchange: Exchange, _ series: RequestSeries, _ caller: Caller) {
         self.exchange = exchange
         self.caller = caller
         self.series = series
@@ -29,7 +29,7 @@ struct ServiceRequest: Sendable {
     }
 
     /// The client's part in the budget of unsent answers.
-    var answers: ClientBudget { series.answers.part(of: client) }
+    package var answers: ClientBudget { series.answers.part(of: client) }
 
     /// Answers the request, whose bytes are gone afterwards.
     ///
@@ -42,7 +42,7 @@ struct ServiceRequest: Sendable {
     ///     the identifier of the request, too.
     ///   - fields: Adds the header fields.
     ///   - audit: Says what the request did, if it has a line in the audit log.
-    func respond(
+    package func respond(
         _ status: HTTPStatus,
         body: consuming ResponseBody = .none,
         bound: AnswerBound = .refusesReads,
@@ -50,9 +50,9 @@ struct ServiceRequest: Sendable {
         fields: (inout ResponseFields) -> Void = { _ in },
         audit: (inout AuditDetail) -> Void = { _ in }
     ) {
-        if let keeper, keeper.isPreview {
-            let keptBody = keeper.keeps(status, body.count) ? body.copied : nil
-            keeper.keep(status, fields: exchange.preview(fields), body: keptBody)
+        if let witness, witness.isPreview {
+            let keptBody = witness.keeps(status, body.count) ? body.copied : nil
+            witness.keep(status, fields: exchange.preview(fields), body: keptBody)
             return
         }
         let budget = body.count > ResponseBody.copiedBytesMax ? answers : nil
@@ -62,7 +62,7 @@ struct ServiceRequest: Sendable {
         }
         let identifier = series.audit(self, status, audit)
         // Without the identifier: a repeat is a request of its own.
-        let keptBody = keeper.flatMap { $0.keeps(status, body.count) ? body.copied : nil }
+        let keptBody = witness.flatMap { $0.keeps(status, body.count) ? body.copied : nil }
         if let problem, let identifier {
             let identified = problem.json(request: identifier)
             budget?.add(identified.count - body.count)
@@ -78,9 +78,9 @@ struct ServiceRequest: Sendable {
         let timing = timing?.field(startedNanoseconds: exchange.startedNanoseconds)
         var keptFields: [ResponseField]?
         exchange.respond(status, body: body, budget: budget) { answer in
-            if let keeper {
+            if let witness {
                 keptFields = answer.record(fields)
-                if keeper.isRepeat { answer.add("Idempotency-Replayed", "true") }
+                if witness.isRepeat { answer.add("Idempotency-Replayed", "true") }
             } else {
                 fields(&answer)
             }
@@ -94,7 +94,7 @@ struct ServiceRequest: Sendable {
                 answer.add("Latchkey-Request-Id", text: identifier)
             }
         }
-        keeper?.keep(status, fields: keptFields, body: keptBody)
+        witness?.keep(status, fields: keptFields, body: keptBody)
     }
 
     /// Says how caches may keep the answer (RFC 9111, section 5.2.2).
@@ -114,7 +114,7 @@ struct ServiceRequest: Sendable {
     ///
     /// The request counts now, with the time until the stream begins.
     @discardableResult
-    func respond(
+    package func respond(
         streaming events: ResponseStream.Events,
         bufferBytesMax: Int = ResponseStream.bufferBytesMax,
         isWhole: Bool = false,
@@ -140,7 +140,7 @@ struct ServiceRequest: Sendable {
 
     /// Says how old the state can be, if it is that of a leader.
     @inline(__always)
-    func addAge(to answer: inout ResponseFields) {
+    package func addAge(to answer: inout ResponseFields) {
         if level != .none {
             answer.add("Latchkey-Age", thousandths: level.ageMilliseconds)
         }
@@ -155,34 +155,12 @@ struct ServiceRequest: Sendable {
     }
 
     /// Counts the age from now on: nothing was read before.
-    mutating func renewLevel() {
+    package mutating func renewLevel() {
         level = series.level
     }
 
-    /// What is to be stored with a commit: who has made it; and the key of the request, with the
-    /// answer that `respond` makes, if the request has a key.
-    func note(_ respond: (ServiceRequest) -> Void) -> CommitNote? {
-        CommitNote(author: caller.author, bytes: keeper?.note(self, respond))
-    }
-
-    /// Ends a request that its client has given up, and of which nothing was done.
-    ///
-    /// A repeat of it runs.
-    func giveUp() {
-        answerInVain()
-        keeper?.free()
-    }
-
-    /// Refuses a request whose key is free afterwards: a repeat is decided anew.
-    func failFreeing(_ keeper: AnswerKeeper, _ failure: RequestFailure) {
-        var request = self
-        request.keeper = nil
-        request.fail(failure)
-        keeper.free()
-    }
-
     /// Answers a request that was taken away: no client gets the answer, so it is not counted.
-    func answerInVain() {
+    package func answerInVain() {
         exchange.respond(.unavailable)
     }
 
@@ -222,14 +200,14 @@ struct ServiceRequest: Sendable {
 
     /// Refuses a request, before it changes anything, if its answer could be long and there is no
     /// room for one.
-    func checkAnswerRoom() throws(RequestFailure) {
+    package func checkAnswerRoom() throws(RequestFailure) {
         if let failure = failure(answers.ask()) {
             throw failure
         }
     }
 
     /// Answers with JSON; `revision` is that of the state, if the body is a state.
-    func respond(
+    package func respond(
         json: JSONWriter,
         revision: Revision? = nil,
         bound: AnswerBound = .refusesReads,
@@ -238,7 +216,7 @@ struct ServiceRequest: Sendable {
         respond(json: json.body, revision, bound: bound, audit: audit)
     }
 
-    func respond(json: [UInt8], audit: (inout AuditDetail) -> Void = { _ in }) {
+    package func respond(json: [UInt8], audit: (inout AuditDetail) -> Void = { _ in }) {
         respond(json: .bytes(json), nil, bound: .refusesReads, audit: audit)
     }
 
@@ -261,7 +239,7 @@ struct ServiceRequest: Sendable {
     }
 
     /// Answers with a problem.
-    func fail(
+    package func fail(
         _ problem: Problem,
         detail: String? = nil,
         extensions: KeyValuePairs<String, Int> = [:],
@@ -299,7 +277,7 @@ struct ServiceRequest: Sendable {
         }
     }
 
-    func fail(_ failure: RequestFailure) {
+    package func fail(_ failure: RequestFailure) {
         fail(
             failure.problem,
             detail: failure.detail,
@@ -310,42 +288,26 @@ struct ServiceRequest: Sendable {
 }
 
 /// What a body with a problem is made of.
-struct ProblemText {
-    let problem: Problem
-    let detail: String?
-    let extensions: KeyValuePairs<String, Int>
-    let leader: String?
+package struct ProblemText {
+    package let problem: Problem
+    package let detail: String?
+    package let extensions: KeyValuePairs<String, Int>
+    package let leader: String?
 
     /// The JSON, with the identifier of the request if it has one.
-    func json(request: String? = nil) -> [UInt8] {
+    package func json(request: String? = nil) -> [UInt8] {
         problem.json(detail: detail, extensions: extensions, leader: leader, request: request)
     }
 }
 
 /// What happens to a long answer for which the budget of unsent answers has no room.
-enum AnswerBound {
+package enum AnswerBound {
     /// A successful answer to `GET` is refused, no other.
     case refusesReads
     /// It is refused. Only where nothing was changed.
     case refuses
     /// It is sent.
     case none
-}
-
-/// An error that a request is answered with.
-struct RequestFailure: Error {
-    let problem: Problem
-    /// A sentence about this occurrence, without text from the client.
-    var detail: String?
-    /// After how long the client may try again; nil for what the problem says.
-    var retryAfterSeconds: Int?
-    /// Whether this replica has stopped: another one is to be asked, and waiting does not help.
-    var isForOther = false
-
-    init(_ problem: Problem, _ detail: String? = nil) {
-        self.problem = problem
-        self.detail = detail
-    }
 }
 
 extension Problem {
@@ -363,13 +325,13 @@ extension Problem {
 
 extension ResponseFields {
     /// Names the media types of patches (RFC 5789, section 3.1).
-    mutating func addAcceptPatch() {
+    package mutating func addAcceptPatch() {
         add("Accept-Patch", "application/merge-patch+json, application/json")
     }
 }
 
 extension ResponseBody {
-    var copied: [UInt8] {
+    package var copied: [UInt8] {
         switch self {
         case .none: []
         case .text(let text): Array(Bytes(text))

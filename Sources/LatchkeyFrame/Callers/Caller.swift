@@ -1,5 +1,5 @@
-internal import LatchkeyHTTP
-internal import LatchkeyStore
+package import LatchkeyHTTP
+package import LatchkeyStore
 
 /// Who has sent a request: the holder of a token, or anybody where the service asks for none.
 ///
@@ -7,29 +7,29 @@ internal import LatchkeyStore
 ///
 /// SAFETY: `@safe` because ``AccessControl`` keeps every token until the process ends.
 @safe
-struct Caller: @unchecked Sendable {
+package struct Caller: @unchecked Sendable {
     private let token: Unmanaged<Token>?
 
     /// Who may do everything, because the service asks for no tokens.
-    static let anybody = unsafe Caller(nil)
+    package static let anybody = unsafe Caller(nil)
 
     /// Who may do nothing: a request whose sender is not known yet.
-    static let unknown = Caller(Token.none)
+    package static let unknown = Caller(Token.none)
 
     private init(_ token: Unmanaged<Token>?) {
         unsafe self.token = token
     }
 
-    init(_ token: Token) {
+    package init(_ token: Token) {
         unsafe self.init(Unmanaged.passUnretained(token))
     }
 
     /// Whether it is ``anybody``, who need not be asked about.
     @inline(__always)
-    var isAnybody: Bool { unsafe token == nil }
+    package var isAnybody: Bool { unsafe token == nil }
 
     /// Whether the service asks for tokens, and the request has shown none.
-    var isUnknown: Bool { !isAnybody && name == nil }
+    package var isUnknown: Bool { !isAnybody && name == nil }
 
     /// The result of `body` with the token; nil without one.
     @inline(__always)
@@ -38,35 +38,35 @@ struct Caller: @unchecked Sendable {
     }
 
     /// The name of the token; nil without one.
-    var name: String? { with { $0.client == nil ? nil : $0.name } ?? nil }
+    package var name: String? { with { $0.client == nil ? nil : $0.name } ?? nil }
 
     /// The bytes of ``name``.
-    var author: [UInt8]? { with { $0.client == nil ? nil : $0.nameBytes } ?? nil }
+    package var author: [UInt8]? { with { $0.client == nil ? nil : $0.nameBytes } ?? nil }
 
     /// What shares are counted for; nil without a token.
-    var client: ClientKey? { with { $0.client } ?? nil }
+    package var client: ClientKey? { with { $0.client } ?? nil }
 
-    var isRevoked: Bool { with { $0.isRevoked } ?? false }
+    package var isRevoked: Bool { with { $0.isRevoked } ?? false }
 
-    func allows(_ right: Right) -> Bool {
+    package func allows(_ right: Right) -> Bool {
         with { $0.allows(right) } ?? true
     }
 
-    func allows(_ right: Right, _ name: PropertyName) -> Bool {
+    package func allows(_ right: Right, _ name: PropertyName) -> Bool {
         with { unsafe $0.allows(right, name.bytes) } ?? true
     }
 
-    func allows(_ right: Right, prefix: [UInt8]) -> Bool {
+    package func allows(_ right: Right, prefix: [UInt8]) -> Bool {
         with { token in unsafe prefix.withUnsafeBytes { unsafe token.allows(right, $0) } } ?? true
     }
 
     /// Whether the caller may see what shows these properties: names, or what names begin with.
-    func reads(_ shown: [PropertyName]) -> Bool {
+    package func reads(_ shown: [PropertyName]) -> Bool {
         isAnybody || shown.allSatisfy { allows(.read, $0) }
     }
 
     /// A text that a client chose for itself, which is another one for each token.
-    func scoped(_ text: [UInt8]) -> [UInt8] {
+    package func scoped(_ text: [UInt8]) -> [UInt8] {
         name.map { Array($0.utf8) + [0] + text } ?? text
     }
 }

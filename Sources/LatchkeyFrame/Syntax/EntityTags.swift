@@ -27,7 +27,7 @@ package enum EntityTags {
     /// Whether a field has this tag, given without its quotes, or is `*`.
     ///
     /// - Throws: As ``parse(_:comparison:)``.
-    static func names(
+    package static func names(
         _ tag: String,
         in field: [UInt8],
         comparison: Comparison

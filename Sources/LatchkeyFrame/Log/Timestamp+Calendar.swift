@@ -1,10 +1,10 @@
 internal import CLatchkeySystem
 internal import Glibc
-internal import LatchkeyStore
+package import LatchkeyStore
 
 extension Timestamp {
     /// The system's time, for logs: that of the store never goes back.
-    static var ofLogs: Timestamp {
+    package static var ofLogs: Timestamp {
         var time = timespec()
         unsafe clock_gettime(CLOCK_REALTIME, &time)
         return Timestamp(
@@ -15,7 +15,7 @@ extension Timestamp {
     /// The time in UTC as ISO 8601 and RFC 3339 have it, such as `2026-01-02T03:04:05.678Z`.
     ///
     /// Foundation's formats take some microseconds, which each line of a log would pay for.
-    var calendarText: String {
+    package var calendarText: String {
         var seconds = time_t(milliseconds / 1000)
         var parts = unsafe tm()
         unsafe gmtime_r(&seconds, &parts)

@@ -1,25 +1,25 @@
-internal import LatchkeyHTTP
+package import LatchkeyHTTP
 internal import LatchkeyJSON
 
 /// The text of server-sent events (HTML standard, section 9.2).
-enum ServerSentEvents {
+package enum ServerSentEvents {
     /// How long clients wait before they connect again, in milliseconds.
     ///
     /// Drawn for each stream, so that those that a restart has cut do not come back in one second.
-    static let retryMilliseconds = 1000...3000
+    package static let retryMilliseconds = 1000...3000
 
     /// The first bytes of each stream.
-    static func start(retryMilliseconds: Int) -> [UInt8] {
+    package static func start(retryMilliseconds: Int) -> [UInt8] {
         Array("retry: \(retryMilliseconds)\n".utf8)
     }
 
     /// A keep-alive comment.
     ///
     /// Without an empty line, because some clients take each as the end of an event.
-    static let keepAlive = Array(": keep-alive\n".utf8)
+    package static let keepAlive = Array(": keep-alive\n".utf8)
 
     /// The last event of a stream that ends because the service stops.
-    static let close = event("close", data: Array("{}".utf8))
+    package static let close = event("close", data: Array("{}".utf8))
 
     /// An event, whole.
     ///
@@ -28,14 +28,14 @@ enum ServerSentEvents {
     ///   - id: What a client sends as `Last-Event-ID` when it connects again.
     ///   - data: A valid JSON text.
     /// - Returns: The bytes of the event.
-    static func event(_ name: String, id: String? = nil, data: [UInt8]) -> [UInt8] {
+    package static func event(_ name: String, id: String? = nil, data: [UInt8]) -> [UInt8] {
         var bytes = fields(name, id: id, data: data)
         bytes.append(UInt8(ascii: "\n"))
         return bytes
     }
 
     /// An event without the empty line that ends it.
-    static func fields(_ name: String, id: String? = nil, data: [UInt8]) -> [UInt8] {
+    package static func fields(_ name: String, id: String? = nil, data: [UInt8]) -> [UInt8] {
         var bytes: [UInt8] = []
         // A number has 20 digits at most; with the names of the fields, 64 bytes hold the rest.
         bytes.reserveCapacity(data.count + name.utf8.count + 64)
@@ -48,7 +48,7 @@ enum ServerSentEvents {
     }
 
     /// The end of an event without an id; alone, it only moves the client's cursor.
-    static func end(id: String) -> [UInt8] {
+    package static func end(id: String) -> [UInt8] {
         Array("id: \(id)\n\n".utf8)
     }
 }
@@ -58,7 +58,7 @@ extension ServiceRequest {
     ///
     /// The caller writes ``ServerSentEvents/start(retryMilliseconds:)``.
     @discardableResult
-    func respond(
+    package func respond(
         events: ResponseStream.Events,
         bufferBytesMax: Int = ResponseStream.bufferBytesMax
     ) -> ResponseStream {

@@ -1,6 +1,6 @@
 internal import CLatchkeySystem
-internal import LatchkeyHTTP
-internal import LatchkeyMetrics
+package import LatchkeyHTTP
+package import LatchkeyMetrics
 internal import LatchkeyStrategies
 
 /// Counts requests, their durations and the bytes of their bodies.
@@ -9,7 +9,15 @@ internal import LatchkeyStrategies
 /// when a request is counted, and the first scrape already has all series, with zeros. No label
 /// names a property. Answers that the server makes before the service sees a request, such as 408,
 /// are in the metrics of connections.
-struct RequestMetrics: Sendable {
+package struct RequestMetrics: Sendable {
+    /// Makes what writes the lines of a method and a route to the audit log.
+    ///
+    /// It is told whether the requests change something: then each of them has a line.
+    package typealias AuditMaker =
+        @Sendable (
+            HTTPMethod, _ route: String, _ changes: Bool
+        ) -> any RequestAudit
+
     private static let requests = MetricFamily(
         "latchkey_http_requests_total",
         .counter,
@@ -41,24 +49,20 @@ struct RequestMetrics: Sendable {
     private let answers: AnswerBudget
     private let answerShareRefusals: ShareRefusals
     /// Nil without an audit log.
-    let audit: AuditLog?
-    /// Nil unless the service was started to follow another one.
-    let follow: FollowState?
+    private let audit: AuditMaker?
     /// Nil if the state is that of this service alone.
     private let age: StateAge?
     /// What has counters.
     private let all = Guarded<[RequestSeries]>([])
 
-    init(
+    package init(
         _ registry: MetricRegistry,
         sendsServerTiming: Bool,
         answers: AnswerBudget,
-        audit: AuditLog? = nil,
-        follow: FollowState? = nil,
+        audit: AuditMaker? = nil,
         age: StateAge? = nil
     ) {
         self.registry = registry
-        self.follow = follow
         self.age = age
         self.audit = audit
         self.answers = answers
@@ -71,7 +75,7 @@ struct RequestMetrics: Sendable {
     /// The series of a method and a route, with a counter for each of these statuses.
     ///
     /// Requests that change something have a line each in the audit log.
-    func series(
+    package func series(
         method: HTTPMethod,
         route: String,
         statuses: [UInt16],
@@ -93,7 +97,8 @@ struct RequestMetrics: Sendable {
             sendsServerTiming: sendsServerTiming,
             answers: answers,
             answerShareRefusals: answerShareRefusals,
-            audit: audit.map { RouteAudit($0, method, route, changes: changes) },
+            audit: audit.map { $0(method, route, changes) },
+            changes: changes,
             age: route.hasPrefix("/v1/") ? age : nil
         )
         let series = RequestSeries(counters)
@@ -102,18 +107,18 @@ struct RequestMetrics: Sendable {
     }
 
     /// The requests that were answered so far: the sums of what a scrape shows.
-    var totals: RequestTotals {
+    package var totals: RequestTotals {
         all.read { $0 }.reduce(into: RequestTotals()) { $1.add(to: &$0) }
     }
 }
 
 /// How many requests were answered, and how many of them with an error.
-struct RequestTotals: Sendable, Equatable {
-    var all: UInt64 = 0
+package struct RequestTotals: Sendable, Equatable {
+    package var all: UInt64 = 0
     /// With a status from 400 to 499.
-    var clientErrors: UInt64 = 0
+    package var clientErrors: UInt64 = 0
     /// With a status from 500.
-    var serverErrors: UInt64 = 0
+    package var serverErrors: UInt64 = 0
 }
 
 /// The counters of one route and method, and what else its requests have in common.
@@ -123,33 +128,33 @@ struct RequestTotals: Sendable, Equatable {
 /// SAFETY: `@safe` and unmanaged, because the object is never freed: all threads would write to its
 /// reference count for every request. A service has as many of them as routes and methods.
 @safe
-struct RequestSeries: Sendable {
+package struct RequestSeries: Sendable {
     private let counters: Unmanaged<RequestCounters>
 
     fileprivate init(_ counters: RequestCounters) {
         unsafe self.counters = Unmanaged.passRetained(counters)
     }
 
-    var sendsServerTiming: Bool {
+    package var sendsServerTiming: Bool {
         unsafe counters._withUnsafeGuaranteedRef { $0.sendsServerTiming }
     }
 
     /// When the state was level with that of others, if they change it.
     @inline(__always)
-    var level: StateAge.Level {
+    package var level: StateAge.Level {
         unsafe counters._withUnsafeGuaranteedRef { $0.age?.level ?? .none }
     }
 
     /// What unsent answers hold.
-    var answers: AnswerBudget { unsafe counters._withUnsafeGuaranteedRef { $0.answers } }
+    package var answers: AnswerBudget { unsafe counters._withUnsafeGuaranteedRef { $0.answers } }
 
     /// Counts a request whose client has its share of unsent answers.
-    func countAnswerShareRefusal() {
+    package func countAnswerShareRefusal() {
         unsafe counters._withUnsafeGuaranteedRef { $0.answerShareRefusals.add() }
     }
 
     /// Counts a request before its answer is sent.
-    func record(
+    package func record(
         _ status: HTTPStatus,
         startedNanoseconds: UInt64,
         receivedByteCount: Int,
@@ -173,7 +178,7 @@ struct RequestSeries: Sendable {
     ///   - detail: Adds what the request did, if that is asked.
     /// - Returns: The identifier of the request; nil without a line.
     @inline(__always)
-    func audit(
+    package func audit(
         _ request: ServiceRequest,
         _ status: HTTPStatus,
         _ detail: (inout AuditDetail) -> Void
@@ -183,8 +188,10 @@ struct RequestSeries: Sendable {
         }
     }
 
-    /// What is in the audit log of the requests; nil without one.
-    var routeAudit: RouteAudit? { unsafe counters._withUnsafeGuaranteedRef { $0.audit } }
+    /// What writes the requests to the audit log; nil without one.
+    package var routeAudit: (any RequestAudit)? {
+        unsafe counters._withUnsafeGuaranteedRef { $0.audit }
+    }
 
     /// Adds the requests that were counted.
     fileprivate func add(to totals: inout RequestTotals) {
@@ -192,12 +199,12 @@ struct RequestSeries: Sendable {
     }
 
     /// Counts bytes of a request's body that was read in pieces.
-    func recordReceived(_ byteCount: Int) {
+    package func recordReceived(_ byteCount: Int) {
         unsafe counters._withUnsafeGuaranteedRef { $0.recordReceived(byteCount) }
     }
 
     /// Counts bytes of an answer's body that is sent in pieces.
-    func recordSent(_ byteCount: Int) {
+    package func recordSent(_ byteCount: Int) {
         unsafe counters._withUnsafeGuaranteedRef { $0.recordSent(byteCount) }
     }
 }
@@ -206,7 +213,7 @@ private final class RequestCounters: Sendable {
     let sendsServerTiming: Bool
     let answers: AnswerBudget
     let answerShareRefusals: ShareRefusals
-    let audit: RouteAudit?
+    let audit: (any RequestAudit)?
     let age: StateAge?
     /// Beside `audit`, so that reads do not touch its reference count.
     private let isAudited: Bool
@@ -227,13 +234,14 @@ private final class RequestCounters: Sendable {
         sendsServerTiming: Bool,
         answers: AnswerBudget,
         answerShareRefusals: ShareRefusals,
-        audit: RouteAudit?,
+        audit: (any RequestAudit)?,
+        changes: Bool,
         age: StateAge?
     ) {
         self.audit = audit
         self.age = age
         isAudited = audit != nil
-        changes = audit?.changes ?? false
+        self.changes = changes
         self.answers = answers
         self.answerShareRefusals = answerShareRefusals
         self.statuses = statuses
@@ -272,7 +280,7 @@ private final class RequestCounters: Sendable {
     /// Whether a request with this answer is to have a line in the audit log.
     @inline(__always)
     func hasLine(_ status: HTTPStatus) -> Bool {
-        isAudited && (changes || RouteAudit.isRefusal(status))
+        isAudited && (changes || status.isRefusal)
     }
 
     func recordReceived(_ byteCount: Int) {

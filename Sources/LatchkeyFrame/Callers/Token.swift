@@ -1,5 +1,5 @@
 internal import Glibc
-internal import LatchkeyHTTP
+package import LatchkeyHTTP
 internal import Synchronization
 
 /// A token that the service knows, or has known.
@@ -10,21 +10,21 @@ internal import Synchronization
 /// SAFETY: `@safe` and `@unchecked Sendable` because allowances and the memory of the name are
 /// never freed, as no token is, and the name is written before another thread has the object.
 @safe
-final class Token: @unchecked Sendable {
-    let name: String
+package final class Token: @unchecked Sendable {
+    package let name: String
     /// In memory of its own: threads that serve would all write to the reference count of an array.
     private let nameMemory: UnsafeRawBufferPointer
     /// Nil for ``none``.
-    let client: ClientKey?
+    package let client: ClientKey?
     private let allowance: Atomic<Unmanaged<Allowance>>
     private let isGone = Atomic(false)
 
     /// Stands for no token: it grants nothing.
-    static let none = Token("", client: nil, Allowance(Grants()))
+    package static let none = Token("", client: nil, Allowance(Grants()))
 
-    convenience init(_ line: TokenLine) {
-        let number = SHA256.digest(Array(line.name.utf8)).prefix
-        self.init(line.name, client: ClientKey(tokenNumber: number), Allowance(line.grants))
+    package convenience init(_ name: String, _ grants: Grants) {
+        let number = SHA256.digest(Array(name.utf8)).prefix
+        self.init(name, client: ClientKey(tokenNumber: number), Allowance(grants))
     }
 
     private init(_ name: String, client: ClientKey?, _ allowance: Allowance) {
@@ -40,27 +40,27 @@ final class Token: @unchecked Sendable {
     }
 
     /// A copy of the bytes of ``name``.
-    var nameBytes: [UInt8] { unsafe Array(nameMemory) }
+    package var nameBytes: [UInt8] { unsafe Array(nameMemory) }
 
     /// Whether the token counts no more.
-    var isRevoked: Bool { isGone.load(ordering: .acquiring) }
+    package var isRevoked: Bool { isGone.load(ordering: .acquiring) }
 
-    func revoke() {
+    package func revoke() {
         isGone.store(true, ordering: .releasing)
     }
 
-    func grant(_ grants: Grants) {
+    package func grant(_ grants: Grants) {
         // Releasing: pairs with the loads below.
         unsafe allowance.store(Unmanaged.passRetained(Allowance(grants)), ordering: .releasing)
     }
 
     /// Whether the right is granted; one to properties, for any name.
-    func allows(_ right: Right) -> Bool {
+    package func allows(_ right: Right) -> Bool {
         unsafe allowance.load(ordering: .acquiring)._withUnsafeGuaranteedRef { $0.allows(right) }
     }
 
     /// Whether the right, one to properties, is granted for all names that begin with these bytes.
-    func allows(_ right: Right, _ start: UnsafeRawBufferPointer) -> Bool {
+    package func allows(_ right: Right, _ start: UnsafeRawBufferPointer) -> Bool {
         unsafe allowance.load(ordering: .acquiring)
             ._withUnsafeGuaranteedRef { unsafe $0.allows(right, start) }
     }

@@ -1,13 +1,13 @@
-internal import LatchkeyHTTP
+package import LatchkeyHTTP
 
 /// A body that seldom changes, with the entity tag of its bytes.
-struct FixedPage: Sendable {
-    let type: StaticString
-    let bytes: [UInt8]
+package struct FixedPage: Sendable {
+    package let type: StaticString
+    package let bytes: [UInt8]
     /// Between the quotes of a strong tag.
-    let tag: String
+    package let tag: String
 
-    init(_ type: StaticString, _ bytes: [UInt8]) {
+    package init(_ type: StaticString, _ bytes: [UInt8]) {
         self.type = type
         self.bytes = bytes
         tag = SHA256.digest(bytes).bytes.prefix(16)
@@ -22,7 +22,7 @@ extension ServiceRequest {
     ///   - page: The page.
     ///   - fields: Adds header fields to the page.
     /// - Throws: What is wrong with the conditions of the request, or that they do not hold.
-    func respond(
+    package func respond(
         _ page: FixedPage,
         fields: (inout ResponseFields) -> Void = { _ in }
     ) throws(RequestFailure) {

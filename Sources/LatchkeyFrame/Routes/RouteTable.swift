@@ -1,37 +1,22 @@
-internal import LatchkeyHTTP
+package import LatchkeyHTTP
 
 /// The routes of the service, each with its counters.
-struct RouteTable {
+package struct RouteTable {
     /// Statuses sent when no route matches.
     private static let unmatchedStatuses: [UInt16] = [
         204, 400, 403, 404, 405, 413, 414, 421, 429, 431, 501, 503,
     ]
 
-    typealias Handler = @Sendable (ServiceRequest, RouteMatch) throws(RequestFailure) -> Void
-
-    /// Statuses that a repeatable route sends by itself.
-    private static let repeatableStatuses: [UInt16] = [400, 422, 429, 503]
-    /// Statuses that a route sends by itself which reads the store.
-    private static let readingStatuses: [UInt16] = [400, 429, 503]
-
-    let metrics: RequestMetrics
-    let admission: Admission
-    /// Nil if `Idempotency-Key` is switched off.
-    let repetition: Repetition?
-    /// Nil before there is a store.
-    var reads: FreshReads?
-    private(set) var routes: [Route] = []
+    package let metrics: RequestMetrics
+    /// Those of routes that are added from now on.
+    package var steps: RouteSteps
+    package private(set) var routes: [Route] = []
     /// For requests that match no route, by method.
     private let unmatched: [RequestSeries]
 
-    init(
-        metrics: RequestMetrics,
-        admission: Admission = Admission(),
-        repetition: Repetition? = nil
-    ) {
+    package init(metrics: RequestMetrics, steps: RouteSteps = RouteSteps()) {
         self.metrics = metrics
-        self.admission = admission
-        self.repetition = repetition
+        self.steps = steps
         unmatched = HTTPMethod.allCases.map { method in
             metrics.series(
                 method: method,
@@ -47,41 +32,27 @@ struct RouteTable {
     /// - Parameters:
     ///   - method: Of the requests.
     ///   - pattern: Of their paths.
-    ///   - need: What is asked of those who use it, at the head of a request with a body, too.
+    ///   - kind: Names the steps before the handler.
+    ///   - need: The right that the route requires, at the head of a request with a body, too.
     ///   - statuses: The statuses that have a counter of their own.
-    ///   - servesRefused: Whether it also answers on connections over a bound.
-    ///   - isRepeatable: Whether clients can repeat a request with an `Idempotency-Key`. For all
-    ///     routes that change state. The answer must be made with ``ServiceRequest``, and must not
-    ///     be a stream.
-    ///   - isLocal: Whether it changes no state that a replica has from its leader.
-    ///   - readsStore: Whether its `GET` reads the store, so that clients can say how new the state
-    ///     must be. The handler must ask for the query with ``ServiceRequest/query(_:)``.
     ///   - checkHead: Called at the head of a request with a body, before `handle`; may give the
     ///     body a reader.
     ///   - handle: Answers the request.
-    mutating func add(
+    package mutating func add(
         _ method: HTTPMethod,
         _ pattern: String,
+        _ kind: RouteKind,
         needs need: RouteNeed,
         statuses: [UInt16],
-        servesRefused: Bool = false,
-        isRepeatable: Bool = false,
-        isLocal: Bool = false,
-        readsStore: Bool = false,
-        checkHead: Handler? = nil,
-        handle: @escaping Handler
+        checkHead: RouteHandler.Handle? = nil,
+        handle: @escaping RouteHandler.Handle
     ) {
-        precondition(!isRepeatable || need.fitsRepeats, "It says what is asked of a repeat.")
-        let (repetition, admission) = (isRepeatable ? repetition : nil, admission)
-        let handler = Repetition.Handler(handle: handle, need: need)
-        let reads = readsStore ? reads : nil
-        let changes = method != .get
-        let follow = changes && !isLocal ? metrics.follow : nil
-        let statuses = Set(statuses).union(admission.statuses)
-            .union(isRepeatable ? Self.repeatableStatuses : [])
-            .union(readsStore ? Self.readingStatuses : [])
-            .union(metrics.follow != nil && (follow != nil || readsStore) ? [421] : [])
+        precondition(kind != .change || need.fitsRepeats, "It says what is asked of a repeat.")
+        let atHead = steps.of(kind, at: .head)
+        let atRequest = steps.of(kind, at: .request)
+        let statuses = Set(statuses + kind.statuses + (atHead + atRequest).flatMap(\.statuses))
             .sorted()
+        let changes = method != .get
         let series = metrics.series(
             method: method,
             route: pattern,
@@ -92,52 +63,55 @@ struct RouteTable {
             changes
             ? series
             : metrics.series(method: .head, route: pattern, statuses: statuses, changes: false)
-        // Known now, so that a service that asks for nothing pays for no question.
-        let (isOpen, unknown, isShared) = (admission.isOpen, admission.unknown, !servesRefused)
+        let route = RouteHandler(
+            handle,
+            need: need,
+            isShared: kind != .probe,
+            checksHead: checkHead != nil
+        )
+        let unknown = steps.unknown
         var check: Route.Handler?
-        if checkHead != nil || !isOpen {
+        if checkHead != nil || !atHead.isEmpty {
+            let run = Self.way(atHead, route, to: checkHead)
             check = { exchange, match in
                 var request = ServiceRequest(exchange, series, unknown)
-                // Others are counted when their body is there, and can wait.
-                let counts = checkHead != nil
-                guard
-                    isOpen || admission.admits(&request, need, counts: counts, isShared: isShared),
-                    follow?.refuses(request) != true,
-                    let checkHead
-                else { return }
-                Self.run(checkHead, request, match)
+                run(&request, match)
             }
         }
-        let route = Route(
-            method,
-            pattern,
-            servesRefused: servesRefused,
-            checkHead: check
-        ) { exchange, match in
-            let series = match.method == .head ? headSeries : series
-            var request = ServiceRequest(exchange, series, unknown)
-            // Who reads a body piece by piece was admitted with its head, and says what it did.
-            if !isOpen, exchange.bodyReader == nil {
-                let counts = isShared && (checkHead == nil || !exchange.hasPassedHead)
-                guard admission.admits(&request, need, counts: counts, isShared: isShared)
-                else { return }
+        let run = Self.way(atRequest, route, to: handle)
+        routes.append(
+            Route(
+                method,
+                pattern,
+                servesRefused: kind == .probe,
+                checkHead: check
+            ) { exchange, match in
+                let series = match.method == .head ? headSeries : series
+                var request = ServiceRequest(exchange, series, unknown)
+                run(&request, match)
             }
-            if follow?.refuses(request) == true { return }
-            if let repetition, repetition.handles(request, match, handler) { return }
-            if let reads, reads.handles(request, match, handle) { return }
-            Self.run(handle, request, match)
-        }
-        routes.append(route)
+        )
     }
 
-    /// Calls a handler, and answers with the error that it throws.
-    @inline(__always)
-    static func run(_ handle: Handler, _ request: ServiceRequest, _ match: RouteMatch) {
-        do throws(RequestFailure) {
-            try handle(request, match)
-        } catch {
-            request.fail(error)
+    private typealias Way = @Sendable (inout ServiceRequest, RouteMatch) -> Void
+
+    /// Takes a request through the steps to its handler.
+    ///
+    /// The list is read once, so that a service without steps pays for no question.
+    private static func way(
+        _ steps: [any RequestStep],
+        _ route: RouteHandler,
+        to handle: RouteHandler.Handle?
+    ) -> Way {
+        var way: Way = { _, _ in }
+        if let handle { way = { RouteHandler.run(handle, $0, $1) } }
+        for step in steps.reversed() {
+            way = { [next = way] request, match in
+                guard !step.takes(&request, match, route) else { return }
+                next(&request, match)
+            }
         }
+        return way
     }
 
     /// The router, which answers requests that match no route with a problem.
@@ -148,22 +122,24 @@ struct RouteTable {
     /// While the service recovers, requests that match none of these routes get 503.
     ///
     /// With `patterns`, only the routes with these are served.
-    func router(
+    package func router(
         hosts: AllowedHosts?,
         origins: AllowedOrigins = AllowedOrigins(),
         isRecovering: Bool = false,
         only patterns: Set<String>? = nil
     ) -> Router {
-        let (series, admission) = (unmatched, admission)
+        let (series, unknown) = (unmatched, steps.unknown)
+        let refuses = steps.refusesUnmatched
         let routes = routes.filter { patterns?.contains($0.pattern) ?? true }
         let names = NamePath(routes)
         let router = try? Router(routes, hosts: hosts, origins: origins) { exchange, unmatched in
             let request = ServiceRequest(
                 exchange,
                 series[Int(exchange.method.rawValue)],
-                admission.unknown
+                unknown
             )
-            guard !admission.refusesRate(of: request, unmatched) else { return }
+            // What the server refuses is answered with its own problem.
+            if case .rejected = unmatched {} else if refuses?(request) == true { return }
             switch unmatched {
             case .notFound where isRecovering, .methodNotAllowed where isRecovering:
                 request.fail(.recovering)
@@ -222,7 +198,7 @@ extension ResponseFields {
 
 extension Rejection {
     /// The problem for a request that was rejected.
-    var problem: Problem {
+    package var problem: Problem {
         switch self {
         case .malformed: .malformedRequest
         case .transferCoding: .unsupportedTransferCoding

@@ -1,9 +1,9 @@
 internal import CLatchkeySystem
-internal import LatchkeyGuards
+package import LatchkeyGuards
 
 extension AccessTiming {
     /// The value of the field `Server-Timing` (W3C Server Timing), in milliseconds.
-    func field(startedNanoseconds: UInt64) -> String {
+    package func field(startedNanoseconds: UInt64) -> String {
         let total = latchkey_system_nanoseconds() &- startedNanoseconds
         return "wait;dur=\(Self.milliseconds(waitNanoseconds)), "
             + "hold;dur=\(Self.milliseconds(holdNanoseconds)), "

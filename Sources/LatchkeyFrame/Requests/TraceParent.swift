@@ -1,26 +1,26 @@
-internal import LatchkeyHTTP
+package import LatchkeyHTTP
 
 /// A valid `traceparent` of a request (W3C Trace Context, section 3.2).
-struct TraceParent: Hashable, Sendable {
+package struct TraceParent: Hashable, Sendable {
     /// Of version 00; later ones may be longer.
     private static let count = 55
 
     /// The field as it was sent.
-    let text: String
+    package let text: String
     /// 32 hexadecimal digits.
-    let trace: String
+    package let trace: String
     /// 16 hexadecimal digits: the span of the caller.
-    let parent: String
+    package let parent: String
 
     /// Nil if the request has none, several, or one that is not valid.
-    init?(_ exchange: Exchange) {
+    package init?(_ exchange: Exchange) {
         guard let field = exchange.header(named: "traceparent"),
             !exchange.repeatsHeader(named: "traceparent")
         else { return nil }
         self.init(Array(field))
     }
 
-    init?(_ field: [UInt8]) {
+    package init?(_ field: [UInt8]) {
         guard field.count >= Self.count, field.count <= 2 * Self.count else { return nil }
         let version = field[..<2]
         let trace = field[3..<35]

@@ -1,0 +1,26 @@
+/// What a route does, by which the steps of its requests are chosen.
+package enum RouteKind: CaseIterable, Sendable {
+    /// A probe, which is also served on connections over a bound.
+    case probe
+    /// Reads or changes what is this service's alone: no replica has it from its leader.
+    case local
+    /// Reads the store. Clients can say how new the state must be, so the handler must ask for the
+    /// query with ``ServiceRequest/query(_:)``.
+    case read
+    /// Changes state. Clients can repeat the request with an `Idempotency-Key`: the answer must be
+    /// made with ``ServiceRequest``, and must not be a stream.
+    case change
+    /// Changes state, and takes no notice of keys.
+    case unkeyedChange
+    /// The same, with a body that is read as it comes.
+    case streamedChange
+
+    /// Statuses that have counters of their own, whichever steps there are.
+    package var statuses: [UInt16] {
+        switch self {
+        case .read: [400, 429, 503]
+        case .change: [400, 422, 429, 503]
+        case .probe, .local, .unkeyedChange, .streamedChange: []
+        }
+    }
+}
