@@ -1,14 +1,18 @@
 """Clocks that jump, places that cannot be written to or are full, readers without end, SIGTERM."""
 
 import collections
+import concurrent.futures
 import contextlib
 import datetime
 import email.utils
+import itertools
 import json
 import os
 import pathlib
+import shutil
 import sqlite3
 import subprocess
+import threading
 import time
 
 import kill
@@ -28,7 +32,8 @@ PLANTS = {}
 def run(arguments, scratch):
     lines, failures = [], []
     for name, case in (("clock", clock), ("read-only", read_only), ("reader", reader),
-                       ("full", full), ("sigterm", sigterm), ("second", second)):
+                       ("full", full), ("gone", gone), ("sigterm", sigterm),
+                       ("second", second)):
         if arguments.only and name not in arguments.only:
             continue
         folder = scratch / name
@@ -223,6 +228,48 @@ def full(arguments, folder):
             subject.close()
         subprocess.run(["umount", "--lazy", str(disk)], check=True, stdin=subprocess.DEVNULL)
     return f"filled 4 times, {counts['commits']} commits"
+
+
+def gone(arguments, folder):
+    """The folder is removed under writes, then syncs fail: what was acknowledged is exported."""
+    control = shim.Control(folder / "control")
+    environment = shim.environment(arguments.library, folder.resolve(), control=control.path)
+    acknowledged, refused = {}, threading.Event()
+
+    def write(service, worker):
+        for number in itertools.count():
+            name = f"g/{worker}/{number}"
+            status = service.ask("PUT", load.path(name), str(number), expect=None)[0]
+            if status == 503:
+                return refused.set()
+            if status < 300:
+                acknowledged[name] = number
+            elif status != 500:
+                raise Failure(f"a write was answered {status}")
+
+    with Service(arguments.binary, folder / "data", log=folder / "log",
+                 environment=environment) as service, \
+            concurrent.futures.ThreadPoolExecutor(4) as pool:
+        workers = [pool.submit(write, service, worker) for worker in range(4)]
+        await_true("there are writes", lambda: len(acknowledged) > 100)
+        shutil.rmtree(folder / "data")
+        # Files without a name take them.
+        count = len(acknowledged)
+        await_true("writes go on", lambda: refused.is_set() or len(acknowledged) > count + 100)
+        control.arm("sync", "io-error", count=shim.ALWAYS)
+        for worker in workers:
+            worker.result(PATIENCE_SECONDS)
+        if service.is_ready() or service.status_of("/healthz") != 200:
+            raise Failure("/readyz must be 503, and /healthz 200")
+        exported = service.export()[0]
+        lost = [name for name, value in acknowledged.items()
+                if exported.get(name, (None,))[0] != value]
+        if lost:
+            raise Failure(f"{len(lost)} acknowledged values are not exported, such as {lost[0]}")
+        service.ask_to_end()
+        if (status := service.process.wait(PATIENCE_SECONDS)) != 1:
+            raise Failure(f"the end has status {status}")
+    return f"{len(acknowledged)} acknowledged, {len(exported)} exported"
 
 
 def sigterm(arguments, folder):

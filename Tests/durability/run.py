@@ -48,7 +48,7 @@ AMOUNTS = {
     "faults": (20, 600, "times that calls fail"),
     "flips": (20, 1000, "times that each file is damaged"),
     "terms": (2, 16, "ends by SIGTERM"),
-    "switched_seconds": (0.4, 10.0, "of load under switches, from each strategy"),
+    "switches": (8, 200, "under load, from each strategy"),
 }
 # What each campaign has to find, as a positive control.
 CONTROLS = (("power", "wal"), ("power", "all"), ("kill", "cut"), ("kill", "refused"),

@@ -59,10 +59,10 @@ class Service(Latchkey):
 def switching(arguments, service, seed, counts):
     """With --switch another strategy serves every 50 ms, until the end."""
     if not arguments.switch:
-        yield
+        yield None
         return
     with Switcher(service, seed) as switcher:
-        yield
+        yield switcher
     if not switcher.reports:
         raise Failure("nothing was switched")
     counts["switches"] = counts.get("switches", 0) + len(switcher.reports)

@@ -6,13 +6,12 @@ actor, and with 128. All kinds of requests, readers and watches, and the history
 """
 
 import random
-import time
 
 import history
 import kill
 import load
 import seeing
-from process import Failure
+from process import Failure, await_true
 from readers import NAMES
 from service import Service, switching
 from switcher import names
@@ -69,10 +68,10 @@ class Life(kill.Folder):
         readers = seeing.start(self.service, lambda: random.Random(self.choose.random()), NAMES,
                                "s/")
         seed = f"{self.arguments.seed}.{self.path.name}"
-        with switching(self.arguments, self.service, seed, self.counts), \
+        with switching(self.arguments, self.service, seed, self.counts) as switcher, \
                 load.Load(self.service, seed, self.tokens) as running:
-            # Load for so long.
-            time.sleep(self.arguments.switched_seconds)
+            await_true("there are so many switches", lambda: switcher.error or len(
+                switcher.reports) >= self.arguments.switches)
             running.stop()
         if running.errors:
             raise Failure(running.errors[0])
