@@ -54,11 +54,12 @@ final class Maintenance: @unchecked Sendable {
         do {
             try connection.checkpoint(SQLITE_CHECKPOINT_PASSIVE)
             loop.statistics.checkpoints.add()
-        } catch where error.isBusy || error.isFull {
+        } catch {
+            guard error.isBusy || error.isFull else {
+                return loop.fail("A checkpoint of the database has failed: \(error.text).")
+            }
             // The writer notices what prevents checkpoints in the end.
             loop.log(false, "checkpoint-failed", [("reason", error.text)])
-        } catch {
-            loop.fail("A checkpoint of the database has failed: \(error.text).")
         }
         loop.progress.write { $0.checkpointedCount = progress.frameCount }
     }

@@ -26,8 +26,10 @@ extension WriterThread {
         }
     }
 
-    /// Lets everybody see what is not written and never will be, where the folder is gone: the
-    /// state in memory is the last copy. Those who made it are told that its outcome is not known.
+    /// Where the folder is gone, lets everybody see what is not written and never will be.
+    ///
+    /// The state in memory is the last copy. Those who made the changes are told that their outcome
+    /// is not known.
     func abandon() {
         guard loop.isLost, loop.durability == .always else { return }
         let last = loop.inbox.write { inbox in

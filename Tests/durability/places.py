@@ -200,7 +200,7 @@ def full(arguments, folder):
         # What was decided waits; what comes then is refused.
         await_true("the full disk is noticed", lambda: not subject.service.is_ready())
         problem = json.loads(subject.service.ask("PUT", load.path("quiet"), "1", expect=(507,))[2])
-        if problem["type"] != "disk-full":
+        if problem["type"] != "/problems/disk-full":
             raise Failure(f"a write on the full disk is answered {problem}")
         subject.service.ask("GET", load.path("quiet"), expect=(404,))
 

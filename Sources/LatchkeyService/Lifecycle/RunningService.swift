@@ -235,6 +235,7 @@ package final class RunningService: Sendable {
     /// blocks a thread that serves, or the disk is slow. Call it once.
     ///
     /// - Parameter time: For the requests in flight, instead of the configured one.
+    /// - Returns: What became of the requests, and of the data.
     package func drain(within time: Duration? = nil) -> Drained {
         let drainTime = time ?? drainTime
         readiness.drains()

@@ -118,7 +118,9 @@ package enum Service {
 
         var isNoted: Bool { noted.load(ordering: .acquiring) }
 
-        /// Wakes the main thread. The signal stays blocked, so that it ends nothing by itself.
+        /// Wakes the main thread.
+        ///
+        /// The signal stays blocked, so that it ends nothing by itself.
         func note() {
             noted.store(true, ordering: .releasing)
             kill(getpid(), Service.failureSignal)
