@@ -167,14 +167,21 @@ let package = Package(
             ]
         ),
         .target(
+            name: "LatchkeyAccess",
+            dependencies: [
+                "CLatchkeySystem", "LatchkeyFrame", "LatchkeyHTTP", "LatchkeyJSON",
+                "LatchkeyMachine", "LatchkeyMetrics", "LatchkeySettings", "LatchkeyStore",
+                "LatchkeyStrategies",
+            ]
+        ),
+        .target(
             name: "LatchkeyService",
             dependencies: [
-                "CGnuTLS", "CLatchkeyPages", "CLatchkeySystem", "LatchkeyClient",
+                "CGnuTLS", "CLatchkeyPages", "CLatchkeySystem", "LatchkeyAccess", "LatchkeyClient",
                 "LatchkeyContention", "LatchkeyFrame", "LatchkeyGuards", "LatchkeyHTTP",
-                "LatchkeyJSON",
-                "LatchkeyMachine", "LatchkeyMetrics", "LatchkeyOperations", "LatchkeyPersistence",
-                "LatchkeyReplication", "LatchkeySettings", "LatchkeyStore", "LatchkeyStrategies",
-                "LatchkeyTrace",
+                "LatchkeyJSON", "LatchkeyMachine", "LatchkeyMetrics", "LatchkeyOperations",
+                "LatchkeyPersistence", "LatchkeyReplication", "LatchkeySettings", "LatchkeyStore",
+                "LatchkeyStrategies", "LatchkeyTrace",
             ]
         ),
         .target(
@@ -193,10 +200,10 @@ let package = Package(
         .executableTarget(
             name: "latchkey",
             dependencies: [
-                "CLatchkeyLocales", "CLatchkeyStart", "LatchkeyClient", "LatchkeyCommandLine",
-                "LatchkeyComparison", "LatchkeyContention", "LatchkeyMachine",
-                "LatchkeyOperations", "LatchkeyPersistence", "LatchkeyReport", "LatchkeyService",
-                "LatchkeySettings", "LatchkeyStrategies",
+                "CLatchkeyLocales", "CLatchkeyStart", "LatchkeyAccess", "LatchkeyClient",
+                "LatchkeyCommandLine", "LatchkeyComparison", "LatchkeyContention",
+                "LatchkeyMachine", "LatchkeyOperations", "LatchkeyPersistence", "LatchkeyReport",
+                "LatchkeyService", "LatchkeySettings", "LatchkeyStrategies",
             ]
         ),
         .executableTarget(
@@ -282,9 +289,9 @@ let package = Package(
         .testTarget(
             name: "LatchkeyServiceTests",
             dependencies: [
-                "CLatchkeyPages", "LatchkeyComparison", "LatchkeyContention", "LatchkeyFrame",
-                "LatchkeyGuards", "LatchkeyHTTP", "LatchkeyJSON", "LatchkeyMachine",
-                "LatchkeyMetrics", "LatchkeyOperations", "LatchkeyPersistence",
+                "CLatchkeyPages", "LatchkeyAccess", "LatchkeyComparison", "LatchkeyContention",
+                "LatchkeyFrame", "LatchkeyGuards", "LatchkeyHTTP", "LatchkeyJSON",
+                "LatchkeyMachine", "LatchkeyMetrics", "LatchkeyOperations", "LatchkeyPersistence",
                 "LatchkeyReplication", "LatchkeyService", "LatchkeySettings", "LatchkeyStore",
                 "LatchkeyStrategies", "LatchkeyTestSupport",
             ]
@@ -336,9 +343,9 @@ let package = Package(
         .testTarget(
             name: "LatchkeyWireTests",
             dependencies: [
-                "LatchkeyClient", "LatchkeyCommandLine", "LatchkeyComparison", "LatchkeyFrame",
-                "LatchkeyService", "LatchkeySettings", "LatchkeyStrategies", "LatchkeyTestSupport",
-                "latchkey",
+                "LatchkeyAccess", "LatchkeyClient", "LatchkeyCommandLine", "LatchkeyComparison",
+                "LatchkeyFrame", "LatchkeyService", "LatchkeySettings", "LatchkeyStrategies",
+                "LatchkeyTestSupport", "latchkey",
             ]
         ),
         // The documents are compared with the strategies and the settings themselves.
@@ -359,8 +366,8 @@ if Context.environment["LATCHKEY_PROCESS_TESTS"] != nil {
         .testTarget(
             name: "LatchkeyProcessTests",
             dependencies: [
-                "LatchkeyCommandLine", "LatchkeyComparison", "LatchkeyReport", "LatchkeyService",
-                "LatchkeySettings", "LatchkeyStrategies", "LatchkeySyncTesting",
+                "LatchkeyAccess", "LatchkeyCommandLine", "LatchkeyComparison", "LatchkeyReport",
+                "LatchkeyService", "LatchkeySettings", "LatchkeyStrategies", "LatchkeySyncTesting",
                 "LatchkeyTestSupport", "LatchkeyTrace", "latchkey",
             ],
             path: "Tests/process"

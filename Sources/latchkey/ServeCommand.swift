@@ -1,4 +1,5 @@
 internal import Foundation
+internal import LatchkeyAccess
 internal import LatchkeyCommandLine
 internal import LatchkeyContention
 internal import LatchkeyMachine

@@ -1,4 +1,5 @@
 internal import Foundation
+internal import LatchkeyAccess
 internal import LatchkeyCommandLine
 internal import LatchkeyService
 internal import LatchkeySettings

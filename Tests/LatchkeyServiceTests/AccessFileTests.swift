@@ -3,6 +3,7 @@ import LatchkeyMachine
 import LatchkeyTestSupport
 import Testing
 
+@testable import LatchkeyAccess
 @testable import LatchkeyService
 
 /// The files of tokens and certificates, whatever stands at their paths.

@@ -8,6 +8,7 @@ import LatchkeyTestSupport
 import Synchronization
 import Testing
 
+@testable import LatchkeyAccess
 @testable import LatchkeyFrame
 @testable import LatchkeyService
 

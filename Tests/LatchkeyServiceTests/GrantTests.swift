@@ -2,6 +2,7 @@ import LatchkeyStore
 import LatchkeyTestSupport
 import Testing
 
+@testable import LatchkeyAccess
 @testable import LatchkeyFrame
 @testable import LatchkeyService
 

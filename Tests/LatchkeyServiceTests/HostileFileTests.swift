@@ -3,6 +3,7 @@ import LatchkeyHTTP
 import LatchkeyTestSupport
 import Testing
 
+@testable import LatchkeyAccess
 @testable import LatchkeyService
 
 /// Files and notes with seeded changes: they are refused, or say what could have been written.

@@ -3,6 +3,7 @@ import LatchkeyMetrics
 import LatchkeyTestSupport
 import Testing
 
+@testable import LatchkeyAccess
 @testable import LatchkeyService
 
 /// The rate of a client, with a clock of the test.

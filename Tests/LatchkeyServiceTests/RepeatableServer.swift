@@ -6,6 +6,7 @@ import LatchkeyStrategies
 import LatchkeyTestSupport
 import Synchronization
 
+@testable import LatchkeyAccess
 @testable import LatchkeyFrame
 @testable import LatchkeyService
 

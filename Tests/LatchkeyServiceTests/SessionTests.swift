@@ -1,6 +1,7 @@
 import LatchkeyStore
 import Testing
 
+@testable import LatchkeyAccess
 @testable import LatchkeyFrame
 @testable import LatchkeyService
 

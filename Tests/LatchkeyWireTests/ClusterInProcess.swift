@@ -3,6 +3,7 @@ import LatchkeyService
 import LatchkeySettings
 import LatchkeyTestSupport
 
+@testable import LatchkeyAccess
 @testable import LatchkeyFrame
 @testable import latchkey
 

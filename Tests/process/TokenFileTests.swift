@@ -3,6 +3,7 @@ import LatchkeyService
 import LatchkeyTestSupport
 import Testing
 
+@testable import LatchkeyAccess
 @testable import latchkey
 
 /// The file of tokens, the command that makes its lines, and what a service asks for at its start.

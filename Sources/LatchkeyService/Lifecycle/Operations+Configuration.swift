@@ -1,3 +1,4 @@
+internal import LatchkeyAccess
 internal import LatchkeyGuards
 internal import LatchkeyOperations
 internal import LatchkeyStore

@@ -1,3 +1,4 @@
+internal import LatchkeyAccess
 internal import LatchkeyFrame
 
 /// What requests pass on the way to a handler, and their answers on the way back.

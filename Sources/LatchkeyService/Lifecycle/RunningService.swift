@@ -1,3 +1,4 @@
+internal import LatchkeyAccess
 internal import LatchkeyContention
 package import LatchkeyFrame
 internal import LatchkeyHTTP

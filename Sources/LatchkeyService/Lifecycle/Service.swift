@@ -1,6 +1,7 @@
 internal import CLatchkeySystem
 internal import Dispatch
 internal import Glibc
+internal import LatchkeyAccess
 internal import LatchkeyFrame
 internal import LatchkeyHTTP
 internal import LatchkeyMachine

@@ -1,3 +1,4 @@
+package import LatchkeyAccess
 package import LatchkeyContention
 package import LatchkeyFrame
 package import LatchkeyHTTP

@@ -1,4 +1,5 @@
 internal import Glibc
+internal import LatchkeyAccess
 internal import LatchkeyFrame
 internal import LatchkeyHTTP
 internal import LatchkeyMachine

@@ -1,5 +1,6 @@
 internal import Dispatch
 internal import Glibc
+internal import LatchkeyAccess
 internal import LatchkeyFrame
 internal import LatchkeyHTTP
 internal import LatchkeyJSON

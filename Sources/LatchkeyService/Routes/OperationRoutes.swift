@@ -1,3 +1,4 @@
+internal import LatchkeyAccess
 internal import LatchkeyFrame
 internal import LatchkeyHTTP
 internal import LatchkeyJSON

@@ -16,8 +16,8 @@ enum House: String, CaseIterable {
             ["LatchkeyReplication", "CLatchkeyRPC"]
         case .service:
             [
-                "LatchkeyService", "LatchkeyFrame", "LatchkeyOperations", "LatchkeyPersistence",
-                "LatchkeyStore", "LatchkeyHTTP", "CLatchkeyHTTP",
+                "LatchkeyService", "LatchkeyAccess", "LatchkeyFrame", "LatchkeyOperations",
+                "LatchkeyPersistence", "LatchkeyStore", "LatchkeyHTTP", "CLatchkeyHTTP",
             ]
         case .lab:
             ["LatchkeyReport", "LatchkeyComparison", "CLatchkeyLoad"]

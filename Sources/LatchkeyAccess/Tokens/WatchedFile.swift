@@ -2,14 +2,14 @@ internal import Glibc
 internal import LatchkeyMachine
 
 /// A file that is read again when another one stands at its path, or when it was written.
-struct WatchedFile: Sendable {
-    static let byteCountMax = 4 << 20
+package struct WatchedFile: Sendable {
+    package static let byteCountMax = 4 << 20
 
-    let path: String
+    package let path: String
     /// What the file was when it was read last.
     private var seen: [Int64] = []
 
-    init(path: String) {
+    package init(path: String) {
         self.path = path
     }
 
@@ -17,9 +17,9 @@ struct WatchedFile: Sendable {
     private var wasPipe = false
 
     /// Whether it is another than that which was read last.
-    var hasChanged: Bool { !wasPipe && Self.state(path) != seen }
+    package var hasChanged: Bool { !wasPipe && Self.state(path) != seen }
 
-    mutating func read() throws(AccessFileError) -> String {
+    package mutating func read() throws(AccessFileError) -> String {
         guard !wasPipe else {
             throw AccessFileError("\(path) was a pipe, which cannot be read again.")
         }
@@ -32,7 +32,7 @@ struct WatchedFile: Sendable {
         return found.text
     }
 
-    func text() throws(AccessFileError) -> (text: String, isPipe: Bool) {
+    package func text() throws(AccessFileError) -> (text: String, isPipe: Bool) {
         let file: InputFile
         do throws(FileFailure) {
             file = try InputFile(path, byteCountMax: Self.byteCountMax)
@@ -63,7 +63,7 @@ struct WatchedFile: Sendable {
 package struct AccessFileError: Error, Sendable {
     package let message: String
 
-    init(_ message: String) {
+    package init(_ message: String) {
         self.message = message
     }
 }

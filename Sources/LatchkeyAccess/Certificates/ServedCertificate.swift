@@ -1,5 +1,5 @@
-internal import LatchkeyHTTP
-internal import LatchkeyMetrics
+package import LatchkeyHTTP
+package import LatchkeyMetrics
 internal import LatchkeyStore
 internal import LatchkeyStrategies
 internal import Synchronization
@@ -12,7 +12,7 @@ internal import Synchronization
 /// **Design.** The lock of the files is held while they are read, which can take long. What others
 /// ask for meanwhile, the end of the certificate, stands beside it: relaxed, since it orders
 /// nothing.
-final class ServedCertificate: Sendable {
+package final class ServedCertificate: Sendable {
     /// How often the files are not right in a row until that is said.
     private static let patience = 3
 
@@ -58,7 +58,7 @@ final class ServedCertificate: Sendable {
     private let end: Atomic<Int64>
 
     /// Reads the files.
-    init(_ settings: TLSSettings) throws(AccessFileError) {
+    package init(_ settings: TLSSettings) throws(AccessFileError) {
         guard !settings.certificate.isEmpty, !settings.key.isEmpty else {
             throw AccessFileError("--tls-certificate and --tls-key need each other.")
         }
@@ -81,10 +81,10 @@ final class ServedCertificate: Sendable {
     /// What is served.
     ///
     /// Blocks while the files are read.
-    var identity: TLSIdentity { files.write { $0.identity } }
+    package var identity: TLSIdentity { files.write { $0.identity } }
 
     /// When the certificate ends, in seconds since 1970.
-    var expiry: Int64 { end.load(ordering: .relaxed) }
+    package var expiry: Int64 { end.load(ordering: .relaxed) }
 
     /// Reads the files again if they have changed since, or in any case.
     ///
@@ -93,7 +93,7 @@ final class ServedCertificate: Sendable {
     ///   - serve: Is given what the files have now, unless it is served already.
     /// - Returns: When the new certificate ends; nil if the files are as they were.
     /// - Throws: What is wrong with the files. What is served stays.
-    func reload(
+    package func reload(
         onlyIfChanged: Bool,
         _ serve: (TLSIdentity) throws(TLSIdentityError) -> Void
     ) throws(AccessFileError) -> Int64? {
@@ -140,7 +140,7 @@ extension ServedCertificate {
         help: "When the certificate that is served ends, in seconds since 1970."
     )
 
-    func register(in registry: MetricRegistry) {
+    package func register(in registry: MetricRegistry) {
         registry.collect([Self.expiry]) { writer in
             writer.begin(Self.expiry)
             writer.sample(.none, UInt64(clamping: self.expiry))

@@ -1,14 +1,14 @@
 /// The file of tokens.
-struct TokenFile: Sendable {
+package struct TokenFile: Sendable {
     private var file: WatchedFile
     /// Why it could not be read the last time; empty if it could.
     private var failure = ""
 
-    init(path: String) {
+    package init(path: String) {
         file = WatchedFile(path: path)
     }
 
-    mutating func read() throws(AccessFileError) -> [TokenLine] {
+    package mutating func read() throws(AccessFileError) -> [TokenLine] {
         let text = try file.read()
         // While it is written, a file is empty, or ends in the middle of a line, whose prefix would
         // then be too short.
@@ -28,7 +28,7 @@ struct TokenFile: Sendable {
 
     /// The lines, if the file is another one than that which was read last; nil if it is not, or
     /// if it cannot be read for the same reason as before.
-    mutating func readIfChanged() throws(AccessFileError) -> [TokenLine]? {
+    package mutating func readIfChanged() throws(AccessFileError) -> [TokenLine]? {
         guard file.hasChanged else { return nil }
         let former = failure
         do {

@@ -1,7 +1,7 @@
-internal import LatchkeyMetrics
+package import LatchkeyMetrics
 
 /// Metrics of who may do what, read at each scrape.
-enum AccessMetrics {
+package enum AccessMetrics {
     private static let tokens = MetricFamily(
         "latchkey_access_tokens",
         .gauge,
@@ -13,7 +13,11 @@ enum AccessMetrics {
         help: "1 if other machines can reach the service and everybody may do everything, else 0."
     )
 
-    static func register(_ access: AccessControl?, isInsecure: Bool, in registry: MetricRegistry) {
+    package static func register(
+        _ access: AccessControl?,
+        isInsecure: Bool,
+        in registry: MetricRegistry
+    ) {
         registry.collect([tokens, insecure]) { writer in
             writer.begin(tokens)
             writer.sample(.none, UInt64(access?.tokenCount ?? 0))

@@ -4,14 +4,14 @@ internal import LatchkeyMachine
 
 extension AccessSettings {
     /// Whether a start makes the file of tokens, because it is not there yet.
-    var makesFirstToken: Bool {
+    package var makesFirstToken: Bool {
         !firstToken.isEmpty && !FileManager.default.fileExists(atPath: tokenFile)
     }
 
     /// Makes the file of tokens, with one token that has all rights, unless it is there.
     ///
     /// - Returns: Whether it was made.
-    func makeFirstToken() throws(AccessFileError) -> Bool {
+    package func makeFirstToken() throws(AccessFileError) -> Bool {
         guard makesFirstToken else { return false }
         let rights = Right.allCases.map(\.rawValue)
         let made: (secret: String, line: String)
@@ -42,7 +42,7 @@ extension AccessSettings {
     }
 
     /// Checks that the first token could be made, without making it.
-    func checkFirstToken() throws(AccessFileError) {
+    package func checkFirstToken() throws(AccessFileError) {
         do throws(FileFailure) {
             try WholeFile.check(firstToken, .newSecret)
             try WholeFile.check(tokenFile, .newSecret)

@@ -42,13 +42,13 @@ package enum TokenSecret {
 }
 
 /// Bytes as hexadecimal digits, in lower case.
-enum Hexadecimal {
-    static func text(_ bytes: some Sequence<UInt8>) -> String {
+package enum Hexadecimal {
+    package static func text(_ bytes: some Sequence<UInt8>) -> String {
         bytes.map { String(format: "%02x", $0) }.joined()
     }
 
     /// The bytes; nil if the text is no pairs of digits.
-    static func bytes(_ text: some StringProtocol) -> [UInt8]? {
+    package static func bytes(_ text: some StringProtocol) -> [UInt8]? {
         let digits = text.utf8.map { Character(UnicodeScalar($0)).hexDigitValue }
         guard digits.count.isMultiple(of: 2), !digits.contains(nil) else { return nil }
         return stride(from: 0, to: digits.count, by: 2).map { index in

@@ -1,18 +1,18 @@
-internal import LatchkeyFrame
-internal import LatchkeyHTTP
-internal import LatchkeyJSON
-internal import LatchkeyStore
+package import LatchkeyFrame
+package import LatchkeyHTTP
+package import LatchkeyJSON
+package import LatchkeyStore
 internal import LatchkeyStrategies
 
 /// Where a request comes from.
-struct AuditOrigin: Sendable {
+package struct AuditOrigin: Sendable {
     /// The name of the token; nil without one.
-    var token: String?
-    var address: String
-    var trace: TraceParent?
+    package var token: String?
+    package var address: String
+    package var trace: TraceParent?
 
     /// The request must not be answered yet.
-    init(_ request: ServiceRequest) {
+    package init(_ request: ServiceRequest) {
         token = request.caller.name
         address = request.exchange.clientAddress.text
         trace = TraceParent(request.exchange)
@@ -20,7 +20,7 @@ struct AuditOrigin: Sendable {
 }
 
 /// Which lines the requests of one route and method have in the audit log.
-final class RouteAudit: RequestAudit {
+package final class RouteAudit: RequestAudit {
     private let log: AuditLog
     private let method: String
     private let route: String
@@ -28,7 +28,7 @@ final class RouteAudit: RequestAudit {
     private let captured: Int?
     private let capturesOperation: Bool
 
-    init(_ log: AuditLog, _ method: HTTPMethod, _ route: String) {
+    package init(_ log: AuditLog, _ method: HTTPMethod, _ route: String) {
         self.log = log
         self.method = "\(method.name)"
         self.route = route
@@ -40,7 +40,7 @@ final class RouteAudit: RequestAudit {
     /// Adds the lines of a request that is not answered yet; returns its identifier.
     ///
     /// Nil if there are too many refusals: then it is only counted.
-    func note(
+    package func note(
         _ request: ServiceRequest,
         _ status: HTTPStatus,
         _ fill: (inout AuditDetail) -> Void
@@ -60,7 +60,7 @@ final class RouteAudit: RequestAudit {
     }
 
     /// Adds the line of an import whose client has gone: it gets no answer.
-    func noteLoss(_ origin: AuditOrigin, count: Int, revision: Revision?) {
+    package func noteLoss(_ origin: AuditOrigin, count: Int, revision: Revision?) {
         log.append { json in
             json.origin(origin, request: log.nextIdentifier())
             json.member("method", method)
@@ -144,7 +144,7 @@ extension JSONWriter {
         if count > 0, let revision { member("revision", revision) }
     }
 
-    mutating func effect(_ effect: Commit.Effect, of commit: Commit) {
+    package mutating func effect(_ effect: Commit.Effect, of commit: Commit) {
         unsafe member("name", utf8: effect.nameBytes)
         member("revision", commit.revision)
         if effect.property == nil { member("removed", true) }
@@ -153,5 +153,5 @@ extension JSONWriter {
 
 extension RequestSeries {
     /// The lines of the requests; nil without an audit log.
-    var lines: RouteAudit? { routeAudit.flatMap { $0 as? RouteAudit } }
+    package var lines: RouteAudit? { routeAudit.flatMap { $0 as? RouteAudit } }
 }

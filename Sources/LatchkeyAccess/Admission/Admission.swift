@@ -1,34 +1,41 @@
 internal import Dispatch
-internal import LatchkeyFrame
-internal import LatchkeyHTTP
+package import LatchkeyFrame
+package import LatchkeyHTTP
 
 /// Decides whether a request is served: who has sent it, how often, and what its route needs.
 ///
 /// **Design.** A request beyond its client's rate is answered a moment later, by a queue of its
 /// own, so that the connections of a client that does not wait bound its refusals. One whose body
 /// is still to come cannot wait: its connection is closed behind the answer.
-struct Admission: Sendable {
+package struct Admission: Sendable {
     /// Nil if everybody may do everything.
-    var access: AccessControl?
+    private let access: AccessControl?
     /// Nil if everybody may do it as often as they want.
-    var rate: RateLimit?
+    private let rate: RateLimit?
 
     /// How many connections a token may have, for the sentence that refuses one more.
-    var connectionCountMax = 0
+    private let connectionCountMax: Int
 
     private static let queue = DispatchQueue(label: "latchkey.refusals")
     /// Far less than a client is told to wait, and so long that ten refusals a second are what a
     /// connection gets.
     private static let refusalDelay = DispatchTimeInterval.milliseconds(100)
 
+    package init(access: AccessControl? = nil, rate: RateLimit? = nil, connectionCountMax: Int = 0)
+    {
+        self.access = access
+        self.rate = rate
+        self.connectionCountMax = connectionCountMax
+    }
+
     /// Whether every request is served.
-    var isOpen: Bool { access == nil && rate == nil }
+    package var isOpen: Bool { access == nil && rate == nil }
 
     /// Who a request's sender is before that is known.
-    var unknown: Caller { access == nil ? .anybody : .unknown }
+    package var unknown: Caller { access == nil ? .anybody : .unknown }
 
     /// The statuses of requests that are not.
-    var statuses: [UInt16] {
+    package var statuses: [UInt16] {
         (access == nil ? [] : [401, 403]) + (access == nil && rate == nil ? [] : [429])
     }
 
@@ -38,7 +45,7 @@ struct Admission: Sendable {
     ///   - leader: Refuses changes that are the leader's to make; nil if the service leads.
     ///   - repetition: Nil if `Idempotency-Key` is switched off.
     /// - Returns: The steps, without those of reads.
-    func steps(leader: (any RequestStep)?, repetition: (any RequestStep)?) -> RouteSteps {
+    package func steps(leader: (any RequestStep)?, repetition: (any RequestStep)?) -> RouteSteps {
         let changes: [RouteKind] = [.change, .unkeyedChange, .streamedChange]
         var steps = RouteSteps()
         // Known now, so that a service that asks for nothing pays for no question.
@@ -122,7 +129,7 @@ struct Admission: Sendable {
 }
 
 extension Admission: RequestStep {
-    func takes(
+    package func takes(
         _ request: inout ServiceRequest,
         _ match: RouteMatch,
         _ route: RouteHandler
@@ -168,7 +175,7 @@ extension AccessControl {
 
 extension ServiceRequest {
     /// Answers a request of which it is not known who has sent it (RFC 6750, section 3).
-    func fail(_ identification: Identification) {
+    package func fail(_ identification: Identification) {
         let detail: String? =
             switch identification {
             case .caller, .unnamed: nil

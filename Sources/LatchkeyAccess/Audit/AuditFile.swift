@@ -1,5 +1,5 @@
 internal import Glibc
-internal import LatchkeyFrame
+package import LatchkeyFrame
 internal import LatchkeyMachine
 internal import LatchkeyStrategies
 
@@ -11,8 +11,8 @@ internal import LatchkeyStrategies
 /// what has no room in the queue is counted there.
 ///
 /// SAFETY: `@unchecked Sendable` because one thread uses the variables, as above.
-final class AuditFile: @unchecked Sendable {
-    static let retryMilliseconds: Int32 = 100
+package final class AuditFile: @unchecked Sendable {
+    package static let retryMilliseconds: Int32 = 100
     /// After so long the next lines are written: meanwhile, those who add them do not wake the
     /// thread for each one.
     private static let gatherMilliseconds: Int32 = 1
@@ -23,7 +23,7 @@ final class AuditFile: @unchecked Sendable {
     private var descriptor: Int32
     private var isFailing = false
 
-    init(_ path: String, _ log: Log) throws(AuditFailure) {
+    package init(_ path: String, _ log: Log) throws(AuditFailure) {
         self.path = path
         self.log = log
         descriptor = try Self.open(path)
@@ -31,7 +31,7 @@ final class AuditFile: @unchecked Sendable {
     }
 
     /// Opens the path anew; the file that is open now goes on if that fails.
-    func reopen() throws(AuditFailure) {
+    package func reopen() throws(AuditFailure) {
         let descriptor = try Self.open(path)
         let former = next.write { next in
             defer { next = descriptor }
@@ -41,7 +41,7 @@ final class AuditFile: @unchecked Sendable {
     }
 
     /// Checks that the file could be opened, without making it.
-    static func check(_ path: String) throws(AuditFailure) {
+    package static func check(_ path: String) throws(AuditFailure) {
         let code = WritablePath.errorOfAppending(path)
         guard code == 0 else { throw AuditFailure(path, code) }
     }
@@ -73,7 +73,7 @@ final class AuditFile: @unchecked Sendable {
     // MARK: On the thread that writes
 
     /// Writes all lines, however long that takes.
-    func write(_ lines: [[UInt8]]) {
+    package func write(_ lines: [[UInt8]]) {
         let bytes = Array(lines.joined())
         var offset = 0
         if bytes.isEmpty { takeNext() }
@@ -139,10 +139,10 @@ final class AuditFile: @unchecked Sendable {
 }
 
 /// Why the audit log cannot be opened or written: a sentence.
-struct AuditFailure: Error, Sendable {
-    let message: String
+package struct AuditFailure: Error, Sendable {
+    package let message: String
 
-    init(_ path: String, _ code: Int32) {
+    package init(_ path: String, _ code: Int32) {
         let reason = unsafe strerror(code).map { unsafe String(cString: $0) } ?? "error \(code)"
         message = "the audit log '\(path)' cannot be opened or written: \(reason)"
     }

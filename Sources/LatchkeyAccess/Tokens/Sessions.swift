@@ -1,14 +1,14 @@
-internal import LatchkeyFrame
-internal import LatchkeyHTTP
+package import LatchkeyFrame
+package import LatchkeyHTTP
 internal import LatchkeySettings
-internal import LatchkeyStore
+package import LatchkeyStore
 
 /// Cookies that stand for a token in a browser, whose `EventSource` sends no header.
 ///
 /// **Design.** A cookie is the hash of the token, the time of its end, and an authentication code
 /// with a key that the process makes at its start. So the service keeps nothing for a session, and
 /// a token that is revoked ends its sessions. A restart ends all.
-struct Sessions: Sendable {
+package struct Sessions: Sendable {
     private static let keyByteCount = 32
 
     private let seconds: Int
@@ -22,7 +22,7 @@ struct Sessions: Sendable {
     ///   - lifetime: Of a cookie.
     ///   - isSecure: Whether a browser sends it over TLS only.
     ///   - now: The clock.
-    init(
+    package init(
         lifetime: Duration,
         isSecure: Bool = false,
         now: @escaping @Sendable () -> Timestamp = { StoreClock.system.now() }
@@ -44,7 +44,7 @@ struct Sessions: Sendable {
     ///   - digest: Of the token.
     ///   - isSecure: Whether the page came over TLS, which a proxy may have ended.
     /// - Returns: The field's value.
-    func cookie(for digest: SHA256Digest, isSecure: Bool = false) -> String {
+    package func cookie(for digest: SHA256Digest, isSecure: Bool = false) -> String {
         let end = now().milliseconds / 1000 + Int64(seconds)
         let body = "\(Hexadecimal.text(digest.bytes)).\(end)"
         return "\(name)=\(body).\(code(body)); Max-Age=\(seconds); " + attributes
@@ -52,10 +52,10 @@ struct Sessions: Sendable {
     }
 
     /// The `Set-Cookie` field that removes the cookie.
-    var removal: String { "\(name)=; Max-Age=0; " + attributes }
+    package var removal: String { "\(name)=; Max-Age=0; " + attributes }
 
     /// The hash of the token that a request's cookie stands for; nil without a cookie that counts.
-    func digest(of exchange: Exchange) -> SHA256Digest? {
+    package func digest(of exchange: Exchange) -> SHA256Digest? {
         guard let field = exchange.header(named: .cookie) else { return nil }
         for pair in String(decoding: field, as: UTF8.self).split(separator: ";") {
             let pair = pair.drop { $0 == " " }
@@ -68,7 +68,7 @@ struct Sessions: Sendable {
     }
 
     /// The same of the value of a cookie.
-    func digest(of value: Substring) -> SHA256Digest? {
+    package func digest(of value: Substring) -> SHA256Digest? {
         let parts = value.split(separator: ".", omittingEmptySubsequences: false)
         guard parts.count == 3, let end = Int64(parts[1]),
             let sent = Hexadecimal.bytes(parts[2]).flatMap({ SHA256Digest($0) }),

@@ -101,7 +101,7 @@ package struct TokenLine: Hashable, Sendable {
 package struct InvalidTokenLine: Error, Hashable, Sendable {
     package let message: String
 
-    init(_ message: String) {
+    package init(_ message: String) {
         self.message = message
     }
 }

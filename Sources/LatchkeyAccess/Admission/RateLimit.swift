@@ -1,6 +1,6 @@
 internal import CLatchkeySystem
-internal import LatchkeyHTTP
-internal import LatchkeyMetrics
+package import LatchkeyHTTP
+package import LatchkeyMetrics
 internal import LatchkeyStrategies
 
 /// How many requests each client may send in a time.
@@ -11,7 +11,7 @@ internal import LatchkeyStrategies
 /// refused, and in any time `t` at most `burst + rate × t` requests are served. A client whose time
 /// has passed is like a new one, and is forgotten when there are many. Clients beyond the bound are
 /// served without being counted: else those who have very many addresses would keep others out.
-struct RateLimit: Sendable {
+package struct RateLimit: Sendable {
     private struct Stripe {
         private var due: [ClientKey: UInt64] = [:]
         private var nextSweep: UInt64 = 0
@@ -30,7 +30,7 @@ struct RateLimit: Sendable {
         }
     }
 
-    static let clientCountMax = 1 << 18
+    package static let clientCountMax = 1 << 18
     private static let stripeCount = 64
     /// A stripe that stays full is not searched for each request.
     private static let sweepNanoseconds: UInt64 = 1_000_000_000
@@ -48,7 +48,7 @@ struct RateLimit: Sendable {
     private let clock: @Sendable () -> UInt64
 
     /// Nil if there is no bound.
-    init?(
+    package init?(
         _ settings: RateSettings,
         _ registry: MetricRegistry,
         clock: @escaping @Sendable () -> UInt64 = { latchkey_system_nanoseconds() }
@@ -65,7 +65,7 @@ struct RateLimit: Sendable {
     /// Counts a request.
     ///
     /// - Returns: The nanoseconds after which the client may send it; nil if it may now.
-    func take(_ client: ClientKey) -> UInt64? {
+    package func take(_ client: ClientKey) -> UInt64? {
         let now = clock()
         let early = stripes.write(key: client) { stripe -> UInt64 in
             let due = max(stripe.due(client), now)

@@ -1,12 +1,16 @@
-internal import LatchkeyFrame
+package import LatchkeyFrame
 internal import LatchkeyHTTP
 
 /// The route that turns a token into a cookie, for pages in a browser.
-struct SessionRoutes: Sendable {
+package struct SessionRoutes: Sendable {
     /// Nil if the service asks for no tokens.
-    let access: AccessControl?
+    private let access: AccessControl?
 
-    func add(to table: inout RouteTable) {
+    package init(access: AccessControl?) {
+        self.access = access
+    }
+
+    package func add(to table: inout RouteTable) {
         table.add(.post, "/v1/session", .local, needs: .nothing, statuses: [204, 400, 401]) {
             request,
             _ throws(RequestFailure) in

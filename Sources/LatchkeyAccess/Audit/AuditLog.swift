@@ -1,10 +1,10 @@
 internal import CLatchkeySystem
 internal import Dispatch
 internal import Glibc
-internal import LatchkeyFrame
-internal import LatchkeyHTTP
-internal import LatchkeyJSON
-internal import LatchkeyMetrics
+package import LatchkeyFrame
+package import LatchkeyHTTP
+package import LatchkeyJSON
+package import LatchkeyMetrics
 internal import LatchkeyStore
 internal import LatchkeyStrategies
 internal import Synchronization
@@ -18,11 +18,11 @@ internal import Synchronization
 /// Refusals are what others can cause who have no right to anything. So only some of them in a
 /// second have a line: so many of each token, and of all without one. One line says how many others
 /// there were. The lock guards that count: writes of known callers do not take it.
-final class AuditLog: Sendable {
+package final class AuditLog: Sendable {
     /// How many refusals in a second have a line: of a token, or of all who have none.
-    static let refusalsPerSecondMax = 20
+    package static let refusalsPerSecondMax = 20
     /// How many bytes wait for the disk, besides those that are being written.
-    static let waitingByteCountMax = 4 << 20
+    package static let waitingByteCountMax = 4 << 20
     private static let drainMilliseconds = 2000
 
     private struct Refusals {
@@ -61,7 +61,7 @@ final class AuditLog: Sendable {
     private let number = Atomic<UInt64>(0)
 
     /// Opens the file.
-    init(
+    package init(
         path: String,
         _ registry: MetricRegistry,
         _ log: Log,
@@ -90,7 +90,7 @@ final class AuditLog: Sendable {
     /// An identifier that no other request has: 20 digits and letters.
     ///
     /// Ten are random and of the process, ten are a number.
-    func nextIdentifier() -> String {
+    package func nextIdentifier() -> String {
         let number = number.wrappingAdd(1, ordering: .relaxed).newValue
         return String(decoding: start + Self.digits(number), as: UTF8.self)
     }
@@ -106,7 +106,7 @@ final class AuditLog: Sendable {
     // MARK: Lines
 
     /// Adds a line with the time and these members.
-    func append(_ members: (inout JSONWriter) -> Void) {
+    package func append(_ members: (inout JSONWriter) -> Void) {
         lines.add()
         let line = Self.line(members)
         writer.append(line) { [log] count in
@@ -129,7 +129,7 @@ final class AuditLog: Sendable {
     /// - Parameter token: The number of the token of who is refused; nil without one. Each has a
     ///   bound of its own, so that no client keeps the refusals of another out of the log.
     /// - Returns: Whether it may.
-    func admitsRefusal(of token: ClientKey?) -> Bool {
+    package func admitsRefusal(of token: ClientKey?) -> Bool {
         let second = clock() / 1_000_000_000
         let (isAdmitted, isFirst) = refusals.write { refusals in
             if refusals.second != second {
@@ -164,7 +164,7 @@ final class AuditLog: Sendable {
     // MARK: The file
 
     /// Opens the file anew, after another program has moved it away.
-    func reopen() {
+    package func reopen() {
         do throws(AuditFailure) {
             try file.reopen()
             // Has the thread that writes take the new file, and close the old one.
@@ -176,7 +176,7 @@ final class AuditLog: Sendable {
     }
 
     /// Writes what waits; at the end, when nothing is served any more.
-    func finish() {
+    package func finish() {
         sumUp()
         let former = writer.droppedTotal
         guard !writer.flush(withinMilliseconds: Self.drainMilliseconds) else { return }
@@ -185,13 +185,13 @@ final class AuditLog: Sendable {
 
     /// Waits until all lines are written, or the time is over.
     @discardableResult
-    func flush(withinMilliseconds milliseconds: Int) -> Bool {
+    package func flush(withinMilliseconds milliseconds: Int) -> Bool {
         writer.flush(withinMilliseconds: milliseconds)
     }
 
     /// How many bytes of lines wait for the disk.
-    var waitingByteCount: Int { writer.waitingByteCount }
+    package var waitingByteCount: Int { writer.waitingByteCount }
 
     /// How many lines had no room.
-    var droppedCount: UInt64 { writer.droppedTotal }
+    package var droppedCount: UInt64 { writer.droppedTotal }
 }

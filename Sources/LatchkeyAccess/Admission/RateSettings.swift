@@ -20,7 +20,7 @@ package struct RateSettings: Sendable {
 extension RateSettings: Configurable {
     package static let standard = Self()
 
-    static let countMax = 1_000_000
+    package static let countMax = 1_000_000
 
     package static let settings: [Setting<Self>] = [
         Setting(
@@ -45,7 +45,7 @@ extension RateSettings: Configurable {
         ),
     ]
 
-    static func isCount(_ text: String) -> Bool {
+    package static func isCount(_ text: String) -> Bool {
         Int(text).map { 1...countMax ~= $0 } ?? false
     }
 }

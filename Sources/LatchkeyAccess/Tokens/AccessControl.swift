@@ -1,5 +1,5 @@
-internal import LatchkeyFrame
-internal import LatchkeyHTTP
+package import LatchkeyFrame
+package import LatchkeyHTTP
 internal import LatchkeySettings
 internal import LatchkeyStrategies
 
@@ -13,7 +13,7 @@ internal import LatchkeyStrategies
 ///
 /// A token is found by its hash. What an attacker could learn from the time of a look-up is about
 /// the hash of what was sent, which tells nothing about another hash or about a token.
-final class AccessControl: Sendable {
+package final class AccessControl: Sendable {
     /// The tokens that count.
     private struct Table: Sendable {
         var byDigest: [SHA256Digest: Caller] = [:]
@@ -41,7 +41,7 @@ final class AccessControl: Sendable {
     private let opened: Set<OpenedPage>
 
     /// Reads the file.
-    init(_ settings: AccessSettings, isEncrypted: Bool = false) throws(AccessFileError) {
+    package init(_ settings: AccessSettings, isEncrypted: Bool = false) throws(AccessFileError) {
         file = Guarded(TokenFile(path: settings.tokenFile))
         sessions = Sessions(lifetime: settings.sessionTime, isSecure: isEncrypted)
         opened = Set(settings.opened)
@@ -52,12 +52,12 @@ final class AccessControl: Sendable {
     }
 
     /// How many tokens count.
-    var tokenCount: Int { table.read { $0.byDigest.count } }
+    package var tokenCount: Int { table.read { $0.byDigest.count } }
 
     // MARK: Requests
 
     /// Who has sent a request, or why that is not known.
-    func caller(of exchange: Exchange) -> Identification {
+    package func caller(of exchange: Exchange) -> Identification {
         let found = caller(ofHeader: exchange)
         guard case .unnamed = found else { return found }
         if exchange.hasHeader(named: .cookie), let digest = sessions.digest(of: exchange) {
@@ -77,7 +77,7 @@ final class AccessControl: Sendable {
     }
 
     /// The same of a request whose cookie does not count.
-    func caller(ofHeader exchange: Exchange) -> Identification {
+    package func caller(ofHeader exchange: Exchange) -> Identification {
         // Another scheme is that of a proxy, and none of ours.
         guard let field = exchange.header(named: .authorization) else { return .unnamed }
         // What is no other scheme is a token that is not right: nothing else stands in for it.
@@ -92,20 +92,20 @@ final class AccessControl: Sendable {
     }
 
     /// The holder of the tokens of a name; nil if no line has it.
-    func caller(named name: String) -> Caller? {
+    package func caller(named name: String) -> Caller? {
         table.read { $0.byName[name] }
     }
 
     /// Whether everybody may use a page.
-    func isOpen(_ page: OpenedPage) -> Bool { opened.contains(page) }
+    package func isOpen(_ page: OpenedPage) -> Bool { opened.contains(page) }
 
     /// The cookie of a session for the holder of a token.
-    func cookie(for digest: SHA256Digest, isSecure: Bool) -> String {
+    package func cookie(for digest: SHA256Digest, isSecure: Bool) -> String {
         sessions.cookie(for: digest, isSecure: isSecure)
     }
 
     /// What removes the cookie of a session.
-    var cookieRemoval: String { sessions.removal }
+    package var cookieRemoval: String { sessions.removal }
 
     // MARK: Changes of the file
 
@@ -113,7 +113,7 @@ final class AccessControl: Sendable {
     ///
     /// - Returns: How many tokens there were and are; nil if the file is as it was.
     /// - Throws: What is wrong with the file. The tokens stay as they were.
-    func reload(onlyIfChanged: Bool) throws(AccessFileError) -> (former: Int, now: Int)? {
+    package func reload(onlyIfChanged: Bool) throws(AccessFileError) -> (former: Int, now: Int)? {
         try file.write { file throws(AccessFileError) in
             let lines = onlyIfChanged ? try file.readIfChanged() : try file.read()
             guard let lines else { return nil }
@@ -145,7 +145,7 @@ final class AccessControl: Sendable {
 }
 
 /// What a request says about who has sent it.
-enum Identification: Sendable {
+package enum Identification: Sendable {
     /// The digest is that of a token that was sent; nil if a certificate was shown.
     case caller(Caller, SHA256Digest?)
     /// Nothing.
