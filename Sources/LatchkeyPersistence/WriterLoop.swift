@@ -1,6 +1,5 @@
 internal import CLatchkeySystem
 internal import Dispatch
-internal import Glibc
 internal import LatchkeyStore
 internal import LatchkeySync
 internal import Synchronization
@@ -96,9 +95,9 @@ final class WriterLoop: Sendable {
     /// Why no change is accepted, by its number; 0 while they are.
     ///
     /// Relaxed: a change that is decided at the moment of a failure waits, as those before it.
-    private let refused = Atomic<UInt8>(0)
+    let refused = Atomic<UInt8>(0)
     /// Whether the process is to end, since a write or a sync has failed.
-    private let failed = Atomic(false)
+    let failed = Atomic(false)
     /// Nanoseconds of the monotonic clock when the transaction that is being written has begun; 0
     /// between two of them.
     let writeStart = Atomic<UInt64>(0)
@@ -202,51 +201,6 @@ final class WriterLoop: Sendable {
         refuse(.gone)
         // Its condition asks for the folder, too.
         inbox.write { _ in }
-    }
-
-    // MARK: Failures
-
-    /// Why no change is accepted now; nil while they are.
-    var unavailability: Unavailability? {
-        Unavailability(rawValue: refused.load(ordering: .relaxed))
-    }
-
-    /// Accepts no change any more.
-    func refuse(_ reason: Unavailability) {
-        refused.store(isLost ? Unavailability.gone.rawValue : reason.rawValue, ordering: .relaxed)
-    }
-
-    /// Accepts changes again.
-    func accept() {
-        if !isLost, !hasFailed { refused.store(0, ordering: .relaxed) }
-    }
-
-    /// Whether the process is to end.
-    var hasFailed: Bool { failed.load(ordering: .acquiring) }
-
-    /// Has the process end, since the disk cannot be relied upon, unless the folder is gone.
-    ///
-    /// Any thread that writes; nothing is written afterwards.
-    func fail(_ message: String) {
-        guard !loses(), !failed.exchange(true, ordering: .acquiringAndReleasing) else { return }
-        refuse(.failing)
-        progress.write { $0.health = .failed(message, endsByItself: false) }
-        log(
-            true,
-            "writes-fail",
-            [("reason", message), ("consequence", "the process ends; its restart reads the disk")]
-        )
-        // Its condition asks for the failure, too.
-        inbox.write { _ in }
-        callbacks.failed()
-    }
-
-    /// How long the disk has not answered, if that is too long.
-    private var hang: Duration? {
-        let (start, now) = (writeStart.load(ordering: .relaxed), latchkey_system_nanoseconds())
-        guard start != 0, now > start else { return nil }
-        let elapsed = Duration.nanoseconds(Int64(clamping: now - start))
-        return elapsed >= tuning.hangInterval ? elapsed : nil
     }
 
     /// Releasing and acquiring: who sees it finds that no write is accepted.
@@ -392,70 +346,6 @@ final class WriterLoop: Sendable {
             } else if next.isStopping {
                 return
             }
-        }
-    }
-
-    /// Logs that the disk does not answer, or does again; returns whether it hangs.
-    ///
-    /// On the thread that never uses the disk.
-    private func noteHang(_ wasHanging: Bool) -> Bool {
-        let hang = hang
-        if let hang, !wasHanging {
-            log(true, "disk-hangs", [("seconds", "\(hang.components.seconds)")])
-        } else if hang == nil, wasHanging {
-            log(false, "disk-answers", [])
-        }
-        return hang != nil
-    }
-}
-
-/// Threads that end together.
-///
-/// **Design.** The list is guarded, and a thread is joined once. The body is kept for the thread
-/// alone.
-final class ThreadGroup: Sendable {
-    private final class Body: Sendable {
-        let run: @Sendable () -> Void
-        init(_ run: @escaping @Sendable () -> Void) { self.run = run }
-    }
-
-    private let threads = Guarded<[pthread_t]>([])
-
-    func start(_ body: @escaping @Sendable () -> Void) {
-        let thread = Self.make(body)
-        threads.write { $0.append(thread) }
-    }
-
-    /// Starts a thread that nothing waits for.
-    static func startAlone(_ body: @escaping @Sendable () -> Void) {
-        pthread_detach(make(body))
-    }
-
-    private static func make(_ body: @escaping @Sendable () -> Void) -> pthread_t {
-        var thread = pthread_t()
-        let code = unsafe pthread_create(
-            &thread,
-            nil,
-            { context in
-                guard let context = unsafe context else { return nil }
-                unsafe Unmanaged<Body>.fromOpaque(context).takeRetainedValue().run()
-                return nil
-            },
-            Unmanaged.passRetained(Body(body)).toOpaque()
-        )
-        precondition(code == 0, "pthread_create failed with \(code).")
-        return thread
-    }
-
-    /// Waits for the end of all threads.
-    func join() {
-        let ended = threads.write { threads in
-            defer { threads = [] }
-            return threads
-        }
-        for thread in ended {
-            let code = pthread_join(thread, nil)
-            precondition(code == 0, "pthread_join failed with \(code).")
         }
     }
 }

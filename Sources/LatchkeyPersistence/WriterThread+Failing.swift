@@ -1,9 +1,12 @@
+internal import CSQLite
 internal import LatchkeyMetrics
 internal import LatchkeyStore
 internal import LatchkeySync
 internal import Synchronization
 
-/// What the thread does when a transaction was not made.
+/// What the thread does when a transaction was not made, and at its end.
+///
+/// **Design.** All of it runs on the writing thread.
 extension WriterThread {
     /// Holds the batch where it can be written later; else nothing is written any more.
     func fail(_ failure: BatchFailure) {
@@ -41,5 +44,35 @@ extension WriterThread {
         }
         batch.removeAll()
         loop.releases.write { $0.abandoned = max($0.abandoned, last) }
+    }
+
+    /// Closes the log, and says that everything is on the disk.
+    func end() {
+        guard mode == .normal, !loop.hasFailed, !loop.loses() else { return }
+        do throws(PersistenceFailure) {
+            // Everything that was shown is on the disk.
+            try writer.notes.bound(0)
+        } catch {
+            log(error)
+        }
+        do throws(DatabaseError) {
+            try writer.beginNewLog(SQLITE_CHECKPOINT_TRUNCATE)
+            writer.connection.keepLog(false)
+            settleNotes()
+        } catch {
+            guard error.isBusy || error.isFull else {
+                return loop.fail(PersistenceFailure(error, writer.path).message)
+            }
+            // The log stays, and is read at the next start.
+            loop.log(false, "log-stays", [("reason", error.text)])
+        }
+    }
+
+    private func settleNotes() {
+        do throws(PersistenceFailure) {
+            try writer.notes.settle()
+        } catch {
+            log(error)
+        }
     }
 }

@@ -343,7 +343,7 @@ final class WriterThread: @unchecked Sendable {
     }
 
     /// Says that the log cannot be noted: the same reason once.
-    private func log(_ failure: PersistenceFailure) {
+    func log(_ failure: PersistenceFailure) {
         guard failure.isFull else { return loop.fail(failure.message) }
         guard failure.message != loggedNoteFailure else { return }
         loop.log(true, "log-note-fails", [("reason", failure.message)])
@@ -377,35 +377,6 @@ final class WriterThread: @unchecked Sendable {
             }
             progress.frameCount = writer.frames.count
             progress.compaction = compaction
-        }
-    }
-
-    private func end() {
-        guard mode == .normal, !loop.hasFailed, !loop.loses() else { return }
-        do throws(PersistenceFailure) {
-            // Everything that was shown is on the disk.
-            try writer.notes.bound(0)
-        } catch {
-            log(error)
-        }
-        do throws(DatabaseError) {
-            try writer.beginNewLog(SQLITE_CHECKPOINT_TRUNCATE)
-            writer.connection.keepLog(false)
-            settleNotes()
-        } catch {
-            guard error.isBusy || error.isFull else {
-                return loop.fail(PersistenceFailure(error, writer.path).message)
-            }
-            // The log stays, and is read at the next start.
-            loop.log(false, "log-stays", [("reason", error.text)])
-        }
-    }
-
-    private func settleNotes() {
-        do throws(PersistenceFailure) {
-            try writer.notes.settle()
-        } catch {
-            log(error)
         }
     }
 }

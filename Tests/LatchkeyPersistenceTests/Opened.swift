@@ -107,8 +107,8 @@ final class Opened: Sendable {
                 fate = .unwritten
             } else if calls.failureCount > 0 {
                 fate = .failed
-            } else {
-                fate = persistence.isLost ? nil : persistence.unavailability.map { .held($0) }
+            } else if case .failed(_, endsByItself: true) = persistence.status.health {
+                fate = persistence.unavailability.map { .held($0) }
             }
             return fate != nil
         }

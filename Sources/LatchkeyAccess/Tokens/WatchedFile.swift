@@ -1,3 +1,4 @@
+internal import CLatchkeySystem
 internal import Glibc
 internal import LatchkeyMachine
 

@@ -45,8 +45,8 @@ package final class RunningService: Sendable {
     /// - Parameters:
     ///   - configuration: The choices.
     ///   - recorder: Records the operations, if there is one.
-    ///   - failed: Called, on any thread, when the service has to end at once, since the disk cannot
-    ///     be relied upon: with a ``drain(within:)`` of no time.
+    ///   - failed: Called on any thread when the service has to end at once, by ``drain(within:)``
+    ///     in no time, since the disk cannot be relied upon.
     /// - Throws: ``StartFailure`` if the service cannot listen, or cannot read its data.
     package init(
         _ configuration: ServiceConfiguration,
@@ -105,10 +105,9 @@ package final class RunningService: Sendable {
             watches = maker.watches
             persistence = maker.data?.persistence
             server = if let early { early } else { try Self.listen(configuration.http, gate, log) }
-            drainTime = configuration.drainTime
+            (drainTime, self.admin) = (configuration.drainTime, admin)
             (self.access, self.certificate, self.audit) = (access, certificate, audit)
-            (self.follower, self.cluster) = (follower, cluster)
-            (self.readiness, self.admin) = (readiness, admin)
+            (self.follower, self.cluster, self.readiness) = (follower, cluster, readiness)
             state = ServiceState(configuration, maker, output, strategy, server, answers, audit)
             register(configuration, maker, output, answers, in: registry)
             // Behind the gate and the port: who is told that the service is ready sends requests.

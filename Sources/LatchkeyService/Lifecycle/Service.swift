@@ -92,6 +92,11 @@ package enum Service {
                 ["operations": "\(found.recordedCount)", "lost": "\(found.lostCount)"]
             )
         }
+        return status(of: cutOff, log)
+    }
+
+    /// The exit status, and the last line of the log.
+    private static func status(of cutOff: Drained, _ log: Log) -> Int32 {
         guard cutOff.isWritten else {
             let reason = cutOff.isDiskFull ? "the disk is full" : "the disk has failed"
             log.write(.error, "stopped without writing all changes", ["reason": reason])

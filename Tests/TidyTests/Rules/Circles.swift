@@ -15,7 +15,7 @@ let circleBounds: [String: CircleBound] = [
     "LatchkeyReplication": CircleBound(folders: 2),
     "LatchkeyReport": CircleBound(folders: 4),
     "LatchkeyService": CircleBound(folders: 7),
-    "LatchkeyStore": CircleBound(files: 29),
+    "LatchkeyStore": CircleBound(files: 28),
 ]
 
 extension Rule {

@@ -52,7 +52,6 @@ let timedTests: [String: Int] = [
     "Tests/durability/power.py": 6,
     "Tests/durability/readers.py": 1,
     "Tests/durability/run.py": 2,
-    "Tests/durability/switching.py": 1,
     "Tests/hostile/beside.py": 2,
     "Tests/hostile/clients.py": 2,
     "Tests/hostile/crowds.py": 2,
