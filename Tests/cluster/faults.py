@@ -53,8 +53,8 @@ def fill_disk(cluster, choose):
         time.sleep(choose.uniform(0, DOWN_SECONDS_MAX))
         has_ended = not replica.is_running()
         if not has_ended and choose.random() < 0.4:
-            # 1: what it has executed is not on its disk, and is in the log.
-            replica.end(statuses=(0, 1))
+            # 3: what it has executed is not on its disk, and is in the log.
+            replica.end(statuses=(0, 3))
             has_ended = True
         replica.control.disarm()
         if has_ended or choose.random() < 0.5:
