@@ -25,7 +25,7 @@ enum TopCommand: ClientCommand {
         Each second it shows what happened in the last one: requests by status, and for
         each strategy the share of accesses that waited, and bounds that 99 % of waits
         and holds do not exceed. q or Ctrl-C ends it. With --json:
-        {"url":…,"requests":{"2xx":…},"properties":…,"strategy":…,"strategies":[…]}
+        {"url":…,"requests":{"2xx":…}, "properties":…,"strategy":…,"strategies":[…]}
 
         \(ClientStatus.manual)
         """
