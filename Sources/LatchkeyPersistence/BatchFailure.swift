@@ -1,9 +1,8 @@
-internal import CSQLite
 internal import LatchkeyStore
 
 /// Why a transaction was not made.
 struct BatchFailure: Error {
-    enum Consequence: Equatable {
+    enum Consequence {
         /// Nothing of it is there, and it is tried again: the cause can pass.
         case held(Unavailability)
         /// The process ends: what the disk has now is known only once it is read again.

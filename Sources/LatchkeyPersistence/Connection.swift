@@ -339,8 +339,8 @@ extension DatabaseError {
                 && Self.fullCodes.contains(systemCode)
     }
 
-    /// SQLITE_IOERR_UNLOCK, _RDLOCK, _CHECKRESERVEDLOCK, _LOCK and _SHMLOCK.
-    private static let lockErrors = [8, 9, 14, 15, 20].map { SQLITE_IOERR | $0 << 8 }
+    /// SQLITE_IOERR_RDLOCK, _CHECKRESERVEDLOCK, _LOCK and _SHMLOCK.
+    private static let lockErrors = [9, 14, 15, 20].map { SQLITE_IOERR | $0 << 8 }
 
     /// Whether a lock was not got, before the first write: another program uses the database, or
     /// the file system cannot tell.

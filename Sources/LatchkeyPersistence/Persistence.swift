@@ -269,6 +269,9 @@ package final class Persistence: Sendable {
         return loop.unavailability
     }
 
+    /// Whether commits can be written; asks nothing of the disk, which can hang.
+    package var health: PersistenceStatus.Health { started.load()?.health ?? .healthy }
+
     package var status: PersistenceStatus { started.load()?.status ?? PersistenceStatus() }
 
     /// Whether the files that are open are not those of the folder any more.

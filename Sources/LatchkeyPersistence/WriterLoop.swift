@@ -277,15 +277,18 @@ final class WriterLoop: Sendable {
         inbox.write { $0.isBounded = false }
     }
 
+    /// Asks nothing of the disk, which can hang.
+    var health: PersistenceStatus.Health {
+        let health = loss.map { .failed($0, endsByItself: false) } ?? progress.read { $0.health }
+        guard health == .healthy, let hang else { return health }
+        let sentence = "The disk has not answered a write for \(hang.components.seconds) s."
+        return .failed(sentence, endsByItself: true)
+    }
+
     var status: PersistenceStatus {
         let progress = progress.read { $0 }
         var status = PersistenceStatus()
-        status.health = loss.map { .failed($0, endsByItself: false) } ?? progress.health
-        if status.health == .healthy, let hang {
-            let seconds = hang.components.seconds
-            let sentence = "The disk has not answered a write for \(seconds) s."
-            status.health = .failed(sentence, endsByItself: true)
-        }
+        status.health = health
         status.durableRevision = progress.durableRevision
         status.position = progress.position
         status.pendingCount = inbox.read { $0.queue.count }

@@ -97,8 +97,8 @@ package final class PropertyStore: CommittingStore {
 package struct StoreParts: Sendable {
     /// Gets each commit, and says when it may be seen.
     package var hook: CommitHook?
-    /// Why a change is not accepted now; asked before it is decided.
-    package var refusal: (@Sendable (Change) -> Unavailability?)?
+    /// Why no change is accepted now; asked before one is decided.
+    package var refusal: (@Sendable () -> Unavailability?)?
     /// Gets the commits that may be seen.
     package var journal: Journal?
     /// Gets what expires.
@@ -108,7 +108,7 @@ package struct StoreParts: Sendable {
 
     package init(
         hook: CommitHook? = nil,
-        refusal: (@Sendable (Change) -> Unavailability?)? = nil,
+        refusal: (@Sendable () -> Unavailability?)? = nil,
         journal: Journal? = nil,
         expiries: ExpiryQueue? = nil,
         evictor: Evictor? = nil

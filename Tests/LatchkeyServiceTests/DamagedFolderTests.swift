@@ -42,7 +42,7 @@ struct DamagedFolderTests {
         isLost: Bool
     ) throws {
         let store = PropertyStore.underLock(
-            StoreParts(refusal: { _ in isLost ? .gone : .failing })
+            StoreParts(refusal: { isLost ? .gone : .failing })
         )
         let decided = Guarded<Decision?>(nil)
         try store.commit(.increment(.named("a"), by: 1), .here()) { decision in

@@ -50,9 +50,9 @@ struct DurableData: Sendable {
         }
     }
 
-    /// Why a change is not accepted now: it cannot be written, or never will be.
-    var refusal: @Sendable (Change) -> Unavailability? {
-        { [persistence] _ in persistence.unavailability }
+    /// Why no change is accepted now: none can be written, or none ever will be.
+    var refusal: @Sendable () -> Unavailability? {
+        { [persistence] in persistence.unavailability }
     }
 
     /// Gives the store the state of the files, and the journal the history.

@@ -97,7 +97,7 @@ final class Readiness: Sendable {
             checks.append(Check(name: "recovered", isPassed: false, detail: detail))
         } else if let persistence = state.persistence {
             checks.append(Check(name: "recovered", isPassed: true))
-            switch persistence.status.health {
+            switch persistence.health {
             case .healthy:
                 checks.append(Check(name: "journal", isPassed: true))
             case .failed(let reason, _):
