@@ -118,11 +118,12 @@ package final class CommitHook: Sendable {
         note: CommitNote?,
         _ proceed: @escaping @Sendable (Release) -> Void
     ) {
+        let byteCount = commit.propertyByteCount
         // The answer waits before the user can release the commit.
-        let waits = waiting.write { $0.add(commit, proceed) }
+        let waits = waiting.write { $0.add(commit.revision, proceed, byteCount: byteCount) }
         receive(commit, note)
         if !waits {
-            giveBack(commit.propertyByteCount)
+            giveBack(byteCount)
             proceed(.written)
         }
     }
@@ -177,31 +178,25 @@ private struct WaitingAnswers: Sendable {
     }
 
     /// Adds an answer; false if it does not have to wait for the revision any more.
-    mutating func add(_ revision: Revision, _ proceed: @escaping Proceed) -> Bool {
+    ///
+    /// That to the change itself comes with the bytes of the commit's properties.
+    mutating func add(
+        _ revision: Revision,
+        _ proceed: @escaping Proceed,
+        byteCount: Int? = nil
+    ) -> Bool {
         guard revision > start else {
             return false
         }
-        places.change(place(of: revision)) { $0.add(proceed) }
-        return true
-    }
-
-    /// Adds a commit that is received, and the answer to its change; false if the revision was
-    /// released before.
-    mutating func add(_ commit: Commit, _ proceed: @escaping Proceed) -> Bool {
-        guard commit.revision > start else { return false }
-        places.change(place(of: commit.revision)) { place in
-            place.add(proceed)
-            place.byteCount = commit.propertyByteCount
-        }
-        return true
-    }
-
-    private mutating func place(of revision: Revision) -> Int {
         let index = Int(revision - start) - 1
         while places.count <= index {
             places.append(Place())
         }
-        return index
+        places.change(index) { place in
+            place.add(proceed)
+            place.byteCount = byteCount ?? place.byteCount
+        }
+        return true
     }
 
     /// Takes those up to a revision, in order.
