@@ -32,7 +32,7 @@ PLANTS = {}
 def run(arguments, scratch):
     lines, failures = [], []
     for name, case in (("clock", clock), ("read-only", read_only), ("reader", reader),
-                       ("full", full), ("gone", gone), ("sigterm", sigterm),
+                       ("full", full), ("gone", gone), ("hang", hang), ("sigterm", sigterm),
                        ("second", second)):
         if arguments.only and name not in arguments.only:
             continue
@@ -270,6 +270,29 @@ def gone(arguments, folder):
         if (status := service.process.wait(PATIENCE_SECONDS)) != 1:
             raise Failure(f"the end has status {status}")
     return f"{len(acknowledged)} acknowledged, {len(exported)} exported"
+
+
+def hang(arguments, folder):
+    """A sync without an end: the service is not ready, and who waits is answered in time."""
+    control = shim.Control(folder / "control")
+    environment = shim.environment(arguments.library, folder.resolve(), control=control.path)
+    with Service(arguments.binary, folder / "data", "--answer-timeout-seconds", "1",
+                 log=folder / "log", environment=environment) as service:
+        service.ask("PUT", load.path("kept"), "1")
+        control.arm("sync", "held", place="log", count=shim.ALWAYS)
+        for method, body, status, problem in (("PUT", "2", 500, "outcome-unknown"),
+                                              ("GET", None, 503, "timed-out")):
+            answer = service.ask(method, load.path("held"), body, expect=(status,))[2]
+            if not json.loads(answer)["type"].endswith(problem):
+                raise Failure(f"{method} is answered {answer}")
+        await_true("/readyz is 503", lambda: service.status_of("/readyz") == 503)
+        service.ask("GET", load.path("kept"), expect=(200,))
+        await_true("the log says it", lambda: "disk-hangs" in service.said())
+        control.disarm()
+        await_true("/readyz is 200 again", service.is_ready)
+        service.ask("GET", load.path("held"), expect=(200,))
+        service.kill()
+    return "500 and 503 in time"
 
 
 def sigterm(arguments, folder):
