@@ -268,9 +268,11 @@ struct latchkey_http_server {
     struct MHD_Response *draining_answer;
     struct MHD_Response *unknown_answer;
     struct MHD_Response *late_answer;
+    struct MHD_Response *held_answer;
     char *timeout_body;
     char *too_large_body;
     char *late_body;
+    char *held_body;
     char *draining_body;
     char *unknown_body;
     uint16_t port;

@@ -195,7 +195,7 @@ extension PersistenceFailure {
             self.init(
                 .inputOutput,
                 "SQLite cannot use '\(file)': \(reason).",
-                cause: error.code
+                cause: error.isFull ? ENOSPC : error.code
             )
         }
     }

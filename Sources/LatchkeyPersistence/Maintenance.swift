@@ -10,6 +10,8 @@ internal import LatchkeySync
 ///
 /// SAFETY: `@unchecked Sendable` because only the thread that calls ``run()`` uses it.
 final class Maintenance: @unchecked Sendable {
+    /// While the disk is low and the history keeps all changes, so many more are awaited.
+    private static let lowStep: Int64 = 1000
     private static let idleInterval = Duration.seconds(1)
 
     private let loop: WriterLoop
@@ -68,16 +70,27 @@ final class Maintenance: @unchecked Sendable {
 
     private func plan(_ progress: WriterLoop.Progress, isForced: Bool) {
         do {
-            let bound = min(loop.callbacks.historyOldest(), progress.durableRevision)
+            let oldest = progress.dropsHistory ? .max : loop.callbacks.historyOldest()
+            let bound = min(oldest, progress.durableRevision)
             var plan = RoundPlan(after: progress.storedRow)
             let forced = meta[.roundRow]
-            try plan.read(connection, through: bound, atLeast: forced, loop.tuning)
-            guard let round = plan.round, isForced || isWorthIt(plan, progress) else {
+            try plan.read(
+                connection,
+                through: bound,
+                atLeast: forced,
+                byteCountMax: progress.lowRoundByteCount,
+                loop.tuning
+            )
+            let isWorthIt = isForced || progress.isLow || isWorthIt(plan, progress)
+            guard let round = plan.round, isWorthIt else {
                 // Later, when more is behind the history.
                 let step = max(1, progress.threshold(loop.tuning) / 4)
                 return loop.progress.write {
                     $0.planRow = progress.lastRow + step
                     $0.planByteCount = progress.changeByteCount + loop.tuning.roundByteCountMin / 4
+                    if $0.dropsHistory == progress.dropsHistory {
+                        $0.planLowRow = progress.lastRow + Self.lowStep
+                    }
                 }
             }
             loop.progress.write { $0.plannedRow = round.lastRow }
@@ -100,13 +113,16 @@ final class Maintenance: @unchecked Sendable {
 }
 
 extension WriterLoop.Progress {
+    var isLow: Bool { lowRoundByteCount != nil }
+
     func wantsCheckpoint(_ tuning: Tuning) -> Bool {
         frameCount - checkpointedCount >= tuning.checkpointFrameCount
     }
 
     func wantsRound(_ tuning: Tuning) -> Bool {
         compaction == nil && storedRow >= plannedRow
-            && (lastRow >= planRow && lastRow - storedRow >= threshold(tuning)
+            && (isLow && lastRow > storedRow && lastRow >= planLowRow
+                || lastRow >= planRow && lastRow - storedRow >= threshold(tuning)
                 || changeByteCount >= planByteCount && hasManyBytes(tuning))
     }
 

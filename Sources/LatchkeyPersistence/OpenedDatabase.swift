@@ -9,6 +9,8 @@ final class OpenedDatabase: Sendable {
     /// The connection that writes, which is closed before the folder is unlocked.
     let connection: Connection
     let folder: Folder
+    /// The room on its disk; nil for who only looks.
+    let room: DiskRoom?
     /// Whether a torn transaction is in the log.
     let hasTornLog: Bool
     /// Whether nothing said which log counts, as in a copy of the database alone.
@@ -26,6 +28,7 @@ final class OpenedDatabase: Sendable {
     ///
     /// - Parameters:
     ///   - folder: The folder.
+    ///   - room: The room on its disk, for a service.
     ///   - startRevision: The revision before the first commit of a new database; nil if none is
     ///     to be made.
     ///   - isShownEarly: Whether commits are shown before they are on the disk.
@@ -33,11 +36,13 @@ final class OpenedDatabase: Sendable {
     /// - Throws: If the database is not ours, or not whole.
     init(
         _ folder: Folder,
+        room: DiskRoom? = nil,
         startRevision: Revision?,
         isShownEarly: Bool = false,
         vfs: String? = nil
     ) throws(PersistenceFailure) {
         self.folder = folder
+        self.room = room
         self.vfs = vfs
         let isService = startRevision != nil
         let unwritable = Folder.unwritable(folder.path)

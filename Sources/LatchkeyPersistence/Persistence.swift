@@ -86,6 +86,7 @@ package final class Persistence: Sendable {
         let folder = try Folder(path, mayCreate: true)
         let database = try OpenedDatabase(
             folder,
+            room: DiskRoom(folder, tuning),
             startRevision: startRevision,
             isShownEarly: settings.durabilityChoice == .interval,
             vfs: tuning.vfs

@@ -25,6 +25,7 @@ struct RoundPlan {
     private var revision: Revision = 0
     private var time = Int64.min
     private var names: [UInt8] = []
+    private var valueByteCount = 0
     private var entries: [Entry] = []
 
     init(after row: Int64) {
@@ -32,16 +33,22 @@ struct RoundPlan {
     }
 
     /// Reads commits up to a revision, but all up to the row `atLeast`.
+    ///
+    /// With `byteCountMax`, it ends with the commit that brings its values beyond so many bytes:
+    /// until the end of a round, they are in the database twice.
     mutating func read(
         _ connection: Connection,
         through bound: Revision,
         atLeast: Int64,
+        byteCountMax: Int? = nil,
         _ tuning: Tuning
     ) throws(DatabaseError) {
+        // To tell the length, SQLite reads the value.
+        let length = byteCountMax == nil ? "0" : "length(cast(value as blob))"
         let rows = try Statement(
             connection,
-            "select row, revision, more, time, name from changes where row > ? order by row "
-                + "limit 20000"
+            "select row, revision, more, time, name, \(length) from changes where row > ? "
+                + "order by row limit 20000"
         )
         var uncommitted: [Entry] = []
         var last = lastRow
@@ -56,12 +63,14 @@ struct RoundPlan {
                 let isFull =
                     entries.count >= tuning.roundCountMax
                     || names.count >= tuning.roundNameByteCountMax
+                    || !entries.isEmpty && valueByteCount >= byteCountMax ?? .max
                 if last > atLeast, found > bound || isFull {
                     return
                 }
                 let name = unsafe rows.bytes(4)
                 uncommitted.append(Entry(row: last, start: names.count, count: name.count))
                 unsafe names.append(contentsOf: name)
+                valueByteCount += Int(rows.integer(5))
                 time = max(time, rows.integer(3))
                 if rows.integer(2) == 0 {
                     entries += uncommitted

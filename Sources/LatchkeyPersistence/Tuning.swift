@@ -38,4 +38,8 @@ struct Tuning: Sendable {
     var tryInterval = Duration.seconds(1)
     /// A write that takes longer hangs: the service is not ready meanwhile.
     var hangInterval = Duration.seconds(2)
+    /// How much space the file system of an open folder has.
+    var space: @Sendable (_ descriptor: Int32) -> DiskSpace? = { DiskSpace(of: $0) }
+    /// The reserve is no larger.
+    var reserveByteCountMax = 64 << 20
 }

@@ -17,9 +17,10 @@ extension WriterLoop {
         refused.store(isLost ? Unavailability.gone.rawValue : reason.rawValue, ordering: .relaxed)
     }
 
-    /// Accepts changes again.
-    func accept() {
-        if !isLost, !hasFailed { refused.store(0, ordering: .relaxed) }
+    /// Accepts changes again; while the disk is low, only those that remove.
+    func accept(_ isLow: Bool) {
+        guard !isLost, !hasFailed else { return }
+        refused.store(isLow ? Unavailability.low.rawValue : 0, ordering: .relaxed)
     }
 
     /// Whether the process is to end.

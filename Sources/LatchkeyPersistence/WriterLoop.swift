@@ -67,7 +67,13 @@ final class WriterLoop: Sendable {
         /// The next round is not planned before this row is written, or so many bytes are.
         var planRow: Int64 = 0
         var planByteCount = 0
+        /// While the disk is low, not before this row.
+        var planLowRow: Int64 = 0
         var isStopping = false
+        /// While the disk is low, all is compacted that can be, in rounds of so many bytes; else nil.
+        var lowRoundByteCount: Int?
+        /// Whether it then has room once all is compacted that the history keeps, too.
+        var dropsHistory = false
     }
 
     struct Releases: Sendable {
@@ -280,7 +286,12 @@ final class WriterLoop: Sendable {
     /// Asks nothing of the disk, which can hang.
     var health: PersistenceStatus.Health {
         let health = loss.map { .failed($0, endsByItself: false) } ?? progress.read { $0.health }
-        guard health == .healthy, let hang else { return health }
+        guard health == .healthy else { return health }
+        if unavailability == .low {
+            let sentence = "The disk has little room left. Only changes that remove are taken."
+            return .failed(sentence, endsByItself: true)
+        }
+        guard let hang else { return health }
         let sentence = "The disk has not answered a write for \(hang.components.seconds) s."
         return .failed(sentence, endsByItself: true)
     }

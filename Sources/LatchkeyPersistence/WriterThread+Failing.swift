@@ -15,6 +15,10 @@ extension WriterThread {
         case .held(let reason):
             mode = .held
             nextTry = .now + loop.tuning.tryInterval
+            if reason == .full, room.hasReserve {
+                room.giveUp()
+                nextTry = .now
+            }
             needsNewLog = needsNewLog || failure.mayHaveWritten
             loop.refuse(reason)
             report(0, .failed(failure.message, endsByItself: true))

@@ -35,6 +35,7 @@ final class WriterThread: @unchecked Sendable {
 
     let loop: WriterLoop
     let writer: BatchWriter
+    let room: DiskRoom
     var mode = Mode.normal
     /// Whether the log may have frames behind its last transaction, which a later scan would take
     /// for damage.
@@ -52,6 +53,9 @@ final class WriterThread: @unchecked Sendable {
     /// Compaction waits after a failure.
     private var compactsAfter = ContinuousClock.now
     var nextTry = ContinuousClock.now
+    var nextLook = ContinuousClock.now
+    /// With fewer frames, the log is not shortened where there is little room.
+    var shortenFrameCount: Int
     private var nextSync = ContinuousClock.now
     /// How many commits lately waited or were written at the same time.
     private var inFlightCount = 0
@@ -61,17 +65,22 @@ final class WriterThread: @unchecked Sendable {
     private var restartFrameCount: Int
 
     init(_ loop: WriterLoop, _ database: OpenedDatabase) throws(DatabaseError) {
+        guard let room = database.room else { preconditionFailure("Who writes has room.") }
+        self.room = room
         self.loop = loop
         writer = try BatchWriter(database, loop.tuning)
         restartFrameCount = Self.restartFrameCount(loop)
+        shortenFrameCount = room.logFrameCount
         needsNewLog = database.hasTornLog
         syncLater()
     }
 
     func run() {
+        lookAtRoom()
         while true {
             let isStopping = waitForWork()
             if loop.isLost || loop.hasFailed { mode = .ended }
+            if mode == .normal, ContinuousClock.now >= nextLook { lookAtRoom() }
             switch mode {
             case .normal:
                 makeTransaction(isProbe: false)
@@ -178,8 +187,9 @@ final class WriterThread: @unchecked Sendable {
         switch mode {
         // Compaction may wait for the end of its pause.
         case .normal where loop.durability == .always:
-            [writer.hasCompaction ? compactsAfter : nil, writer.noteIsDue].compactMap(\.self).min()
-        case .normal: nextSync
+            [writer.hasCompaction ? compactsAfter : nil, writer.noteIsDue, lookIsDue]
+                .compactMap(\.self).min()
+        case .normal: min(nextSync, lookIsDue ?? nextSync)
         case .held: nextTry
         case .ended: nil
         }
@@ -321,11 +331,11 @@ final class WriterThread: @unchecked Sendable {
         uncompactedCount = writer.hasCompaction ? uncompactedCount + extra.rowCount : 0
         if mode != .normal {
             mode = .normal
-            loop.accept()
             loggedFailure = ""
             loop.log(false, "writes-go-on", [])
         }
         report(byteCount)
+        lookAtRoom()
         if !batch.isEmpty {
             // The largest number, which fades with each batch.
             let count = batch.count + loop.inbox.read { $0.queue.count }
@@ -366,7 +376,11 @@ final class WriterThread: @unchecked Sendable {
             progress.changeByteCount += byteCount
             if progress.storedRevision != writer.meta.storedRevision {
                 progress.storedRevision = writer.meta.storedRevision
-                progress.changeByteCount = 0
+                // Those of the rows that are left, on average.
+                let (left, all) = (
+                    writer.lastRow - writer.meta[.storedRow], writer.lastRow - progress.storedRow
+                )
+                progress.changeByteCount = progress.changeByteCount / max(1, Int(all)) * Int(left)
                 progress.planByteCount = 0
                 loop.statistics.compactionRounds.add()
             }

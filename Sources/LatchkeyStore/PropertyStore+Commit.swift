@@ -11,7 +11,7 @@ extension PropertyStore {
         _ ask: Ask,
         receiver: some DecisionReceiver
     ) throws(BacklogFull) {
-        if let reason = parts.refusal?() {
+        if let reason = parts.refusal?(), reason != .low || !change.onlyRemoves {
             return receiver.receive(.failure(.unavailable(reason)))
         }
         try execute(change, at: nil, attempt, ask, receiver)

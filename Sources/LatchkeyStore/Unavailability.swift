@@ -10,4 +10,6 @@ package enum Unavailability: UInt8, Hashable, Sendable {
     case stopped
     /// The change was made, and is not known to be written down: it can be there after a restart.
     case unknown
+    /// There is little room to write it down: a change that only removes is taken.
+    case low
 }

@@ -89,6 +89,40 @@ enum RecoverCommand {
     }
 }
 
+/// `latchkey compact`: makes a data folder as small as it can be.
+enum CompactCommand {
+    static let manual = """
+        latchkey compact: makes a data folder as small as it can be
+
+        Usage: latchkey compact DIR
+
+        DIR is the folder of 'latchkey serve --data', which no service may use meanwhile.
+        Drops the history of changes, so that watches begin again, and gives the space
+        back to the disk that the properties do not need. For that, the disk must have
+        room for a copy of them. Properties, revisions and the answers of idempotency
+        keys stay. A service compacts by itself, but its file does not get shorter.
+
+        Status:
+          0    done
+          1    there was no room for the copy: the file is as long as before, and later
+               changes use its free parts first
+          2    the command line cannot be used, or the folder cannot be used
+
+        """
+
+    static func run(_ arguments: [String]) throws(UsageError) {
+        let folder = try DataCommand.operands("compact", ["DIR"], arguments)[0]
+        let report = DataCommand.attempt { () throws(PersistenceFailure) in
+            try Persistence.compact(folder)
+        }
+        say("\(report.formerByteCount) bytes before, \(report.byteCount) now.\n")
+        if let failure = report.failure {
+            complain("There is no room to make the file shorter: \(failure.message)")
+            exit(1)
+        }
+    }
+}
+
 /// `latchkey backup`: copies the data of a service, which may be running.
 enum BackupCommand {
     static let manual = """

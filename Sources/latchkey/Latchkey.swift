@@ -189,6 +189,13 @@ enum Latchkey {
                 run: CheckCommand.run
             ),
             Command(
+                name: "compact",
+                manual: CompactCommand.manual,
+                flags: [],
+                operands: [folder],
+                run: CompactCommand.run
+            ),
+            Command(
                 name: "recover",
                 manual: RecoverCommand.manual,
                 flags: RecoverCommand.flags,

@@ -138,6 +138,18 @@ struct CommitSource {
         return try #require(Commit.Effect(from: former, to: property, .touched))
     }
 
+    /// A commit that removes one property, which is there.
+    mutating func delete(_ name: String) throws -> Commit {
+        model.revision += 1
+        model.entries[name] = nil
+        let former = properties.removeValue(forKey: name)
+        return Commit(
+            revision: model.revision,
+            time: Timestamp(milliseconds: 1000),
+            first: try #require(Commit.Effect(from: former, to: nil, .requested))
+        )
+    }
+
     /// A commit that puts one property.
     mutating func put(_ name: String, _ value: String) throws -> Commit {
         let revision = model.revision + 1

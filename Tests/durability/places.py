@@ -32,7 +32,8 @@ PLANTS = {}
 def run(arguments, scratch):
     lines, failures = [], []
     for name, case in (("clock", clock), ("read-only", read_only), ("reader", reader),
-                       ("full", full), ("gone", gone), ("hang", hang), ("sigterm", sigterm),
+                       ("full", full), ("low", low), ("gone", gone), ("hang", hang),
+                       ("held", held), ("sigterm", sigterm),
                        ("second", second)):
         if arguments.only and name not in arguments.only:
             continue
@@ -230,6 +231,76 @@ def full(arguments, folder):
     return f"filled 4 times, {counts['commits']} commits"
 
 
+def low(arguments, folder):
+    """A disk that the service fills: deletions make room, and nothing is lost or held."""
+    disk = folder / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={DISK_BYTES}", "tmpfs", str(disk)]
+    if subprocess.run(mount, stdin=subprocess.DEVNULL, capture_output=True).returncode != 0:
+        return "not tried, since this user may not mount a disk"
+    data, values = disk / "data", {}
+    value = json.dumps("v" * 200_000)
+
+    def put(service, name):
+        status, _, body = service.ask("PUT", load.path(name), value, expect=(201, 204, 507))
+        if status == 507:
+            if json.loads(body)["type"] != "/problems/disk-full":
+                raise Failure(f"a full disk is answered {body}")
+            return False
+        values[name] = value
+        return True
+
+    def expect_values(service):
+        found = {name: json.dumps(each[0]) for name, each in service.export()[0].items()}
+        if found != values:
+            raise Failure(f"{len(values)} values were acknowledged, and {len(found)} are there")
+
+    def command(*words):
+        done = subprocess.run([str(arguments.binary), *words, str(data)], capture_output=True,
+                              stdin=subprocess.DEVNULL, timeout=PATIENCE_SECONDS, text=True)
+        if done.returncode != 0:
+            raise Failure(f"{words}: status {done.returncode}, {done.stderr}")
+        return done.stdout
+
+    try:
+        with Service(arguments.binary, data, log=folder / "log") as service:
+            number = 0
+            for _ in range(4):
+                while put(service, f"l/{number}"):
+                    number += 1
+                if service.is_ready() or (data / "latchkey.reserve").exists():
+                    raise Failure("a low disk is ready, or keeps its reserve")
+                for name in list(values):
+                    service.ask("DELETE", load.path(name), expect=(200, 204))
+                    del values[name]
+                await_true("there is room again", service.is_ready)
+            # Now a kill while it is low, and a larger disk.
+            while put(service, f"l/{number}"):
+                number += 1
+            service.kill()
+        size = f"remount,size={2 * DISK_BYTES}"
+        subprocess.run(["mount", "-o", size, str(disk)], check=True, stdin=subprocess.DEVNULL)
+        if "writes-fail" in (folder / "log").read_text():
+            raise Failure("a write has failed, although the disk was only low")
+        with Service(arguments.binary, data, log=folder / "log2") as service:
+            expect_values(service)
+            for name in list(values)[2:]:
+                service.ask("DELETE", load.path(name), expect=(200, 204))
+                del values[name]
+            if (status := service.end()) != 0:
+                raise Failure(f"the end has status {status}")
+        said = command("compact")
+        size = (data / "latchkey.db").stat().st_size
+        if size > 1 << 20:
+            raise Failure(f"after compact, the database has {size} bytes: {said}")
+        command("check")
+        with Service(arguments.binary, data, log=folder / "log3") as service:
+            expect_values(service)
+    finally:
+        subprocess.run(["umount", "--lazy", str(disk)], check=True, stdin=subprocess.DEVNULL)
+    return f"filled 5 times with {number} values; {said.strip()}"
+
+
 def gone(arguments, folder):
     """The folder is removed under writes, then syncs fail: what was acknowledged is exported."""
     control = shim.Control(folder / "control")
@@ -291,6 +362,28 @@ def hang(arguments, folder):
         control.disarm()
         await_true("/readyz is 200 again", service.is_ready)
         service.ask("GET", load.path("held"), expect=(200,))
+        service.kill()
+    return "500 and 503 in time"
+
+
+def held(arguments, folder):
+    """A write that finds no space: who waits is answered in time, and it is made later."""
+    control = shim.Control(folder / "control")
+    environment = shim.environment(arguments.library, folder.resolve(), control=control.path)
+    with Service(arguments.binary, folder / "data", "--answer-timeout-seconds", "1",
+                 log=folder / "log", environment=environment) as service:
+        control.arm("write", "no-space", place="log", count=shim.ALWAYS)
+        for method, body, status, problem in (("PUT", "2", 500, "outcome-unknown"),
+                                              ("GET", None, 503, "disk-full")):
+            answer = service.ask(method, load.path("held"), body, expect=(status,))[2]
+            if not json.loads(answer)["type"].endswith(problem):
+                raise Failure(f"{method} is answered {answer}")
+        service.ask("PUT", load.path("refused"), "1", expect=(507,))
+        control.disarm()
+        await_true("/readyz is 200 again", service.is_ready)
+        if service.ask("GET", load.path("held"), expect=(200,))[2] != b"2":
+            raise Failure("what was held is not made")
+        service.ask("GET", load.path("refused"), expect=(404,))
         service.kill()
     return "500 and 503 in time"
 

@@ -227,6 +227,10 @@ typedef void (*latchkey_http_head)(void *context, latchkey_http_request *request
 // thread may be one that serves.
 typedef void (*latchkey_http_log)(void *context, const char *message);
 
+// Called on a thread of the server for a request without effect that is taken away: whether what it
+// may have waited for is held, so that it gets `held_body`. Must not block.
+typedef bool (*latchkey_http_holding)(void *context);
+
 // Called once, on any thread, when the bytes of an answer are not needed any more.
 typedef void (*latchkey_http_release)(void *context);
 
@@ -272,10 +276,12 @@ typedef struct latchkey_http_options {
     const char *draining_body;   // 503: the request was not handled, because the server stops
     const char *unknown_body;    // 500: the request was taken away; it may take effect or not
     const char *late_body;       // 503: the same, of a method that has no effect
+    const char *held_body;       // 503: the same, where `holding` says so
     latchkey_http_handler handler;
-    latchkey_http_head head;  // may be NULL
-    latchkey_http_log log;    // may be NULL
-    void *context;            // given to all; must live until latchkey_http_stop() has returned
+    latchkey_http_head head;        // may be NULL
+    latchkey_http_log log;          // may be NULL
+    latchkey_http_holding holding;  // may be NULL
+    void *context;  // given to all; must live until latchkey_http_stop() has returned
 } latchkey_http_options;
 
 // How many descriptors a server with these options has open at most.

@@ -129,10 +129,15 @@ static enum MHD_Result queue_abandoned(connection *c) {
     if (!may_apply && atomic_load(&server->stopping)) {
         return queue_draining(c);
     }
-    return may_apply ? latchkey_http_refusal_queue(c, MHD_HTTP_INTERNAL_SERVER_ERROR,
-                                                   server->unknown_answer, server->unknown_body)
-                     : latchkey_http_refusal_queue(c, MHD_HTTP_SERVICE_UNAVAILABLE,
-                                                   server->late_answer, server->late_body);
+    if (may_apply) {
+        return latchkey_http_refusal_queue(c, MHD_HTTP_INTERNAL_SERVER_ERROR,
+                                           server->unknown_answer, server->unknown_body);
+    }
+    latchkey_http_options *options = &server->options;
+    bool is_held = options->holding != NULL && options->holding(options->context);
+    return latchkey_http_refusal_queue(c, MHD_HTTP_SERVICE_UNAVAILABLE,
+                                       is_held ? server->held_answer : server->late_answer,
+                                       is_held ? server->held_body : server->late_body);
 }
 
 enum MHD_Result latchkey_http_response_dispatch(connection *c, bool is_early) {

@@ -33,8 +33,8 @@ void latchkey_http_server_release(latchkey_http_server *server) {
         return;
     }
     struct MHD_Response *answers[] = {server->draining_answer, server->unknown_answer,
-                                      server->late_answer};
-    for (int i = 0; i < 3; i++) {
+                                      server->late_answer, server->held_answer};
+    for (int i = 0; i < 4; i++) {
         if (answers[i] != NULL) {
             MHD_destroy_response(answers[i]);
         }
@@ -51,6 +51,7 @@ void latchkey_http_server_release(latchkey_http_server *server) {
     free(server->timeout_body);
     free(server->too_large_body);
     free(server->late_body);
+    free(server->held_body);
     free(server->draining_body);
     free(server->unknown_body);
     pthread_mutex_destroy(&server->lock);
@@ -70,6 +71,8 @@ static bool copy_bodies(latchkey_http_server *server) {
         {&server->too_large_body, &options->too_large_body,
          "{\"title\":\"Content Too Large\",\"status\":413}"},
         {&server->late_body, &options->late_body,
+         "{\"title\":\"Service Unavailable\",\"status\":503}"},
+        {&server->held_body, &options->held_body,
          "{\"title\":\"Service Unavailable\",\"status\":503}"},
         {&server->draining_body, &options->draining_body,
          "{\"title\":\"Service Unavailable\",\"status\":503}"},
@@ -128,9 +131,10 @@ latchkey_http_server *latchkey_http_server_create(const latchkey_http_options *o
         server->draining_answer = latchkey_http_refusal_create(server->draining_body, true);
         server->unknown_answer = latchkey_http_refusal_create(server->unknown_body, false);
         server->late_answer = latchkey_http_refusal_create(server->late_body, true);
+        server->held_answer = latchkey_http_refusal_create(server->held_body, true);
     }
     if (server->draining_answer == NULL || server->unknown_answer == NULL ||
-        server->late_answer == NULL) {
+        server->late_answer == NULL || server->held_answer == NULL) {
         latchkey_http_server_release(server);
         return NULL;
     }

@@ -205,12 +205,14 @@ package enum Problem: String, CaseIterable, Sendable {
     /// (RFC 9457, section 3.2) are members of their own.
     ///
     /// - Parameters:
+    ///   - status: Another one than the problem has.
     ///   - detail: A sentence.
     ///   - extensions: Further members.
     ///   - leader: The address of the service that takes changes.
     ///   - request: The identifier of the request, if it has a line in the audit log.
     /// - Returns: The text.
     package func json(
+        status: Int? = nil,
         detail: String? = nil,
         extensions: KeyValuePairs<String, Int> = [:],
         leader: String? = nil,
@@ -220,7 +222,7 @@ package enum Problem: String, CaseIterable, Sendable {
         json.object { object in
             object.member("type", path)
             object.member("title", title)
-            object.member("status", status)
+            object.member("status", status ?? self.status)
             object.member("detail", detail ?? advice)
             for (name, value) in extensions {
                 object.member(name, value)

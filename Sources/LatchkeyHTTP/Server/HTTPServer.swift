@@ -15,16 +15,24 @@ import LatchkeySettings
 package final class HTTPServer: @unchecked Sendable {
     package typealias Handler = @Sendable (Exchange) -> Void
     package typealias Log = @Sendable (String) -> Void
+    package typealias Holding = @Sendable () -> Bool
 
     private final class Callbacks: Sendable {
         let handle: Handler
         let head: Handler
         let log: Log
+        let isHeld: Holding
 
-        init(handle: @escaping Handler, head: @escaping Handler, log: @escaping Log) {
+        init(
+            handle: @escaping Handler,
+            head: @escaping Handler,
+            log: @escaping Log,
+            isHeld: @escaping Holding
+        ) {
             self.handle = handle
             self.head = head
             self.log = log
+            self.isHeld = isHeld
         }
     }
 
@@ -45,6 +53,8 @@ package final class HTTPServer: @unchecked Sendable {
     ///   - configuration: see there.
     ///   - log: called on any thread with a sentence about something unusual that a client or the
     ///     system did.
+    ///   - isHeld: whether what is not answered in time may have waited for something that is held:
+    ///     then a request without effect gets the `heldBody`. Must not block.
     ///   - head: called for each request with a body before any of the body is there. May answer
     ///     the request before it returns, with ``Exchange/respond(_:body:closes:fields:)``; then
     ///     `handle` is not called. A client that sent `Expect: 100-continue` is not asked for the
@@ -55,12 +65,18 @@ package final class HTTPServer: @unchecked Sendable {
     package init(
         _ configuration: HTTPServerConfiguration,
         log: @escaping Log = { _ in },
+        isHeld: @escaping Holding = { false },
         head: Handler? = nil,
         handle: @escaping Handler
     ) throws(HTTPServerError) {
         try HTTPServer.checkLibrary()
         var options = unsafe try HTTPServer.options(configuration)
-        let callbacks = Callbacks(handle: handle, head: head ?? { _ in }, log: log)
+        let callbacks = Callbacks(
+            handle: handle,
+            head: head ?? { _ in },
+            log: log,
+            isHeld: isHeld
+        )
         unsafe options.context = Unmanaged.passUnretained(callbacks).toOpaque()
         unsafe options.handler = { context, request in
             // The box lives as long as the server, so its owners need not be counted here.
@@ -81,6 +97,10 @@ package final class HTTPServer: @unchecked Sendable {
             let callbacks = unsafe Unmanaged<Callbacks>.fromOpaque(context.unsafelyUnwrapped)
             let text = unsafe String(cString: message.unsafelyUnwrapped)
             unsafe callbacks.takeUnretainedValue().log(text)
+        }
+        unsafe options.holding = { context in
+            let callbacks = unsafe Unmanaged<Callbacks>.fromOpaque(context.unsafelyUnwrapped)
+            return unsafe callbacks.takeUnretainedValue().isHeld()
         }
         let identity = unsafe try HTTPServer.identity(configuration)
         unsafe options.identity = identity
@@ -198,7 +218,7 @@ extension HTTPServer {
             unsafe options.host = unsafe host
             let bodies = [
                 configuration.timeoutBody, configuration.tooLargeBody, configuration.drainingBody,
-                configuration.unknownBody, configuration.lateBody,
+                configuration.unknownBody, configuration.lateBody, configuration.heldBody,
             ]
             // One piece of memory for all, in which each ends with a NUL.
             let texts = bodies.map { Array($0.utf8CString) }
@@ -210,6 +230,7 @@ extension HTTPServer {
                 unsafe options.draining_body = unsafe base + starts[2]
                 unsafe options.unknown_body = unsafe base + starts[3]
                 unsafe options.late_body = unsafe base + starts[4]
+                unsafe options.held_body = unsafe base + starts[5]
                 let proxies = configuration.trustedProxies.compactMap { Network($0)?.network }
                 return unsafe proxies.withUnsafeBufferPointer { proxies in
                     unsafe options.proxies = proxies.baseAddress

@@ -60,6 +60,8 @@ package struct HTTPServerConfiguration: Sendable {
     package var unknownBody = #"{"title":"Internal Server Error","status":500}"#
     /// The same of the 503 for such a request whose method has no effect.
     package var lateBody = #"{"title":"Service Unavailable","status":503}"#
+    /// The same where what such a request may have waited for is held.
+    package var heldBody = #"{"title":"Service Unavailable","status":503}"#
 
     package init() {}
 

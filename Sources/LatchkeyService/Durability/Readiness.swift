@@ -75,6 +75,9 @@ final class Readiness: Sendable {
         state.write { $0.isDraining = true }
     }
 
+    /// Whether the disk is full, and writes that are decided wait for room.
+    var isHeld: Bool { state.read { $0.persistence }?.unavailability == .full }
+
     func recovered(_ persistence: Persistence) {
         state.write {
             $0.persistence = persistence

@@ -11,8 +11,14 @@ internal import Synchronization
 final class RouterGate: Sendable {
     private let current: Atomic<Unmanaged<Router>>
 
-    /// - Parameter router: The routes until ``open(_:)``.
-    init(_ router: Router) {
+    /// Whether the disk is full, and writes that are decided wait for room.
+    let isHeld: @Sendable () -> Bool
+
+    /// - Parameters:
+    ///   - router: The routes until ``open(_:)``.
+    ///   - isHeld: Whether writes that are decided wait for room on the disk.
+    init(_ router: Router, isHeld: @escaping @Sendable () -> Bool = { false }) {
+        self.isHeld = isHeld
         unsafe current = Atomic(Unmanaged.passRetained(router))
     }
 

@@ -70,7 +70,9 @@ package final class RunningService: Sendable {
         let operating = OperatingRoutes(configuration, meters, profile, registry, readiness)
         var requests = configuration.requests(registry, answers, access, audit, follower, cluster)
         operating.addProbes(to: &requests.table)
-        let gate = RouterGate(configuration.router(requests.table, isRecovering: true))
+        let gate = RouterGate(configuration.router(requests.table, isRecovering: true)) {
+            readiness.isHeld
+        }
         let isEarly = keepsData || follower != nil
         let early = isEarly ? try Self.listen(configuration.http, gate, log) : nil
         let admin = try configuration.startAdmin(requests.table, log)
@@ -160,6 +162,7 @@ package final class RunningService: Sendable {
             return try HTTPServer(
                 http.withProblemBodies,
                 log: { log.write(.warning, $0) },
+                isHeld: gate.isHeld,
                 head: { gate.handleHead($0) },
                 handle: { gate.handle($0) }
             )

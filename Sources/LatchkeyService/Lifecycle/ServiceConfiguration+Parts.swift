@@ -231,11 +231,20 @@ extension HTTPServerConfiguration {
         server.drainingBody = Problem.draining.text
         server.unknownBody = Problem.outcomeUnknown.text
         server.lateBody = Problem.timedOut.text
+        server.heldBody = Problem.held
         return server
     }
 }
 
 extension Problem {
+    /// The answer to a read that waits for what a full disk does not take.
+    static var held: String {
+        let detail =
+            "The disk of the server is full, and what this answer depends on is not written yet. "
+            + "Repeat the request when there is room."
+        return String(decoding: diskFull.json(status: 503, detail: detail), as: UTF8.self)
+    }
+
     var text: String { String(decoding: json(), as: UTF8.self) }
 }
 

@@ -70,6 +70,12 @@ extension Refusal {
             return refusal.failure
         case .unavailable(.full):
             return RequestFailure(.diskFull)
+        case .unavailable(.low):
+            return RequestFailure(
+                .diskFull,
+                "Nothing was changed. The disk of the server has little room left. Only changes "
+                    + "that remove are taken, such as DELETE, until there is more."
+            )
         case .unavailable(.failing):
             return RequestFailure(.journalFailed)
         case .unavailable(.gone):

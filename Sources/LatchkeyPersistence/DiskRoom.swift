@@ -1,0 +1,136 @@
+internal import Glibc
+
+/// How much space a file system has.
+struct DiskSpace: Sendable {
+    /// For everybody but the superuser.
+    var freeByteCount: Int
+    var byteCount: Int
+}
+
+extension DiskSpace {
+    /// Asks the file system of an open folder; nil where it does not say.
+    init?(of descriptor: Int32) {
+        var status = statvfs()
+        guard unsafe fstatvfs(descriptor, &status) == 0, status.f_blocks > 0 else { return nil }
+        freeByteCount = Int(clamping: UInt64(status.f_bavail) * UInt64(status.f_frsize))
+        byteCount = Int(clamping: UInt64(status.f_blocks) * UInt64(status.f_frsize))
+    }
+}
+
+/// Whether the disk of a data folder has room for more changes, and the reserve that lets the
+/// folder get smaller where it has none.
+///
+/// Room is counted in batches. Where less than eight are free, the log is copied into the database.
+/// The disk is low with less than four, free pages within the database included, or with less than
+/// one for the log. Then the reserve, a file without content, is removed, so that deletions and
+/// compaction have room. There is room again with twice as much, and with what the reserve had.
+///
+/// **Design.** The writing thread uses it; before this one starts, the thread that opens. All files
+/// are found from the open folder, which can be moved away.
+///
+/// SAFETY: `@unchecked Sendable` because one thread uses it at a time.
+final class DiskRoom: @unchecked Sendable {
+    static let reserveName = "latchkey.reserve"
+
+    /// The longest batch, or a part of a small disk.
+    let batchByteCount: Int
+    /// A log with fewer frames is not copied to make room.
+    var logFrameCount: Int { batchByteCount / 4 / LogScan.frameByteCount }
+    private(set) var isLow = false
+    /// Of the file system, at the last measure; nil where it does not say.
+    private(set) var space: DiskSpace?
+    /// Why there is no reserve, where a file system cannot make one.
+    private(set) var reserveFailure: String?
+    /// How large the reserve is to be; nil until it is made the first time.
+    private var reserveByteCount: Int?
+    private let descriptor: Int32
+    private let tuning: Tuning
+
+    /// Gives up the reserve where the disk is low: then SQLite can open the database.
+    init(_ folder: Folder, _ tuning: Tuning) throws(PersistenceFailure) {
+        descriptor = unsafe open(folder.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw .call("open", folder.path) }
+        self.tuning = tuning
+        space = tuning.space(descriptor)
+        batchByteCount = min(CommitQueue.batchByteCountMax, (space?.byteCount ?? .max) / 32)
+        if isBelow(4) { giveUp() }
+    }
+
+    deinit {
+        close(descriptor)
+    }
+
+    /// Whether so little is free that it is looked at each second.
+    var isTight: Bool { isBelow(64) }
+
+    /// Whether the log has to give back what it can.
+    var needsLog: Bool { isBelow(8) }
+
+    /// Whether fewer batches were free at the last measure, with so many bytes more.
+    private func isBelow(_ batchCount: Int, _ byteCount: Int = 0) -> Bool {
+        space.map { $0.freeByteCount + byteCount < batchCount * batchByteCount } ?? false
+    }
+
+    func measure() {
+        space = tuning.space(descriptor)
+    }
+
+    /// Counts what a checkpoint will take of the free space.
+    func owe(_ byteCount: Int) {
+        space?.freeByteCount -= max(0, byteCount)
+    }
+
+    /// Decides by the last measure, and gives up the reserve or makes it.
+    ///
+    /// - Parameter sparedByteCount: What is free within the database, whose file does not get
+    ///   shorter.
+    func settle(sparedByteCount: Int) {
+        guard !isBelow(1), !isBelow(4, sparedByteCount) else { return giveUp() }
+        let hasReserve = hasReserve
+        guard !isLow || hasRoom(sparedByteCount: sparedByteCount) else { return }
+        isLow = false
+        if !hasReserve { makeReserve() }
+    }
+
+    /// Whether there would be room with so much free space within the database.
+    func hasRoom(sparedByteCount: Int) -> Bool {
+        let missingByteCount = hasReserve ? 0 : reserveByteCount ?? 0
+        return !isBelow(2) && !isBelow(8, sparedByteCount - missingByteCount)
+    }
+
+    /// Removes the reserve.
+    func giveUp() {
+        isLow = true
+        guard let size = reserveSize else { return }
+        reserveByteCount = reserveByteCount ?? size
+        unsafe unlinkat(descriptor, Self.reserveName, 0)
+    }
+
+    var hasReserve: Bool { reserveSize != nil }
+
+    private var reserveSize: Int? {
+        var status = stat()
+        let result = unsafe fstatat(descriptor, Self.reserveName, &status, AT_SYMLINK_NOFOLLOW)
+        return result == 0 ? Int(status.st_size) : nil
+    }
+
+    /// Takes at most a tenth of what is free at first, and leaves eight batches.
+    private func makeReserve() {
+        guard reserveFailure == nil, let free = space?.freeByteCount else { return }
+        let wanted = reserveByteCount ?? min(tuning.reserveByteCountMax, free / 10)
+        reserveByteCount = wanted
+        let count = min(wanted, free - 8 * batchByteCount)
+        guard count > 0 else { return }
+        let flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC
+        let file = unsafe openat(descriptor, Self.reserveName, flags, 0o600)
+        guard file >= 0 else { return }
+        defer { close(file) }
+        let code = posix_fallocate(file, 0, count)
+        guard code != 0 else { return }
+        unsafe unlinkat(descriptor, Self.reserveName, 0)
+        // A disk that got full meanwhile is another matter.
+        if ![ENOSPC, EDQUOT, EFBIG, EINTR].contains(code) {
+            reserveFailure = unsafe String(cString: strerror(code))
+        }
+    }
+}
