@@ -131,6 +131,45 @@ struct ClusterDirectoryTests {
         #expect(first.format == nil)
     }
 
+    /// What 0.1 writes and reads of a record, and the version before the one that says `isFull`.
+    private struct Earlier: Codable, Equatable {
+        var url: String
+        var place: UInt64
+        var revision: UInt64
+        var state: String
+        var time: Int64
+        var format: UInt8?
+    }
+
+    @Test func `records of versions that know nothing of full disks are read, and the other way`()
+        throws
+    {
+        typealias Directory = ClusterDirectory
+        func read<Form: Decodable>(_ form: Form.Type, _ data: Data) throws -> Form {
+            try JSONDecoder().decode(form, from: data)
+        }
+        let earlier = Earlier(url: "u", place: 9, revision: 1, state: "serving", time: 5, format: 2)
+        var record = try read(Directory.Record.self, JSONEncoder().encode(earlier))
+        #expect(record.isFull == nil && record.place == 9)
+        // Whether there is room or not, the earlier one reads what it knows.
+        for isFull in [nil, false, true] {
+            record.isFull = isFull
+            let data = try JSONEncoder().encode(record)
+            #expect(try read(Earlier.self, data) == earlier)
+            #expect(try read(Directory.Record.self, data) == record)
+            #expect(String(decoding: data, as: UTF8.self).contains("isFull") == (isFull != nil))
+        }
+        // A later version says more; what is of another kind makes no record.
+        let begin = #"{"url":"","place":1,"revision":1,"state":"serving","time":1,"isFull":"#
+        let more = try read(Directory.Record.self, Data((begin + #"true,"later":{"a":[1]}}"#).utf8))
+        #expect(more.isFull == true)
+        for wrong in ["1", #""true""#, "{}", "[true]"] {
+            #expect(throws: DecodingError.self) {
+                try read(Directory.Record.self, Data("\(begin)\(wrong)}".utf8))
+            }
+        }
+    }
+
     @Test func `settings are those of the first, and clusters do not see each other`() throws {
         let etcd = try EtcdProcesses()
         let client = EtcdClient(etcd.addresses.compactMap { EtcdServer($0) }, EtcdTrust())

@@ -42,7 +42,8 @@ struct ExecutedStoreTests {
                 isGrouped: true,
                 failed: { Issue.record("the disk has failed") }
             )
-            executed = ExecutedStore(store, journal, persistence, StateAge(), nil)
+            let state = ClusterState(name: "test", etcd: { EtcdReport() })
+            executed = ExecutedStore(store, journal, persistence, state, nil)
         }
 
         /// Executes an entry with one change.

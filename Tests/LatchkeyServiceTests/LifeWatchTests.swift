@@ -78,4 +78,15 @@ import Testing
         let due = places.indices.filter { index in schedule.isDue { places[index] } }
         #expect(due == [0, 30, 100, 200])
     }
+
+    @Test func `a record is said each second while a disk is full, and when its own changes`() {
+        var schedule = RecordSchedule()
+        // Another one is full from 105 on, and this one from 131 to 165.
+        let due = (1..<300).filter { tick in
+            schedule.isDue(isFull: 131..<165 ~= tick, isAnyFull: 105..<190 ~= tick) {
+                LogPlace(UInt64(tick) / 250)
+            }
+        }
+        #expect(due == [1, 101, 121, 131, 141, 161, 165, 181, 201, 250])
+    }
 }

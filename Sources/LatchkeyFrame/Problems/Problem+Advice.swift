@@ -128,9 +128,8 @@ extension Problem {
             "Nothing was changed. Try again after the time in Retry-After. Reads still work; "
                 + "/readyz?verbose and the log say what is wrong."
         case .diskFull:
-            "Nothing was changed. Make room in the file system of --data, or in etcd if the "
-                + "server is a replica of a cluster. Reads still work, and writes go on by "
-                + "themselves."
+            "Nothing was changed. Make room in the file system of --data; in a cluster in those of "
+                + "most replicas, or in etcd. Reads still work, and writes go on by themselves."
         case .draining:
             "Try again after the time in Retry-After; another process may then serve."
         case .storeFull:

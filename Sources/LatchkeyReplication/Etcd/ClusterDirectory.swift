@@ -31,6 +31,10 @@ package struct ClusterDirectory: Sendable {
         ///
         /// A replica that cannot use the log any more says no.
         package var needsLog: Bool?
+        /// Whether its disk is full, or nearly so; nil for no.
+        ///
+        /// Earlier versions say nothing of it, and pass it over.
+        package var isFull: Bool?
 
         package init(
             url: String,

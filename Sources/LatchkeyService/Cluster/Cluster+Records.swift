@@ -1,4 +1,5 @@
 internal import Dispatch
+internal import LatchkeyFrame
 internal import LatchkeyPersistence
 internal import LatchkeyReplication
 internal import LatchkeyStore
@@ -39,6 +40,7 @@ extension Cluster {
         var records = records
         records[identity] = record(started)
         state.hears(of: records)
+        state.disks.hears(records, of: identity, at: StateAge.now())
         raiseRules(of: started.replica, records)
         completeAgreement(started.replica)
     }
@@ -61,6 +63,7 @@ extension Cluster {
         )
         record.process = process
         record.needsLog = started.replica.phase.needsLog ? nil : false
+        record.isFull = state.disks.isOwnFull ? true : nil
         return record
     }
 

@@ -56,6 +56,7 @@ final class Cluster: Sendable {
     /// What the log was told last.
     private struct Watch: Sendable {
         var isStale = false
+        var isMostFull = false
         var troubles = EtcdTroubleLog()
         var strangers: [String] = []
     }
@@ -158,7 +159,7 @@ final class Cluster: Sendable {
         let replica = Replica(
             replicaSettings,
             log: entries,
-            store: ExecutedStore(store, journal, persistence, state.age, keys),
+            store: ExecutedStore(store, journal, persistence, state, keys),
             at: position,
             Replica.Clocks(
                 nanoseconds: { StateAge.now() },
@@ -283,23 +284,37 @@ final class Cluster: Sendable {
     private func tick() {
         guard let started = started.read({ $0 }) else { return }
         started.replica.tick()
+        state.disks.sees(started.persistence.unavailability, isStale: state.age.isStale)
         tell(started.replica)
-        if schedule.write({ $0.isDue { storedPlace(started) } }) { exchangeRecords(started) }
+        let (isFull, isAnyFull) = (state.disks.isOwnFull, state.disks.isAnyFull)
+        let isDue = schedule.write {
+            $0.isDue(isFull: isFull, isAnyFull: isAnyFull) { storedPlace(started) }
+        }
+        if isDue { exchangeRecords(started) }
         if Int.random(in: 0..<Self.compactionTicks) == 0 {
             directory.compact(at: StoreClock.system.now().milliseconds) { _ in }
         }
     }
 
-    /// Writes to the log what has changed: that the state is stale, and why etcd refuses calls.
+    /// Writes to the log what has changed: that the state is stale, that most disks are full, and
+    /// why etcd refuses calls.
     private func tell(_ replica: Replica) {
         let isStale = replica.phase == .serving && state.age.isStale
         let report = state.etcd()
+        let isMostFull = state.disks.isMostFull
         let (isChanged, lines, strangers) = watch.write { watch in
-            defer { (watch.isStale, watch.strangers) = (isStale, report.strangers) }
+            defer {
+                (watch.isStale, watch.isMostFull) = (isStale, isMostFull)
+                watch.strangers = report.strangers
+            }
             let strangers = report.strangers.filter { !watch.strangers.contains($0) }
-            return (watch.isStale != isStale, watch.troubles.lines(report.troubles), strangers)
+            let isChanged = (watch.isStale, watch.isMostFull) != (isStale, isMostFull)
+            return (isChanged, watch.troubles.lines(report.troubles), strangers)
         }
-        if isChanged { log.write(isStale ? .warning : .info, "cluster", state.logFields) }
+        if isChanged {
+            let isWorse = isStale || isMostFull
+            log.write(isWorse ? .warning : .info, "cluster", state.logFields)
+        }
         for reason in strangers {
             log.write(.warning, "a member of etcd is passed over", ["reason": reason])
         }

@@ -51,6 +51,7 @@ extension Cluster {
                         json.member("storedPlace", record.place)
                         let known = record.format ?? RuleLevel.first.rawValue
                         json.member("knownRules", UInt64(known))
+                        json.member("isFull", record.isFull == true)
                         let age = UInt64(max(0, now &- record.time))
                         json.member("noteSeconds", raw: StateAge.secondsText(milliseconds: age))
                     }

@@ -11,6 +11,7 @@ internal import Synchronization
 final class ClusterState: Sendable {
     let name: String
     let age = StateAge()
+    let disks = ClusterDisks()
     private let phase = Guarded(Replica.Phase.connecting(""))
     /// What is to be said while the replica takes the state of another one; nil if it does not.
     private let seeding = Guarded<String?>(nil)
@@ -40,6 +41,12 @@ final class ClusterState: Sendable {
 
     /// Whether the state is not that of the other replicas: no client may be shown it.
     var isWrong: Bool { differs.load(ordering: .relaxed) }
+
+    /// Why no read is answered; nil if reads are.
+    var readRefusal: RequestFailure? {
+        if isWrong { return .wrongState }
+        return disks.isStateOld ? .fullReplica : nil
+    }
 
     /// What all replicas have said last, this one among them.
     func hears(of records: [String: ClusterDirectory.Record]) {
@@ -94,7 +101,13 @@ final class ClusterState: Sendable {
     private var serving: (isPassed: Bool, word: String, detail: String) {
         let (etcd, isStale) = (etcd(), age.isStale)
         let since = "It was level with the others \(age.level.ageText) s ago."
-        guard isStale else { return (true, "serving", since + etcd.sentences) }
+        let full =
+            disks.isMostFull
+            ? " The disks of most replicas are full: only changes that remove are taken." : ""
+        guard isStale else { return (true, "serving", since + full + etcd.sentences) }
+        if disks.isStateOld {
+            return (false, "stale", since + " Its disk was full, or is. Reads are refused.")
+        }
         // What the known etcd has meanwhile is not known, and these members never say it.
         if let strangers = etcd.onlyHeard { return (false, "connecting", strangers + " " + since) }
         let reason = etcd.trouble.map { " etcd does not answer: \(EtcdReport.sentence($0))" } ?? ""

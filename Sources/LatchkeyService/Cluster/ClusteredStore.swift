@@ -9,6 +9,7 @@ struct ClusteredStore: CommittingStore {
     let replica: Replica
     /// Whether the data folder is gone, and with it what this replica would execute.
     let isLost: @Sendable () -> Bool
+    let disks: ClusterDisks
     /// Makes room where a change finds too little.
     let evictor: Evictor?
 
@@ -20,6 +21,10 @@ struct ClusteredStore: CommittingStore {
     ) throws(BacklogFull) {
         guard !isLost() else {
             receiver.receive(.failure(.unavailable(.gone)))
+            return
+        }
+        guard !disks.refuses(change) else {
+            receiver.receive(.failure(.unavailable(.full)))
             return
         }
         try replica.propose(

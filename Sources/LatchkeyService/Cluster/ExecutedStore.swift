@@ -15,7 +15,7 @@ final class ExecutedStore: ReplicatedState {
     private let store: PropertyStore
     private let journal: Journal
     private let persistence: Persistence
-    private let age: StateAge
+    private let state: ClusterState
     /// Nil if `Idempotency-Key` is switched off.
     private let keys: Guarded<IdentityTable?>
     private let decision = Guarded<Decision?>(nil)
@@ -26,13 +26,13 @@ final class ExecutedStore: ReplicatedState {
         _ store: PropertyStore,
         _ journal: Journal,
         _ persistence: Persistence,
-        _ age: StateAge,
+        _ state: ClusterState,
         _ keys: IdentityTable?
     ) {
         self.store = store
         self.journal = journal
         self.persistence = persistence
-        self.age = age
+        self.state = state
         self.keys = Guarded(keys)
     }
 
@@ -87,15 +87,17 @@ final class ExecutedStore: ReplicatedState {
             keys?.expire(at: position.time)
             return keys?.unstored ?? []
         }
-        persistence.seal(through: position.revision, position.encoded)
-        age.reaches(position.revision)
+        state.disks.waiting {
+            persistence.seal(through: position.revision, position.encoded)
+        }
+        state.age.reaches(position.revision)
     }
 
     func jump(to revision: Revision) {
         store.jump(to: revision) { [isDecided] in isDecided.signal() }
         isDecided.wait()
         journal.restart(after: revision)
-        persistence.skip(through: revision)
+        state.disks.waiting { persistence.skip(through: revision) }
     }
 
     var revision: Revision { store.usage.revision }

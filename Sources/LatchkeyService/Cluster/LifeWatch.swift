@@ -58,23 +58,34 @@ struct LifeWatch: Sendable {
     }
 }
 
-/// When a replica says what it is doing: each 5 s, and at once when its files have the first entry,
-/// since others take a state only of one that has some.
+/// When a replica says what it is doing, and hears the others: each 5 s, and each second while a
+/// disk is full; and at once when its own disk becomes full, or is so no more, and when its files
+/// have the first entry, since others take a state only of one that has some.
 struct RecordSchedule: Sendable {
     /// How often, in ticks.
     static let ticks = 100
+    static let fullTicks = 20
 
     private var count = 0
     private var hasPlace = false
+    private var wasFull = false
 
     /// Counts a tick.
     ///
-    /// - Parameter place: The place that the files have; asked for until there is one, because it
-    ///   costs more than a tick may.
+    /// - Parameters:
+    ///   - isFull: Whether the own disk is full.
+    ///   - isAnyFull: Whether one of the disks is.
+    ///   - place: The place that the files have; asked for until there is one, because it costs
+    ///     more than a tick may.
     /// - Returns: Whether something is to be said.
-    mutating func isDue(_ place: () -> LogPlace) -> Bool {
-        let isTime = count % Self.ticks == 0
+    mutating func isDue(
+        isFull: Bool = false,
+        isAnyFull: Bool = false,
+        _ place: () -> LogPlace
+    ) -> Bool {
+        let isTime = count % (isAnyFull ? Self.fullTicks : Self.ticks) == 0 || isFull != wasFull
         count += 1
+        wasFull = isFull
         guard !hasPlace, place() != .start else { return isTime }
         hasPlace = true
         return true

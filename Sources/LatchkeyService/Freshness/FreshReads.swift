@@ -35,14 +35,14 @@ final class FreshReads: RequestStep {
     /// At a replica of a cluster, one that goes on behind a revision which the state has not says
     /// so, too: another replica can have shown it. Once the state has all that was acknowledged
     /// anywhere, it is known whether the revision is one of another store. A replica whose state
-    /// is wrong shows none.
+    /// is wrong shows none, nor does one whose state stays old until its disk has room.
     func takes(
         _ request: inout ServiceRequest,
         _ match: RouteMatch,
         _ route: RouteHandler
     ) -> Bool {
-        if cluster?.state.isWrong == true {
-            request.fail(.wrongState)
+        if let failure = cluster?.state.readRefusal {
+            request.fail(failure)
             return true
         }
         let isAhead = cluster != nil && Freshness.isAhead(request, of: journal.last)

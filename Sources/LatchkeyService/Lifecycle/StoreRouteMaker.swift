@@ -180,6 +180,7 @@ struct StoreRouteMaker {
             base: store,
             replica: try cluster.start(store, data, journal, keys),
             isLost: { data.persistence.isLost },
+            disks: cluster.state.disks,
             evictor: parts.evictor
         )
     }

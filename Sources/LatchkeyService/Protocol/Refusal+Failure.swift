@@ -122,6 +122,12 @@ extension RequestFailure {
         "The state of this replica is not that of the others."
     )
 
+    /// What those are told who read at a replica that executes nothing, since its disk is full.
+    static let fullReplica = stopped(
+        .notLevel,
+        "The disk of this replica is full, and its state is old."
+    )
+
     /// What those are told who ask a stopped replica for a state that it does not have.
     static let oldState = stopped(
         .notLevel,

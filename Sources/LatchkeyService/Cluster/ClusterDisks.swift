@@ -1,0 +1,101 @@
+internal import LatchkeyReplication
+internal import LatchkeyStore
+internal import LatchkeyStrategies
+internal import Synchronization
+
+/// What a replica takes, as far as the room on the disks of all replicas decides that.
+///
+/// An entry of the log cannot be refused. So a replica whose disk is full executes what it can keep
+/// in memory, and then waits; the others go on. While the disks of most are full, no replica puts a
+/// change into the log but one that only removes. Who proposes a change decides that, before it is
+/// in the log: so it may depend on time, and on what this replica has heard.
+///
+/// **Design.** A timer tells what the own disk is, and who hears the records what the others' are;
+/// the thread that executes says when it waits. Any thread asks, for each change and each read: so
+/// what they ask for is apart, and relaxed, because a request that came a moment before is answered
+/// in any case.
+final class ClusterDisks: Sendable {
+    private struct State: Sendable {
+        var watch = FullDiskWatch()
+        var others = FullDisks()
+        var isOwnFull = false
+
+        var isMajority: Bool { others.isMajority(isOwnFull: isOwnFull) }
+    }
+
+    private let state = Guarded(State())
+    private let isMajority = Atomic(false)
+    /// Whether nothing can be written to the own disk.
+    private let isOwnBlocked = Atomic(false)
+    /// Whether the thread that executes waits for the own disk.
+    private let isWaiting = Atomic(false)
+    private let isOld = Atomic(false)
+
+    /// Whether the own disk is full, or nearly so: what the replica's record says.
+    var isOwnFull: Bool { state.read { $0.isOwnFull } }
+
+    /// Whether one of the disks is known to be full.
+    var isAnyFull: Bool { state.read { $0.isOwnFull || $0.others.fullCount > 0 } }
+
+    /// Whether most disks are full: no change is taken but one that only removes.
+    var isMostFull: Bool { isMajority.load(ordering: .relaxed) }
+
+    /// Whether the state is old since the own disk was full, and what was missed meanwhile is not
+    /// executed yet.
+    var isStateOld: Bool { isOld.load(ordering: .relaxed) }
+
+    /// Takes what the own disk is.
+    ///
+    /// - Parameters:
+    ///   - unavailability: Why it takes no change; nil if it does.
+    ///   - isStale: Whether the state was not level with the log for too long.
+    func sees(_ unavailability: Unavailability?, isStale: Bool) {
+        state.write { state in
+            state.isOwnFull = unavailability?.isOfRoom == true
+            isMajority.store(state.isMajority, ordering: .relaxed)
+        }
+        isOwnBlocked.store(unavailability == .full, ordering: .relaxed)
+        isOld.store(isStale && (isStopped || isStateOld), ordering: .relaxed)
+    }
+
+    /// Takes what all replicas have said: see ``FullDiskWatch``.
+    func hears(
+        _ records: [String: ClusterDirectory.Record],
+        of identity: String,
+        at now: UInt64
+    ) {
+        state.write { state in
+            state.others = state.watch.hears(records, of: identity, at: now)
+            isMajority.store(state.isMajority, ordering: .relaxed)
+        }
+    }
+
+    /// Runs what waits while the own disk takes nothing; on the thread that executes.
+    func waiting(_ body: () -> Void) {
+        isWaiting.store(true, ordering: .relaxed)
+        body()
+        isWaiting.store(false, ordering: .relaxed)
+    }
+
+    /// Whether nothing is executed until the own disk has room.
+    private var isStopped: Bool {
+        isOwnBlocked.load(ordering: .relaxed) && isWaiting.load(ordering: .relaxed)
+    }
+
+    /// Whether a change is refused before it is in the log.
+    ///
+    /// A replica that has stopped would not learn what became of it.
+    func refuses(_ change: Change) -> Bool {
+        isStopped || isMostFull && !change.onlyRemoves
+    }
+}
+
+extension Unavailability {
+    /// Whether it is for want of room, and passes when there is some.
+    fileprivate var isOfRoom: Bool {
+        switch self {
+        case .failing, .gone, .stopped, .unknown: false
+        default: true
+        }
+    }
+}
