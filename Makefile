@@ -341,7 +341,7 @@ cluster: build ## faults of replicas, etcd, network, disks under load, judged ex
 	Tests/cluster/run.py --binary $(RELEASE_BINARY) --judge-times $(ARGS)
 
 .PHONY: cluster-quick
-cluster-quick: build ## `make cluster` in about 90 seconds
+cluster-quick: build ## `make cluster` in about two minutes
 	scripts/require cluster
 	Tests/cluster/run.py --binary $(RELEASE_BINARY) --quick $(ARGS)
 

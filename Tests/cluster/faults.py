@@ -6,6 +6,7 @@ of etcd can be reached. All else goes on, and availability.py judges that it did
 
 import contextlib
 import signal
+import threading
 import time
 
 from process import Failure
@@ -16,6 +17,8 @@ STOP_SECONDS = (0.2, 4.0)
 CUT_SECONDS = (0.5, 6.0)
 # docs/cluster.md: a replica that was not level for 5 s is stale; it looks every 200 ms.
 STALE_SECONDS = 6.0
+# While most disks are full, no replica takes writes.
+FULL = threading.Lock()
 
 
 @contextlib.contextmanager
@@ -46,7 +49,7 @@ def lose_power(cluster, choose):
 def fill_disk(cluster, choose):
     """It must not be ready, or end, and goes on when there is room. Others do all the time."""
     replica = choose.choice(cluster.replicas)
-    with away(cluster, replica):
+    with FULL, away(cluster, replica):
         replica.control.arm("write", "no-space", choose.randrange(20), 1 << 40)
         await_true("a replica with a full disk is not ready", lambda: not replica.is_running()
                    or replica.status_of("/readyz") == 503)

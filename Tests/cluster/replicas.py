@@ -56,6 +56,8 @@ class Replica(Latchkey):
     is_over = False
     # Further ones of the command line, and what each request has.
     options, headers = (), {}
+    # What stands before its command, on its node.
+    inside = ()
     # Those of LATCHKEY_LIMITS, by their names.
     limits = {}
 
@@ -88,7 +90,7 @@ class Replica(Latchkey):
         self.variant = f"{strategy}{f' {skew:+d} s' if skew else ''}"
         library = self.watch_disk(skew) if self.library else {}
         self.command = [str(word) for word in (
-            *self.network.inside(self.node),
+            *self.network.inside(self.node), *self.inside,
             "env", *(f"{name}={value}" for name, value in library.items()),
             self.binary, "serve", "--host", self.host, "--port", self.port,
             # Others than loopback need it, or tokens.

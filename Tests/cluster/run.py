@@ -6,12 +6,12 @@
 In each round six clients write and read at all replicas, plain readers and steady writers have one
 each, and a watch goes from one to the other, while one or two faults happen (faults.py): also
 cuts of the network where that can be done (network.py), losses of power, and full disks. Then the
-answers have to be those of one service (judge.py), and the replicas the
-same. At the end violations are planted in what was
-recorded, and have to be found. Campaigns of their own follow: increments with a key at all
-replicas at once (counting.py), watches that change the replica (moving.py), and upgrades from the
-version before (upgrading.py). A cluster lives for
-some rounds; the next one has the next seed. The promises are those of docs/cluster.md.
+answers have to be those of one service (judge.py), and the replicas the same. At the end violations
+are planted in what was recorded, and have to be found. Campaigns of their own follow: increments
+with a key at all replicas at once (counting.py), watches that change the replica (moving.py), full
+disks of one replica and of most (filling.py), and upgrades from the version before (upgrading.py).
+A cluster lives for some rounds; the next one has the next seed. The promises are those of
+docs/cluster.md.
 Standard library, and a C compiler.
 """
 
@@ -34,6 +34,7 @@ sys.path.insert(0, str(TOP / "scripts"))
 from process import PATIENCE_SECONDS, Failure  # noqa: E402
 
 import counting  # noqa: E402
+import filling  # noqa: E402
 import moving  # noqa: E402
 import planted  # noqa: E402
 import network  # noqa: E402
@@ -204,13 +205,17 @@ def disturb(cluster, choose):
 
 def run_judged(arguments, network_of_all):
     """The campaigns of their own. Returns how many passed and failed."""
-    amounts = {"counting": arguments.keys, "moving": arguments.moves}
+    amounts = {"counting": arguments.keys, "moving": arguments.moves,
+               "filling": arguments.full_writes}
     passed = failed = 0
-    for name, module in {"counting": counting, "moving": moving}.items():
+    for name, module, kind in (("counting", counting, Cluster), ("moving", moving, Cluster),
+                               ("filling", filling, filling.Cluster)):
+        if not is_wanted(arguments, name):
+            continue
         folder = pathlib.Path(tempfile.mkdtemp(prefix="latchkey-", dir=arguments.scratch))
         choose, holds = random.Random(arguments.seed), False
         try:
-            with Cluster(arguments.binary, folder, choose, network_of_all) as cluster:
+            with kind(arguments.binary, folder, choose, network_of_all) as cluster:
                 figures, recorded = module.run(cluster, choose, amounts[name], disturb)
                 print(f"ok {name}: {figures}", flush=True)
                 passed, holds = passed + 1, True
@@ -236,6 +241,8 @@ def run_upgrades(arguments, network_of_all):
     """Each one is the fault of a round. Returns how many passed and failed."""
     passed = failed = 0
     for upgrade in upgrading.UPGRADES:
+        if not is_wanted(arguments, upgrade.__name__):
+            continue
         folder = pathlib.Path(tempfile.mkdtemp(prefix="latchkey-", dir=arguments.scratch))
         choose, holds = random.Random(arguments.seed), False
         try:
@@ -254,6 +261,10 @@ def run_upgrades(arguments, network_of_all):
     return passed, failed
 
 
+def is_wanted(arguments, name):
+    return not arguments.only or name in arguments.only.split(",")
+
+
 def found(judge):
     """What a judge has found, or None."""
     try:
@@ -267,10 +278,9 @@ def run(arguments, network_of_all):
     left, seed, failed, passed = arguments.rounds, arguments.seed, 0, 0
     began, missed, operations, commits = time.monotonic(), 0, 0, 0
     faults = FAULTS + CUTS if network_of_all.can_cut else FAULTS
-    names = arguments.only.split(",") if arguments.only else [each.__name__ for each in faults]
-    plan = Plan([each for each in faults if each.__name__ in names])
+    plan = Plan([each for each in faults if is_wanted(arguments, each.__name__)])
     availability = Availability(arguments.judge_times)
-    while left > 0:
+    while left > 0 and plan.faults:
         rounds = min(left, ROUNDS_OF_CLUSTER)
         left -= rounds
         folder = pathlib.Path(tempfile.mkdtemp(prefix="latchkey-", dir=arguments.scratch))
@@ -315,12 +325,15 @@ def parse_arguments():
     parser.add_argument("--rounds", type=int, help="6 with --quick, else 120")
     parser.add_argument("--keys", type=int, help="of each of four clients; 30 with --quick, or 500")
     parser.add_argument("--moves", type=int, help="faults while watches move; 4 or 40")
+    parser.add_argument("--full-writes", type=int,
+                        help="of each other replica while a disk is full; 50 or 10,000")
     parser.add_argument("--seconds", type=float, help="of load in a round, at least")
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 31))
     parser.add_argument("--judge-times", action="store_true",
                         help="fail beyond the times of docs/cluster.md; for a machine at rest")
     parser.add_argument("--no-cuts", action="store_true", help="leave the network as it is")
-    parser.add_argument("--only", help="names of faults, with commas between them")
+    parser.add_argument("--only",
+                        help="names of faults, campaigns and upgrades, with commas between them")
     parser.add_argument("--scratch", type=pathlib.Path, help="where files are made")
     parser.add_argument("--keep", action="store_true", help="keep the files of a failure")
     arguments = parser.parse_args()
@@ -328,6 +341,7 @@ def parse_arguments():
         arguments.rounds = 6 if arguments.quick else 120
     arguments.keys = arguments.keys or (30 if arguments.quick else 500)
     arguments.moves = arguments.moves or (4 if arguments.quick else 40)
+    arguments.full_writes = arguments.full_writes or (50 if arguments.quick else 10_000)
     arguments.seconds = arguments.seconds or (4.0 if arguments.quick else 6.0)
     return arguments
 
