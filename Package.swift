@@ -90,10 +90,7 @@ let package = Package(
             name: "LatchkeyContention",
             dependencies: ["CLatchkeySystem", "LatchkeyMetrics", "LatchkeySync"]
         ),
-        .target(
-            name: "LatchkeyMetering",
-            dependencies: ["LatchkeyContention", "LatchkeySync"]
-        ),
+        .target(name: "LatchkeyMetering", dependencies: ["LatchkeyContention", "LatchkeySync"]),
         .target(
             name: "LatchkeyGuards",
             dependencies: [
@@ -149,8 +146,8 @@ let package = Package(
             name: "LatchkeyComparison",
             dependencies: [
                 "CLatchkeyLoad", "CLatchkeyMachine", "CLatchkeySystem", "LatchkeyContention",
-                "LatchkeyMachine",
-                "LatchkeyMetrics", "LatchkeySettings", "LatchkeyStrategies", "LatchkeyTrace",
+                "LatchkeyMachine", "LatchkeyMetrics", "LatchkeySettings", "LatchkeyStrategies",
+                "LatchkeyTrace",
             ]
         ),
         .target(
@@ -175,13 +172,21 @@ let package = Package(
             ]
         ),
         .target(
+            name: "LatchkeyWatches",
+            dependencies: [
+                "CLatchkeySystem", "LatchkeyFrame", "LatchkeyGuards", "LatchkeyHTTP",
+                "LatchkeyJSON", "LatchkeyMetrics", "LatchkeySettings", "LatchkeyStore",
+                "LatchkeyStrategies",
+            ]
+        ),
+        .target(
             name: "LatchkeyService",
             dependencies: [
                 "CGnuTLS", "CLatchkeyPages", "CLatchkeySystem", "LatchkeyAccess", "LatchkeyClient",
                 "LatchkeyContention", "LatchkeyFrame", "LatchkeyGuards", "LatchkeyHTTP",
                 "LatchkeyJSON", "LatchkeyMachine", "LatchkeyMetrics", "LatchkeyOperations",
                 "LatchkeyPersistence", "LatchkeyReplication", "LatchkeySettings", "LatchkeyStore",
-                "LatchkeyStrategies", "LatchkeyTrace",
+                "LatchkeyStrategies", "LatchkeyTrace", "LatchkeyWatches",
             ]
         ),
         .target(
@@ -293,7 +298,7 @@ let package = Package(
                 "LatchkeyFrame", "LatchkeyGuards", "LatchkeyHTTP", "LatchkeyJSON",
                 "LatchkeyMachine", "LatchkeyMetrics", "LatchkeyOperations", "LatchkeyPersistence",
                 "LatchkeyReplication", "LatchkeyService", "LatchkeySettings", "LatchkeyStore",
-                "LatchkeyStrategies", "LatchkeyTestSupport",
+                "LatchkeyStrategies", "LatchkeyTestSupport", "LatchkeyWatches",
             ]
         ),
         .testTarget(

@@ -7,6 +7,7 @@ import Testing
 @testable import LatchkeyFrame
 @testable import LatchkeyService
 @testable import LatchkeyStore
+@testable import LatchkeyWatches
 
 /// Long reads, in turns of their clients.
 @Suite(.timeLimit(.minutes(15)), .offPool)

@@ -5,6 +5,7 @@ import Testing
 
 @testable import LatchkeyFrame
 @testable import LatchkeyService
+@testable import LatchkeyWatches
 
 /// What requests ask of the state that they read, and the waits for it.
 struct FreshnessTests {

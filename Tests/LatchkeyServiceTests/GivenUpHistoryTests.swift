@@ -9,6 +9,7 @@ import Testing
 @testable import LatchkeyFrame
 @testable import LatchkeyService
 @testable import LatchkeyStore
+@testable import LatchkeyWatches
 
 /// Long reads of the history whose clients have gone.
 @Suite(.timeLimit(.minutes(15)), .offPool)

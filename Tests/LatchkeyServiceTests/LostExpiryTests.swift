@@ -4,6 +4,7 @@ import Testing
 
 @testable import LatchkeyService
 @testable import LatchkeyStore
+@testable import LatchkeyWatches
 
 /// Expiries that the history has dropped: who notices it.
 @Suite(.timeLimit(.minutes(15)))

@@ -10,6 +10,7 @@ import Testing
 @testable import LatchkeyFrame
 @testable import LatchkeyService
 @testable import LatchkeyStore
+@testable import LatchkeyWatches
 
 /// Past values over HTTP, with a clock that the test sets, and pieces of the history.
 @Suite(.timeLimit(.minutes(15)), .offPool)

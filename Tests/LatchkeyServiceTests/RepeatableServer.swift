@@ -9,6 +9,7 @@ import Synchronization
 @testable import LatchkeyAccess
 @testable import LatchkeyFrame
 @testable import LatchkeyService
+@testable import LatchkeyWatches
 
 /// A server of properties whose commits the test releases, and of a route that the test scripts.
 ///

@@ -5,6 +5,7 @@ import LatchkeyStore
 import Testing
 
 @testable import LatchkeyService
+@testable import LatchkeyWatches
 
 /// The list of watches and long polls.
 struct WatchListTests {

@@ -7,6 +7,7 @@ import Testing
 
 @testable import LatchkeyFrame
 @testable import LatchkeyService
+@testable import LatchkeyWatches
 
 /// What the pump sends, without its thread.
 @Suite(.timeLimit(.minutes(15)))

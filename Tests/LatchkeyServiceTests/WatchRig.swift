@@ -6,6 +6,7 @@ import LatchkeyTestSupport
 import Testing
 
 @testable import LatchkeyService
+@testable import LatchkeyWatches
 
 /// A pump without a thread, on a real store and journal, with streams whose clients read when the
 /// test says so.

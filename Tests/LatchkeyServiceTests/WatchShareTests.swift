@@ -5,6 +5,7 @@ import LatchkeyTestSupport
 import Testing
 
 @testable import LatchkeyService
+@testable import LatchkeyWatches
 
 /// How the pump divides its time, and that of the threads that serve: work is counted, and time
 /// passes only where the test says so.

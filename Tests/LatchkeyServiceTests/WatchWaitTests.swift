@@ -3,6 +3,7 @@ import LatchkeyStrategies
 import Testing
 
 @testable import LatchkeyService
+@testable import LatchkeyWatches
 
 /// Waits for a change of one name, and places as text.
 struct WatchWaitTests {

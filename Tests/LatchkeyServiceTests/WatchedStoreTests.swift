@@ -4,6 +4,7 @@ import Testing
 
 @testable import LatchkeyService
 @testable import LatchkeyStore
+@testable import LatchkeyWatches
 
 /// Reads that wait for the journal.
 @Suite(.timeLimit(.minutes(15)), .offPool)

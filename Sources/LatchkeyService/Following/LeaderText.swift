@@ -1,5 +1,6 @@
 internal import LatchkeyJSON
 internal import LatchkeyStore
+internal import LatchkeyWatches
 
 /// What a leader sends, read: the lines of an export, and a page of changes.
 ///

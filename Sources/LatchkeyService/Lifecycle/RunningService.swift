@@ -8,6 +8,7 @@ internal import LatchkeyOperations
 internal import LatchkeyPersistence
 internal import LatchkeyStore
 internal import LatchkeyStrategies
+internal import LatchkeyWatches
 
 /// A service that listens and serves, from its initialiser to ``drain()``.
 ///

@@ -4,6 +4,7 @@ internal import LatchkeyMetrics
 internal import LatchkeyOperations
 internal import LatchkeyPersistence
 internal import LatchkeyStore
+internal import LatchkeyWatches
 
 /// The bounds that can be reached while the service runs: the one list of them.
 ///

@@ -5,6 +5,7 @@ internal import LatchkeyOperations
 internal import LatchkeyPersistence
 package import LatchkeySettings
 internal import LatchkeyStore
+internal import LatchkeyWatches
 
 extension ServiceConfiguration {
     /// Limits that are constants: no operator of the service can choose them well.

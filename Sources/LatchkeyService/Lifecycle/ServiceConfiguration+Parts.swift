@@ -6,6 +6,7 @@ internal import LatchkeyMachine
 internal import LatchkeyMetrics
 internal import LatchkeyPersistence
 internal import LatchkeyStore
+internal import LatchkeyWatches
 
 extension ServiceConfiguration {
     var answerBudget: AnswerBudget {

@@ -7,6 +7,7 @@ package import LatchkeyPersistence
 package import LatchkeySettings
 package import LatchkeyStore
 package import LatchkeyStrategies
+package import LatchkeyWatches
 
 /// The choices that the service is started with.
 package struct ServiceConfiguration: Sendable {

@@ -6,6 +6,7 @@ internal import LatchkeyOperations
 internal import LatchkeyPersistence
 internal import LatchkeyStore
 internal import LatchkeyStrategies
+internal import LatchkeyWatches
 
 /// The state of a running service for its log, for who operates it and asks with SIGUSR1.
 ///

@@ -6,6 +6,7 @@ internal import LatchkeyMachine
 internal import LatchkeyPersistence
 internal import LatchkeySettings
 internal import LatchkeyStore
+internal import LatchkeyWatches
 
 /// What a start with a configuration would find, without starting.
 ///

@@ -8,6 +8,7 @@ internal import LatchkeyPersistence
 internal import LatchkeyReplication
 internal import LatchkeyStore
 internal import LatchkeyStrategies
+internal import LatchkeyWatches
 
 /// Makes the store under the chosen strategy, with or without a meter, and its routes.
 struct StoreRouteMaker {
@@ -188,11 +189,15 @@ struct StoreRouteMaker {
     private func serve(_ store: PropertyStore, _ serving: ServedStore) -> Made {
         let watched = WatchedStore(store, journal)
         var table = requests.table
+        var refusal: FreshReads.LeaderRefusal?
+        if let leader = following?.follower.state {
+            refusal = { leader.refusesLinearizable($0) }
+        }
         let reads = FreshReads(
             hub: watches,
             journal: journal,
-            follow: following?.follower.state,
-            cluster: cluster
+            leader: refusal,
+            others: cluster
         )
         table.steps.append(reads, to: [.read])
         let depthMax = configuration.storeLimits.depthMax

@@ -2,6 +2,7 @@ internal import LatchkeyContention
 internal import LatchkeyFrame
 internal import LatchkeyMachine
 internal import LatchkeyStore
+internal import LatchkeyWatches
 
 extension StoreRouteMaker {
     /// Makes the overview of the service, and adds its route.

@@ -106,31 +106,3 @@ extension Refusal {
         }
     }
 }
-
-extension RequestFailure {
-    /// What is answered by a replica that has stopped for good.
-    static func stopped(_ problem: Problem, _ detail: String) -> Self {
-        let advice = "Send the request to another replica. /readyz?verbose says what is wrong here."
-        var failure = Self(problem, "\(detail) \(advice)")
-        failure.isForOther = true
-        return failure
-    }
-
-    /// What those are told who read at a replica whose state is not that of the others.
-    static let wrongState = stopped(
-        .notLevel,
-        "The state of this replica is not that of the others."
-    )
-
-    /// What those are told who read at a replica that executes nothing, since its disk is full.
-    static let fullReplica = stopped(
-        .notLevel,
-        "The disk of this replica is full, and its state is old."
-    )
-
-    /// What those are told who ask a stopped replica for a state that it does not have.
-    static let oldState = stopped(
-        .notLevel,
-        "This replica has stopped, and does not have the state that the read asks for."
-    )
-}

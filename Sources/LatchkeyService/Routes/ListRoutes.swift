@@ -5,6 +5,7 @@ internal import LatchkeyHTTP
 internal import LatchkeyJSON
 internal import LatchkeyStore
 internal import LatchkeyStrategies
+internal import LatchkeyWatches
 
 /// The route of the sorted list of properties.
 struct ListRoutes: Sendable {

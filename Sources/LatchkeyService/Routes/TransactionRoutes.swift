@@ -4,6 +4,7 @@ internal import LatchkeyHTTP
 internal import LatchkeyJSON
 internal import LatchkeyStore
 internal import LatchkeyStrategies
+internal import LatchkeyWatches
 
 /// The routes of transactions, and of what is done to all or to the first property of a prefix,
 /// which are transactions, too.

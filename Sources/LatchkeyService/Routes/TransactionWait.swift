@@ -4,6 +4,7 @@ internal import LatchkeyGuards
 internal import LatchkeyHTTP
 internal import LatchkeyStore
 internal import LatchkeyStrategies
+internal import LatchkeyWatches
 internal import Synchronization
 
 /// A transaction that waits until its conditions hold, and its pops find something.

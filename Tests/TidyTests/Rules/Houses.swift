@@ -16,8 +16,9 @@ enum House: String, CaseIterable {
             ["LatchkeyReplication", "CLatchkeyRPC"]
         case .service:
             [
-                "LatchkeyService", "LatchkeyAccess", "LatchkeyFrame", "LatchkeyOperations",
-                "LatchkeyPersistence", "LatchkeyStore", "LatchkeyHTTP", "CLatchkeyHTTP",
+                "LatchkeyService", "LatchkeyWatches", "LatchkeyAccess", "LatchkeyFrame",
+                "LatchkeyOperations", "LatchkeyPersistence", "LatchkeyStore", "LatchkeyHTTP",
+                "CLatchkeyHTTP",
             ]
         case .lab:
             ["LatchkeyReport", "LatchkeyComparison", "CLatchkeyLoad"]

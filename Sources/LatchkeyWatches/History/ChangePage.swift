@@ -135,24 +135,3 @@ struct ChangePage: Sendable {
         }
     }
 }
-
-/// What an effect is called in events and in lists of changes.
-enum EffectKind: String {
-    case put
-    case delete
-    case expire
-}
-
-extension Commit.Effect {
-    var kind: EffectKind {
-        if property != nil {
-            return .put
-        }
-        return reason == .expired ? .expire : .delete
-    }
-}
-
-extension Commit.Reason {
-    /// Why a property was deleted, in events and in lists of changes.
-    var text: String { self == .evicted ? "evicted" : "deleted" }
-}

@@ -1,15 +1,15 @@
-internal import LatchkeyFrame
+package import LatchkeyFrame
 internal import LatchkeyHTTP
 internal import LatchkeyJSON
 internal import LatchkeyStore
 
 /// Where a watch or a long poll comes from, and since when.
-struct WatchVisitor: Sendable {
+package struct WatchVisitor: Sendable {
     let address: NetworkAddress
     let since: Timestamp
 
     /// The request must not be answered yet.
-    init(_ request: ServiceRequest) {
+    package init(_ request: ServiceRequest) {
         self.init(address: request.exchange.clientAddress, since: StoreClock.system.now())
     }
 

@@ -1,10 +1,10 @@
 internal import CLatchkeySystem
 internal import Dispatch
 internal import Foundation
-internal import LatchkeyFrame
-internal import LatchkeyHTTP
+package import LatchkeyFrame
+package import LatchkeyHTTP
 internal import LatchkeySettings
-internal import LatchkeyStore
+package import LatchkeyStore
 internal import LatchkeyStrategies
 internal import Synchronization
 
@@ -18,7 +18,7 @@ internal import Synchronization
 ///
 /// The journal is asked for a call only while somebody watches, so that a commit in a store without
 /// watchers costs nothing here.
-final class WatchHub: Sendable {
+package final class WatchHub: Sendable {
     private enum Message: Sendable {
         case open(UInt64, WatchRequest, any WatchOutput)
         case wait(UInt64, WatchWait)
@@ -42,7 +42,7 @@ final class WatchHub: Sendable {
     private let places: SharedPlaces
 
     /// Starts the thread, which takes over the caller's signal mask.
-    init(
+    package init(
         journal: Journal,
         limits: WatchLimits,
         places: SharedPlaces,
@@ -71,15 +71,15 @@ final class WatchHub: Sendable {
     }
 
     /// For how long a request that reads can wait, in milliseconds.
-    func readMillisecondsMax(_ request: ServiceRequest) -> TimeToLive {
+    package func readMillisecondsMax(_ request: ServiceRequest) -> TimeToLive {
         request.exchange.isOfProxy ? Int64(limits.readBehindProxy.wholeMilliseconds) : .max
     }
 
     /// Watches and long polls now.
-    var watcherCount: Int { places.count }
+    package var watcherCount: Int { places.count }
 
     /// Takes a place among the watchers, or throws the problem to answer with.
-    func enter(_ client: ClientKey) throws(RequestFailure) {
+    package func enter(_ client: ClientKey) throws(RequestFailure) {
         try places.enter(
             client,
             orFail: .tooManyWatchers,
@@ -94,7 +94,7 @@ final class WatchHub: Sendable {
     ///   - id: The wait's identifier, from ``nextIdentifier()``.
     ///   - presence: Ends when the client goes, also before the wait was added.
     /// - Throws: The problem to answer with.
-    func enter(
+    package func enter(
         _ request: ServiceRequest,
         _ id: UInt64,
         _ presence: Presence
@@ -109,7 +109,7 @@ final class WatchHub: Sendable {
     /// Gives a place among the watchers back.
     ///
     /// A watch that was opened gives it back by itself.
-    func leave(_ client: ClientKey) {
+    package func leave(_ client: ClientKey) {
         places.leave(client)
     }
 
@@ -142,17 +142,17 @@ final class WatchHub: Sendable {
     /// - Parameters:
     ///   - wait: The wait.
     ///   - id: Its identifier, from ``nextIdentifier()``; it may be that of a wait that is over.
-    func add(_ wait: WatchWait, _ id: UInt64) {
+    package func add(_ wait: WatchWait, _ id: UInt64) {
         post(.wait(id, wait))
     }
 
     /// Ends a wait that was added, if it is not over.
-    func giveUp(_ id: UInt64) {
+    package func giveUp(_ id: UInt64) {
         post(.giveUp(id))
     }
 
     /// Ends the watches and waits of those who may not read that any more.
-    func tokensChanged() {
+    package func tokensChanged() {
         post(.tokensChanged)
     }
 
@@ -164,17 +164,17 @@ final class WatchHub: Sendable {
     }
 
     /// Ends all watches behind what there is, and all waits, also those that come later.
-    func drain() {
+    package func drain() {
         post(.drain)
     }
 
     /// Ends the thread.
-    func stop() {
+    package func stop() {
         post(.stop)
     }
 
     /// An identifier for a wait.
-    func nextIdentifier() -> UInt64 {
+    package func nextIdentifier() -> UInt64 {
         lastIdentifier.wrappingAdd(1, ordering: .relaxed).newValue
     }
 

@@ -1,17 +1,21 @@
-internal import LatchkeyFrame
+package import LatchkeyFrame
 internal import LatchkeyGuards
-internal import LatchkeyHTTP
+package import LatchkeyHTTP
 internal import LatchkeyStore
 internal import LatchkeyStrategies
 
 /// Reads of the journal: past values of a property, long polls, and the list of changes.
-struct HistoryRoutes: Sendable {
+package struct HistoryRoutes: Sendable {
     private static let changesMax = 1000
 
     let store: WatchedStore
     let hub: WatchHub
 
-    func add(to table: inout RouteTable) {
+    package init(store: WatchedStore, hub: WatchHub) {
+        (self.store, self.hub) = (store, hub)
+    }
+
+    package func add(to table: inout RouteTable) {
         table.add(
             .get,
             "/v1/changes",
@@ -26,7 +30,10 @@ struct HistoryRoutes: Sendable {
     /// Answers a `GET` of a property with a query: `?revision=` or `?after=`.
     ///
     /// - Returns: False, and nothing is done, if it has none of them.
-    func reads(_ request: ServiceRequest, _ match: RouteMatch) throws(RequestFailure) -> Bool {
+    package func reads(
+        _ request: ServiceRequest,
+        _ match: RouteMatch
+    ) throws(RequestFailure) -> Bool {
         let query = try request.query(["revision", "after", "wait"])
         guard !query.isEmpty else { return false }
         try read(request, match, query)

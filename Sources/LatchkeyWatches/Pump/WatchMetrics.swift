@@ -1,8 +1,8 @@
-internal import LatchkeyMetrics
-internal import LatchkeyStore
+package import LatchkeyMetrics
+package import LatchkeyStore
 
 /// Metrics of the watches and the journal, read at each scrape.
-enum WatchMetrics {
+package enum WatchMetrics {
     private static let watchers = MetricFamily(
         "latchkey_watchers",
         .gauge,
@@ -20,7 +20,7 @@ enum WatchMetrics {
         unit: "bytes"
     )
 
-    static func register(journal: Journal, watches: WatchHub, in registry: MetricRegistry) {
+    package static func register(journal: Journal, watches: WatchHub, in registry: MetricRegistry) {
         registry.collect([watchers, commits, bytes]) { writer in
             writer.begin(watchers)
             writer.sample(.none, UInt64(watches.watcherCount))

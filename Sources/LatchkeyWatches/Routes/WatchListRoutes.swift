@@ -1,15 +1,19 @@
-internal import LatchkeyFrame
+package import LatchkeyFrame
 internal import LatchkeyHTTP
 
 /// The route that says who watches.
-struct WatchListRoutes: Sendable {
+package struct WatchListRoutes: Sendable {
     private static let limitDefault = 100
     private static let limitMax = 1000
 
     let hub: WatchHub
     let store: WatchedStore
 
-    func add(to table: inout RouteTable) {
+    package init(hub: WatchHub, store: WatchedStore) {
+        (self.hub, self.store) = (hub, store)
+    }
+
+    package func add(to table: inout RouteTable) {
         table.add(.get, "/v1/watches", .local, needs: .right(.admin), statuses: [200, 400, 503]) {
             request,
             _ throws(RequestFailure) in

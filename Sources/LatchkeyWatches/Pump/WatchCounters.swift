@@ -1,7 +1,7 @@
-internal import LatchkeyMetrics
+package import LatchkeyMetrics
 
 /// What the watches count.
-struct WatchCounters: Sendable {
+package struct WatchCounters: Sendable {
     private static let eventsFamily = MetricFamily(
         "latchkey_watch_events_total",
         .counter,
@@ -17,12 +17,12 @@ struct WatchCounters: Sendable {
     let gaps: Counter
 
     /// Counters outside any registry.
-    init() {
+    package init() {
         events = Counter()
         gaps = Counter()
     }
 
-    init(_ registry: MetricRegistry) {
+    package init(_ registry: MetricRegistry) {
         events = registry.counter(Self.eventsFamily)
         gaps = registry.counter(Self.gapsFamily)
     }

@@ -1,7 +1,7 @@
 internal import Dispatch
 internal import LatchkeyFrame
-internal import LatchkeyHTTP
-internal import LatchkeyStore
+package import LatchkeyHTTP
+package import LatchkeyStore
 internal import LatchkeyStrategies
 
 /// What watches and histories use of a store.
@@ -11,23 +11,23 @@ internal import LatchkeyStrategies
 /// not wait reads on its own thread, one piece; what is longer continues on the queue, piece by
 /// piece and in turns with others, so that no thread that serves reads a long history. Clients have
 /// their turns one after the other, however many reads each of them has.
-struct WatchedStore: Sendable {
-    let base: PropertyStore
-    let journal: Journal
+package struct WatchedStore: Sendable {
+    package let base: PropertyStore
+    package let journal: Journal
     private let queue = DispatchQueue(label: "latchkey.histories")
     private let turns = Synchronized<ClientTurns<@Sendable () -> Void>, AdaptiveStrategy>(
         ClientTurns()
     )
 
-    init(_ base: PropertyStore, _ journal: Journal) {
+    package init(_ base: PropertyStore, _ journal: Journal) {
         (self.base, self.journal) = (base, journal)
     }
 
-    var usage: StoreUsage { base.usage }
+    package var usage: StoreUsage { base.usage }
 
     /// Calls `read` with the latest revision that anybody may have been shown, once the journal has
     /// all commits up to it.
-    func whenCaughtUp(
+    package func whenCaughtUp(
         for client: ClientKey? = nil,
         _ read: @escaping @Sendable (Revision) -> Void
     ) {
@@ -42,7 +42,7 @@ struct WatchedStore: Sendable {
     }
 
     /// Calls `proceed` on the queue when it is the client's turn, after what the client has there.
-    func later(for client: ClientKey? = nil, _ proceed: @escaping @Sendable () -> Void) {
+    package func later(for client: ClientKey? = nil, _ proceed: @escaping @Sendable () -> Void) {
         turns.write { $0.append(proceed, of: client) }
         queue.async { [turns] in
             turns.write { $0.popFirst() }?()

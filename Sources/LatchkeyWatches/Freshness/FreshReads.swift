@@ -1,7 +1,7 @@
 internal import Dispatch
-internal import LatchkeyFrame
-internal import LatchkeyHTTP
-internal import LatchkeyStore
+package import LatchkeyFrame
+package import LatchkeyHTTP
+package import LatchkeyStore
 internal import LatchkeyStrategies
 
 /// Has reads wait until the state is as new as they ask for, on all routes that read the store.
@@ -11,24 +11,34 @@ internal import LatchkeyStrategies
 /// client goes or the service drains. The handlers of those that have waited run on `queue`, one
 /// after the other: no read may hold up the threads that end the waits, those of the log and of the
 /// watches.
-final class FreshReads: RequestStep {
+package final class FreshReads: RequestStep {
     fileprivate let hub: WatchHub
     fileprivate let journal: Journal
     /// Nil unless the service was started to follow another one.
-    private let follow: FollowState?
+    private let leader: LeaderRefusal?
     /// Nil if nothing is acknowledged anywhere else.
-    fileprivate let cluster: Cluster?
+    fileprivate let others: (any SharedState)?
     fileprivate let queue = DispatchQueue(label: "latchkey.reads", qos: .userInitiated)
 
-    init(hub: WatchHub, journal: Journal, follow: FollowState?, cluster: Cluster?) {
+    /// Answers a read of what was acknowledged anywhere, if only a leader knows that.
+    ///
+    /// - Returns: Whether the request is answered.
+    package typealias LeaderRefusal = @Sendable (ServiceRequest) -> Bool
+
+    package init(
+        hub: WatchHub,
+        journal: Journal,
+        leader: LeaderRefusal? = nil,
+        others: (any SharedState)? = nil
+    ) {
         self.hub = hub
         self.journal = journal
-        self.follow = follow
-        self.cluster = cluster
+        self.leader = leader
+        self.others = others
     }
 
     /// A leader answers what only it knows.
-    var statuses: [UInt16] { follow == nil ? [] : [421] }
+    package var statuses: [UInt16] { leader == nil ? [] : [421] }
 
     /// Takes a request that says how new the state must be.
     ///
@@ -36,16 +46,16 @@ final class FreshReads: RequestStep {
     /// so, too: another replica can have shown it. Once the state has all that was acknowledged
     /// anywhere, it is known whether the revision is one of another store. A replica whose state
     /// is wrong shows none, nor does one whose state stays old until its disk has room.
-    func takes(
+    package func takes(
         _ request: inout ServiceRequest,
         _ match: RouteMatch,
         _ route: RouteHandler
     ) -> Bool {
-        if let failure = cluster?.state.readRefusal {
+        if let failure = others?.readRefusal {
             request.fail(failure)
             return true
         }
-        let isAhead = cluster != nil && Freshness.isAhead(request, of: journal.last)
+        let isAhead = others != nil && Freshness.isAhead(request, of: journal.last)
         guard isAhead || Freshness.isAsked(in: request.exchange.query) else { return false }
         do throws(RequestFailure) {
             try take(request, match, route, isAhead: isAhead)
@@ -65,13 +75,13 @@ final class FreshReads: RequestStep {
         var freshness = try request.freshness()
         if isAhead { freshness.isLinearizable = true }
         request.hasFreshness = true
-        if freshness.isLinearizable, follow?.refusesLinearizable(request) == true { return }
-        let asks = freshness.isLinearizable && cluster != nil
+        if freshness.isLinearizable, leader?(request) == true { return }
+        let asks = freshness.isLinearizable && others != nil
         guard asks || journal.last < freshness.revision else {
             return route.run(request, match)
         }
         // It would be waited for in vain.
-        guard cluster?.state.endReason == nil else { throw .oldState }
+        guard others?.hasEnded != true else { throw .oldState }
         let read = FreshRead(self, request, freshness, match, route)
         try read.begin(asks: asks)
     }
@@ -118,12 +128,12 @@ private final class FreshRead: Sendable {
 
     func begin(asks: Bool) throws(RequestFailure) {
         try reads.hub.enter(request, id, presence)
-        guard asks, let cluster = reads.cluster else {
+        guard asks, let others = reads.others else {
             isLevel.write { $0 = true }
             return goOn()
         }
         // Not kept by the question, which can be answered long after the time is up.
-        cluster.whenLevel { [weak self] in self?.learns(isLevel: $0) }
+        others.whenLevel { [weak self] in self?.learns(isLevel: $0) }
         goOn()
     }
 
@@ -148,7 +158,7 @@ private final class FreshRead: Sendable {
     }
 
     private var notLevel: RequestFailure {
-        reads.cluster?.state.endReason == nil ? RequestFailure(.notLevel) : .oldState
+        reads.others?.hasEnded == true ? .oldState : RequestFailure(.notLevel)
     }
 
     private func wait(isAsking: Bool, isReached: Bool) {
@@ -201,17 +211,6 @@ private final class FreshRead: Sendable {
         var request = request
         request.renewLevel()
         route.run(request, match)
-    }
-}
-
-extension FollowState {
-    /// Answers a read of what was acknowledged anywhere before, if the service follows another one.
-    fileprivate func refusesLinearizable(_ request: ServiceRequest) -> Bool {
-        refuses(
-            request,
-            detail: "A replica cannot know what its leader has acknowledged. Send the request to "
-                + "the address in leader, or ask for a min-revision."
-        )
     }
 }
 

@@ -1,17 +1,21 @@
-internal import LatchkeyFrame
+package import LatchkeyFrame
 internal import LatchkeyGuards
 internal import LatchkeyHTTP
 internal import LatchkeyStore
 
 /// The route of watches: a stream of server-sent events.
-struct WatchRoutes: Sendable {
+package struct WatchRoutes: Sendable {
     private static let observerByteCountMax = 128
     private static let partCountMax = 16
 
     let store: WatchedStore
     let hub: WatchHub
 
-    func add(to table: inout RouteTable) {
+    package init(store: WatchedStore, hub: WatchHub) {
+        (self.store, self.hub) = (store, hub)
+    }
+
+    package func add(to table: inout RouteTable) {
         table.add(
             .get,
             "/v1/watch",

@@ -1,17 +1,17 @@
-internal import LatchkeyFrame
-internal import LatchkeyStore
+package import LatchkeyFrame
+package import LatchkeyStore
 
 /// The properties that a watcher follows: names, and prefixes of names.
 ///
 /// No name is matched by two of its parts, and the parts are in the order of the names. Those who
 /// follow the same get the same bytes.
-struct WatchFilter: Hashable, Sendable {
-    enum Part: Hashable, Sendable {
+package struct WatchFilter: Hashable, Sendable {
+    package enum Part: Hashable, Sendable {
         case name([UInt8])
         /// An empty prefix is that of all names.
         case prefix([UInt8])
 
-        func matches(_ name: UnsafeRawBufferPointer) -> Bool {
+        package func matches(_ name: UnsafeRawBufferPointer) -> Bool {
             switch self {
             case .name(let wanted): unsafe name.elementsEqual(wanted)
             case .prefix(let prefix): unsafe name.starts(with: prefix)
@@ -19,7 +19,7 @@ struct WatchFilter: Hashable, Sendable {
         }
 
         /// The bytes that all names have at their begin.
-        var prefix: [UInt8] {
+        package var prefix: [UInt8] {
             switch self {
             case .name(let bytes), .prefix(let bytes): bytes
             }
@@ -34,14 +34,14 @@ struct WatchFilter: Hashable, Sendable {
         }
     }
 
-    let parts: [Part]
+    package let parts: [Part]
     /// Whether events have the value from before.
-    var showsPrevious = false
+    package var showsPrevious = false
 
     /// What names that match begin with, each with one of them.
     var beginnings: [[UInt8]] { parts.map(\.prefix) }
 
-    init(_ wanted: [Part]) {
+    package init(_ wanted: [Part]) {
         var parts: [Part] = []
         // A prefix comes before the names that it covers, and before the same name.
         for part in wanted.sorted(by: Self.precedes) where parts.last?.covers(part) != true {
@@ -57,19 +57,19 @@ struct WatchFilter: Hashable, Sendable {
         return one.prefix.lexicographicallyPrecedes(other.prefix)
     }
 
-    static func name(_ name: [UInt8]) -> WatchFilter { WatchFilter([.name(name)]) }
-    static func prefix(_ prefix: [UInt8]) -> WatchFilter { WatchFilter([.prefix(prefix)]) }
+    package static func name(_ name: [UInt8]) -> WatchFilter { WatchFilter([.name(name)]) }
+    package static func prefix(_ prefix: [UInt8]) -> WatchFilter { WatchFilter([.prefix(prefix)]) }
 
-    func matches(_ name: UnsafeRawBufferPointer) -> Bool {
+    package func matches(_ name: UnsafeRawBufferPointer) -> Bool {
         parts.contains { unsafe $0.matches(name) }
     }
 
     /// Whether a watcher gets an event of the effect.
-    func matches(_ effect: Commit.Effect) -> Bool {
+    package func matches(_ effect: Commit.Effect) -> Bool {
         unsafe effect.isEvent && matches(effect.nameBytes)
     }
 
-    func isAllowed(to caller: Caller) -> Bool {
+    package func isAllowed(to caller: Caller) -> Bool {
         !caller.isRevoked && parts.allSatisfy { caller.allows(.read, prefix: $0.prefix) }
     }
 }
