@@ -1,5 +1,6 @@
 import LatchkeyTestSupport
 import Testing
+@testable import LatchkeyFrame
 
 @testable import LatchkeyService
 

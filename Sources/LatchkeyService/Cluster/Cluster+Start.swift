@@ -19,13 +19,13 @@ extension Cluster {
     /// What is on the disk is opened before: it says which etcd is the right one.
     ///
     /// - Parameters:
-    ///   - configuration: The choices.
+    ///   - choices: What this service would agree on, in the etcd with a cluster ID.
     ///   - data: The data that are there; nil if the folder is empty.
     /// - Returns: The revision before the first one of the cluster.
     /// - Throws: If the settings differ, or the data are not of this cluster; and once a signal has
     ///   come that ends the service.
     func prepare(
-        _ configuration: ServiceConfiguration,
+        _ choices: (_ etcd: UInt64) -> ClusterAgreement,
         _ data: Persistence?
     ) throws(StartFailure) -> Revision {
         var position: LogPosition?
@@ -35,7 +35,7 @@ extension Cluster {
         let isEmpty =
             data.map { position == nil && $0.lastRevision == $0.startRevision }
             ?? !Persistence.hasData(folder)
-        let own = ClusterAgreement(configuration, etcd: etcd)
+        let own = choices(etcd)
         let agreement = try agree(on: own, etcd, data, isEmpty: isEmpty)
         self.agreement.write { $0 = agreement }
         if let reason = DivergenceNote(folder: folder).reason { throw refused(data, reason) }

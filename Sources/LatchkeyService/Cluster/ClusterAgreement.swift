@@ -9,7 +9,7 @@ internal import LatchkeyStore
 ///
 /// The first replica's settings hold for all: they are a key of etcd.
 struct ClusterAgreement: Codable, Equatable {
-    private static let names: Set<String> = Set(
+    static let names: Set<String> = Set(
         StoreLimits.settings.map(\.name) + ["max-body-bytes"]
             + IdempotencyLimits.settings.map(\.name)
     )
@@ -17,7 +17,7 @@ struct ClusterAgreement: Codable, Equatable {
     ///
     /// They are still written, because a replica of 0.1 compares them, and compared, because the
     /// cluster can have been started with others.
-    private static let limitNames: Set<String> = ["max-transaction-bytes", "max-idempotency-keys"]
+    static let limitNames: Set<String> = ["max-transaction-bytes", "max-idempotency-keys"]
 
     /// That of the rules which the log is raised to, or was begun with: who does not know them
     /// cannot join.
@@ -37,21 +37,20 @@ struct ClusterAgreement: Codable, Equatable {
     private(set) var created: UInt64?
 
     /// - Parameters:
-    ///   - configuration: The choices.
+    ///   - settings: The texts of the settings with these ``names``, and of the ``limitNames``.
+    ///   - start: The revision before the first one.
+    ///   - level: The rules that the replica knows.
     ///   - etcd: The cluster ID of the etcd that has the agreement, if that is known.
-    init(_ configuration: ServiceConfiguration, etcd: UInt64? = nil) {
-        let level = configuration.cluster.rules
+    init(
+        settings: [String: String],
+        start: Revision,
+        rules level: RuleLevel,
+        etcd: UInt64?
+    ) {
         format = Int(level.rawValue)
         rules = level == .first ? nil : format
-        var settings: [String: String] = [:]
-        for setting in ServiceConfiguration.settings where Self.names.contains(setting.name) {
-            settings[setting.name] = setting.text(in: configuration)
-        }
-        for limit in ServiceConfiguration.limits where Self.limitNames.contains(limit.name) {
-            settings[limit.name] = limit.text(in: configuration)
-        }
         self.settings = settings
-        start = configuration.chosenStart
+        self.start = start
         guard let etcd, level >= .second else { return }
         (self.etcd, life) = (etcd.hexadecimal, 1)
     }

@@ -50,6 +50,15 @@ struct DurableData: Sendable {
         }
     }
 
+    /// Whether commits can be written.
+    var check: Readiness.Check {
+        switch persistence.health {
+        case .healthy: Readiness.Check(name: "journal", isPassed: true)
+        case .failed(let reason, _):
+            Readiness.Check(name: "journal", isPassed: false, detail: reason)
+        }
+    }
+
     /// Why no change is accepted now: none can be written, or none ever will be.
     var refusal: @Sendable () -> Unavailability? {
         { [persistence] in persistence.unavailability }

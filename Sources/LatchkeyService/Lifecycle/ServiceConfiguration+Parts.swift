@@ -44,14 +44,17 @@ extension ServiceConfiguration {
     func openData(_ log: Log, _ cluster: Cluster?) throws(StartFailure) -> DurableData {
         guard let cluster else { return try openData(log, startingAt: chosenStart) }
         guard Persistence.hasWholeData(persistence.path) else {
-            let start = try cluster.prepare(self, nil)
+            let start = try cluster.prepare(agreement, nil)
             return try openData(log, startingAt: start)
         }
         // They have a start, and say which etcd is theirs.
         let data = try openData(log, startingAt: chosenStart)
-        _ = try cluster.prepare(self, data.persistence)
+        _ = try cluster.prepare(agreement, data.persistence)
         return data
     }
+
+    /// What this service would agree on with other replicas.
+    private func agreement(etcd: UInt64) -> ClusterAgreement { ClusterAgreement(self, etcd: etcd) }
 
     private func openData(
         _ log: Log,

@@ -175,7 +175,10 @@ struct StoreRouteMaker {
             let reason = error.reason(isReplica: cluster != nil)
             throw StartFailure(reason: reason, isAsked: error.code == .stopped)
         }
-        readiness.recovered(data.persistence)
+        readiness.recovered(
+            journal: { data.check },
+            isHeld: { data.persistence.unavailability == .full }
+        )
         guard let cluster else { return nil }
         return ClusteredStore(
             base: store,

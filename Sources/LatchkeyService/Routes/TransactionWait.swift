@@ -55,7 +55,7 @@ final class TransactionWait: Sendable {
     }
 
     func begin() {
-        request.keeper?.begins(self)
+        request.keeper?.begins { [self] in end(by: $0) }
         if routes.lines.join(line, self) {
             attempt(isLast: false, isWaiting: false)
         } else {

@@ -1,14 +1,18 @@
-internal import LatchkeyPersistence
-internal import LatchkeyStore
 internal import LatchkeyStrategies
 
 /// Whether the service serves all requests, and what keeps it from that.
-final class Readiness: Sendable {
-    struct Check: Sendable {
-        let name: StaticString
-        let isPassed: Bool
+package final class Readiness: Sendable {
+    package struct Check: Sendable {
+        package let name: StaticString
+        package let isPassed: Bool
         /// A sentence, for people.
-        var detail: String?
+        package var detail: String?
+
+        package init(name: StaticString, isPassed: Bool, detail: String? = nil) {
+            self.name = name
+            self.isPassed = isPassed
+            self.detail = detail
+        }
     }
 
     private struct State {
@@ -19,7 +23,9 @@ final class Readiness: Sendable {
         /// Rows of the data that are to be read, and that are.
         var rowCount = 0
         var readCount = 0
-        var persistence: Persistence?
+        /// Whether commits can be written, once the data are read.
+        var journal: (@Sendable () -> Check)?
+        var isHeld: @Sendable () -> Bool = { false }
 
         /// Whether requests are served, which is so behind all that a start does, and before the
         /// drain.
@@ -44,7 +50,7 @@ final class Readiness: Sendable {
     ///   - isInsecure: Whether other machines can reach the service, and everybody may do
     ///     everything.
     ///   - others: How far the state is level with that of others, if they change it.
-    init(
+    package init(
         isRecovering: Bool,
         isInsecure: Bool = false,
         others: (@Sendable () -> Check)? = nil
@@ -55,37 +61,46 @@ final class Readiness: Sendable {
     }
 
     /// Says how much is to be read.
-    func begins(storedCount: Int, changeCount: Int) {
+    package func begins(storedCount: Int, changeCount: Int) {
         // Not checked yet: a damaged number must not end the process here.
         state.write { $0.rowCount = storedCount &+ changeCount }
     }
 
     /// Says how much more is read.
-    func add(_ rowCount: Int) {
+    package func add(_ rowCount: Int) {
         state.write { $0.readCount += rowCount }
     }
 
     /// Says that all routes are served.
-    func opens() {
+    package func opens() {
         state.write { $0.isOpen = true }
     }
 
     /// Says that the service takes no requests any more.
-    func drains() {
+    package func drains() {
         state.write { $0.isDraining = true }
     }
 
     /// Whether the disk is full, and writes that are decided wait for room.
-    var isHeld: Bool { state.read { $0.persistence }?.unavailability == .full }
+    package var isHeld: Bool { state.read { $0.isHeld }() }
 
-    func recovered(_ persistence: Persistence) {
+    /// Says that the data are read, and asks from now on whether commits can be written.
+    ///
+    /// - Parameters:
+    ///   - journal: Whether they can.
+    ///   - isHeld: Whether writes that are decided wait for room on the disk.
+    package func recovered(
+        journal: @escaping @Sendable () -> Check,
+        isHeld: @escaping @Sendable () -> Bool = { false }
+    ) {
         state.write {
-            $0.persistence = persistence
+            $0.journal = journal
+            $0.isHeld = isHeld
             $0.isRecovering = false
         }
     }
 
-    var checks: [Check] {
+    package var checks: [Check] {
         let state = state.read { $0 }
         var checks = [state.accepting]
         if isInsecure {
@@ -98,14 +113,9 @@ final class Readiness: Sendable {
         if state.isRecovering {
             let detail = "\(state.readCount) of \(state.rowCount) rows of the data are read."
             checks.append(Check(name: "recovered", isPassed: false, detail: detail))
-        } else if let persistence = state.persistence {
+        } else if let journal = state.journal {
             checks.append(Check(name: "recovered", isPassed: true))
-            switch persistence.health {
-            case .healthy:
-                checks.append(Check(name: "journal", isPassed: true))
-            case .failed(let reason, _):
-                checks.append(Check(name: "journal", isPassed: false, detail: reason))
-            }
+            checks.append(journal())
         }
         return checks
     }

@@ -71,8 +71,11 @@ final class Repetition: RequestStep {
     /// Then a change whose outcome is not known may be sent again: it is made once.
     fileprivate let isShared: Bool
     private let queue = DispatchQueue(label: "latchkey.repetition")
-    /// The transactions that run, and wait, by their keys.
-    private let waits = Synchronized<[[UInt8]: TransactionWait], AdaptiveStrategy>([:])
+    /// What ends the transactions that run, and wait, by their keys.
+    private let waits = Synchronized<[[UInt8]: EndWait], AdaptiveStrategy>([:])
+
+    /// Ends a wait by a time, in nanoseconds of the monotonic clock, if it would end later.
+    typealias EndWait = @Sendable (UInt64) -> Void
 
     /// Nil if it is switched off.
     init?(
@@ -138,8 +141,8 @@ final class Repetition: RequestStep {
         )
         let turn = keys.take(key, request.client, waiting.fingerprint)
         if case .wait = turn {
-            if let first = waits.read({ $0[key] }) {
-                first.end(by: request.deadlineNanoseconds(request.repeatedWait))
+            if let end = waits.read({ $0[key] }) {
+                end(request.deadlineNanoseconds(request.repeatedWait))
             }
             wait(waiting, key)
         } else {
@@ -174,8 +177,8 @@ final class Repetition: RequestStep {
         }
     }
 
-    fileprivate func setWait(_ wait: TransactionWait?, of key: [UInt8]) {
-        waits.write { $0[key] = wait }
+    fileprivate func setWait(_ end: EndWait?, of key: [UInt8]) {
+        waits.write { $0[key] = end }
     }
 
     private func giveUp(_ key: [UInt8], _ number: UInt64) {
@@ -308,8 +311,8 @@ final class AnswerKeeper: AnswerWitness {
     }
 
     /// Says that the request waits: a repeat that waits less long ends it.
-    func begins(_ wait: TransactionWait) {
-        repetition?.setWait(wait, of: key)
+    func begins(_ end: @escaping Repetition.EndWait) {
+        repetition?.setWait(end, of: key)
     }
 
     func endsWait() {
