@@ -30,7 +30,9 @@ struct DamagedFolderTests {
         #expect(fault.contains("latchkey recover") == !isReplica, "\(fault)")
         #expect(fault.contains("takes the state of another one") == isReplica, "\(fault)")
         do throws(StartFailure) {
-            _ = try configuration.openData(Log(format: .text, level: .error), nil)
+            let log = Log(format: .text, level: .error)
+            let frame = ServiceFrame(configuration.http, answerByteCountMax: 1 << 20, log)
+            _ = try configuration.openData(frame, nil)
             Issue.record("it starts")
         } catch {
             #expect(error.reason == fault)

@@ -1,3 +1,4 @@
+import LatchkeyFrame
 import LatchkeyService
 import LatchkeyStrategies
 import LatchkeyTestSupport

@@ -1,4 +1,5 @@
 import LatchkeyComparison
+import LatchkeyFrame
 import LatchkeyService
 import LatchkeyStrategies
 import LatchkeyTestSupport

@@ -1,4 +1,5 @@
 import Foundation
+import LatchkeyFrame
 import LatchkeyService
 import LatchkeyTestSupport
 import Testing

@@ -168,6 +168,19 @@ struct DurableData: Sendable {
         )
     }
 
+    /// Shows how the files are, and has them written to the end when the service ends.
+    func register(in frame: ServiceFrame, logByteCountMax: Int) {
+        DataMetrics.register(persistence, in: frame.registry)
+        frame.bounds.add("max-wal-bytes", logByteCountMax) { [persistence] in
+            persistence.status.logByteCount
+        }
+        frame.closing.at(.data) { [persistence] _, drained in
+            let end = persistence.finish()
+            drained.isWritten = end == .written
+            drained.isDiskFull = end == .full
+        }
+    }
+
     private static func endIfAsked() throws(PersistenceFailure) {
         guard !EndingSignals.isPending else {
             throw PersistenceFailure(.stopped, "A signal ended the service while it read its data.")

@@ -134,12 +134,14 @@ final class FollowState: Sendable {
 
 extension FollowState {
     /// Answers a read of what was acknowledged anywhere before, if the service follows another one.
-    func refusesLinearizable(_ request: ServiceRequest) -> Bool {
-        refuses(
-            request,
-            detail: "A replica cannot know what its leader has acknowledged. Send the request to "
-                + "the address in leader, or ask for a min-revision."
-        )
+    var refusal: @Sendable (ServiceRequest) -> Bool {
+        { request in
+            self.refuses(
+                request,
+                detail: "A replica cannot know what its leader has acknowledged. Send the request "
+                    + "to the address in leader, or ask for a min-revision."
+            )
+        }
     }
 }
 

@@ -90,11 +90,6 @@ final class Follower: Sendable {
         }
     }
 
-    /// This follower, with the first whole state.
-    func seeded() throws(StartFailure) -> (follower: Follower, seed: Seed) {
-        (self, try seed())
-    }
-
     /// Begins to follow, behind a state that the store has.
     func start(_ store: FollowedStore, _ seed: Seed) {
         self.store.write { $0 = store }

@@ -6,7 +6,12 @@ internal import LatchkeyStore
 /// The route that makes a replica a leader.
 struct PromoteRoute: Sendable {
     /// Nil if the service was not started to follow another one.
-    let promote: (@Sendable (@escaping @Sendable (Revision?) -> Void) -> Void)?
+    private let follower: Follower?
+    private let expiries: ExpiryQueue
+
+    init(_ follower: Follower?, _ expiries: ExpiryQueue) {
+        (self.follower, self.expiries) = (follower, expiries)
+    }
 
     func add(to table: inout RouteTable) {
         table.add(
@@ -17,9 +22,11 @@ struct PromoteRoute: Sendable {
             statuses: [200, 400, 409]
         ) { request, _ throws(RequestFailure) in
             try request.noQuery()
-            guard let promote else { throw RequestFailure(.notFollowing) }
-            promote { revision in
+            guard let follower else { throw RequestFailure(.notFollowing) }
+            follower.promote { revision in
                 guard let revision else { return request.fail(.notFollowing) }
+                // They came by no commit of this service. From now on it removes what expires.
+                expiries.rebuild()
                 var json = JSONWriter()
                 json.object { $0.member("revision", revision) }
                 request.respond(json: json)

@@ -22,17 +22,18 @@ struct AdminServer: Sendable {
     ///   - http: The choices for the first port.
     ///   - port: 0 is a free one.
     ///   - router: The routes until ``open(_:)``.
-    ///   - log: Of the service.
+    ///   - frame: Of the service.
     /// - Throws: ``StartFailure`` if it cannot listen.
     init(
         _ http: HTTPServerConfiguration,
         port: UInt16,
         _ router: Router,
-        _ log: Log
+        in frame: ServiceFrame
     ) throws(StartFailure) {
         gate = RouterGate(router)
-        server = try RunningService.listen(Self.configuration(http, port: port), gate, log)
-        log.write(.info, "serving admin", ["port": "\(server.port)"])
+        server = try gate.listen(Self.configuration(http, port: port), frame.log)
+        frame.closing.at(.probes) { [self] in stop() }
+        frame.log.write(.info, "serving admin", ["port": "\(server.port)"])
     }
 
     static func configuration(

@@ -1,4 +1,5 @@
 internal import LatchkeyAccess
+internal import LatchkeyFrame
 internal import LatchkeyGuards
 internal import LatchkeyOperations
 internal import LatchkeyStore
@@ -6,7 +7,12 @@ internal import LatchkeyStrategies
 
 extension Operations {
     /// Makes the operations of a service, whose steps use this store.
-    convenience init(_ configuration: ServiceConfiguration, store: ServedStore, audit: AuditLog?) {
+    convenience init(
+        _ configuration: ServiceConfiguration,
+        store: ServedStore,
+        audit: AuditLog?,
+        in frame: ServiceFrame
+    ) {
         var observe: (@Sendable (OperationWrite) -> Void)?
         if let audit { observe = { audit.note($0) } }
         self.init(
@@ -26,5 +32,27 @@ extension Operations {
                 describe: { $0.problem }
             )
         )
+        OperationMetrics.register(self, in: frame.registry)
+        let limits = configuration.operationLimits
+        frame.bounds.add("max-operations", limits.countMax) { [self] in
+            counts.count { !$0.isFinal }
+        }
+        frame.bounds.add("operation-history", limits.historyCountMax, .forgets) { [self] in
+            counts.count { $0.isFinal }
+        }
+        // Values of ended operations are forgotten first.
+        frame.bounds.add("max-operation-bytes", limits.byteCountMax, .forgets) { [self] in
+            byteCount
+        }
+        frame.closing.at(.operations) { [self] time, _ in
+            drain(within: min(time, .milliseconds(200)))
+        }
+    }
+}
+
+extension OperationCounts {
+    /// How many operations are in one of these states.
+    fileprivate func count(_ isCounted: (OperationState) -> Bool) -> Int {
+        byState.reduce(0) { $0 + (isCounted($1.key) ? $1.value : 0) }
     }
 }

@@ -1,3 +1,4 @@
+internal import LatchkeyFrame
 internal import LatchkeyHTTP
 internal import Synchronization
 
@@ -20,6 +21,40 @@ final class RouterGate: Sendable {
     init(_ router: Router, isHeld: @escaping @Sendable () -> Bool = { false }) {
         self.isHeld = isHeld
         unsafe current = Atomic(Unmanaged.passRetained(router))
+    }
+
+    /// Listens, and serves what the gate has.
+    func listen(
+        _ http: HTTPServerConfiguration,
+        _ log: Log
+    ) throws(StartFailure) -> HTTPServer {
+        do {
+            return try HTTPServer(
+                http.withProblemBodies,
+                log: { log.write(.warning, $0) },
+                isHeld: isHeld,
+                head: { self.handleHead($0) },
+                handle: { self.handle($0) }
+            )
+        } catch {
+            throw StartFailure(reason: error.description)
+        }
+    }
+
+    /// The same for the clients of the service.
+    func listen(
+        _ http: HTTPServerConfiguration,
+        in frame: ServiceFrame
+    ) throws(StartFailure) -> HTTPServer {
+        let server = try listen(http, frame.log)
+        ConnectionMetrics.register(server, in: frame.registry)
+        frame.bounds.add("max-connections", http.connectionsMax) { server.servedCount }
+        frame.closing.at(.requests) { time, drained in
+            let cutOff = server.stop(within: time)
+            drained.requestCount = cutOff.requestCount
+            drained.answerCount = cutOff.answerCount
+        }
+        return server
     }
 
     /// Uses these routes from now on.

@@ -1,13 +1,9 @@
 internal import LatchkeyAccess
-internal import LatchkeyContention
 package import LatchkeyFrame
 internal import LatchkeyHTTP
 internal import LatchkeyMachine
-internal import LatchkeyMetrics
 internal import LatchkeyOperations
-internal import LatchkeyPersistence
 internal import LatchkeyStore
-internal import LatchkeyStrategies
 internal import LatchkeyWatches
 
 /// A service that listens and serves, from its initialiser to ``drain()``.
@@ -17,21 +13,16 @@ internal import LatchkeyWatches
 /// with the process. All are made at start, so what is kept does not grow.
 package final class RunningService: Sendable {
     private let server: HTTPServer
+    private let admin: AdminServer?
     private let watches: WatchHub
-    private let operations: Operations
-    private let profiles: ProfileWindows
-    private let persistence: Persistence?
     private let access: AccessControl?
     private let certificate: ServedCertificate?
     private let audit: AuditLog?
-    private let follower: Follower?
     private let cluster: Cluster?
     private let readiness: Readiness
-    private let overview: Overview
-    private let admin: AdminServer?
-    private let memory = FreeMemory()
-    private let drainTime: Duration
     private let state: ServiceState
+    private let closing: Closing
+    private let drainTime: Duration
 
     /// The port that the service listens on.
     package var port: UInt16 { server.port }
@@ -41,134 +32,79 @@ package final class RunningService: Sendable {
 
     /// Starts to listen and serve.
     ///
-    /// With data on disk it listens at once, and refuses requests until the data is read.
+    /// With data on disk it listens at once, and refuses requests until the data is read. Each part
+    /// says where it is made what it shows, what bounds it, and what it ends.
     ///
     /// - Parameters:
-    ///   - configuration: The choices.
+    ///   - choices: The configuration.
     ///   - recorder: Records the operations, if there is one.
     ///   - failed: Called on any thread when the service has to end at once, by ``drain(within:)``
     ///     in no time, since the disk cannot be relied upon.
     /// - Throws: ``StartFailure`` if the service cannot listen, or cannot read its data.
     package init(
-        _ configuration: ServiceConfiguration,
+        _ choices: ServiceConfiguration,
         recorder: TraceRecorder? = nil,
         failed: @escaping @Sendable () -> Void = {}
     ) throws(StartFailure) {
-        let log = Log(format: configuration.logFormat, level: configuration.logLevel)
-        let access = try configuration.openAccess(log)
-        let certificate = try configuration.openCertificate()
-        var configuration = configuration.withStorableBodies
-        configuration.http.identity = certificate?.identity
-        let registry = MetricRegistry()
-        let audit = try configuration.openAudit(registry, log)
-        let meters = ContentionMeters()
-        let answers = configuration.answerBudget
-        let keepsData = !configuration.persistence.path.isEmpty
-        let follower = configuration.follower(log)
-        let cluster = try configuration.openCluster(log)
-        let readiness = configuration.readiness(follower?.state, cluster?.state)
-        let profile = configuration.isProfiling ? ContentionProfile() : nil
-        let operating = OperatingRoutes(configuration, meters, profile, registry, readiness)
-        var requests = configuration.requests(registry, answers, access, audit, follower, cluster)
-        operating.addProbes(to: &requests.table)
-        let gate = RouterGate(configuration.router(requests.table, isRecovering: true)) {
+        var choices = choices.withStorableBodies
+        let log = Log(format: choices.logFormat, level: choices.logLevel)
+        let frame = ServiceFrame(choices.http, answerByteCountMax: choices.answerByteCountMax, log)
+        (closing, drainTime) = (frame.closing, choices.drainTime)
+        let memory = FreeMemory()
+        closing.at(.streams) { memory.end() }
+        access = try choices.openAccess(in: frame)
+        certificate = try choices.openCertificate()
+        certificate?.register(in: frame.registry)
+        choices.http.identity = certificate?.identity
+        audit = try choices.openAudit(in: frame)
+        let follower = choices.follower(in: frame)
+        let cluster = try choices.openCluster(in: frame)
+        self.cluster = cluster
+        readiness = choices.readiness(follower?.state, cluster?.state, in: frame)
+        let repetition = Repetition(choices.idempotency, isShared: cluster != nil, in: frame)
+        let metrics = choices.metrics(audit, follower?.state.age ?? cluster?.state.age, in: frame)
+        let steps = choices.steps(access, follower?.state, repetition, in: frame)
+        var table = RouteTable(metrics: metrics, steps: steps)
+        let operating = OperatingRoutes(choices, readiness, in: frame)
+        operating.addProbes(to: &table)
+        let gate = RouterGate(choices.router(table, isRecovering: true)) { [readiness] in
             readiness.isHeld
         }
-        let isEarly = keepsData || follower != nil
-        let early = isEarly ? try Self.listen(configuration.http, gate, log) : nil
-        let admin = try configuration.startAdmin(requests.table, log)
+        let isEarly = choices.keepsData || follower != nil
+        let early = isEarly ? try gate.listen(choices.http, in: frame) : nil
+        admin = try choices.startAdmin(table, in: frame)
         do throws(StartFailure) {
-            let maker = StoreRouteMaker(
-                configuration: configuration,
-                meters: meters,
-                profile: profile,
-                registry: registry,
-                answers: answers,
-                recorder: recorder,
-                data: keepsData ? try configuration.openData(log, cluster) : nil,
-                readiness: readiness,
-                requests: requests,
-                following: try follower?.seeded(),
-                cluster: cluster,
-                failed: failed
-            )
-            let output = try maker.make()
-            var table = output.table
-            profiles = ProfileWindows()
-            ProfileRoutes(profile: profile, windows: profiles).add(to: &table)
+            let maker = StoreMaker(choices, frame, operating, readiness, failed: failed)
+            let made = try maker.make(repetition, follower, cluster)
+            let watching = Watches(made.store, made.journal, choices.watchLimits, in: frame)
+            watches = watching.hub
+            let store = ServedStore(made.store, replicated: made.replicated, recorder: recorder)
+            let reads = watching.reads(leader: follower?.state.refusal, others: cluster)
+            table.steps.append(reads, to: [.read])
+            choices.addStoreRoutes(store, made, watching, cluster, in: frame, to: &table)
+            watching.add(to: &table)
+            PromoteRoute(follower, made.expiries).add(to: &table)
+            ClusterRoutes(cluster: cluster, follow: follower?.state).add(to: &table)
+            let operations = Operations(choices, store: store, audit: audit, in: frame)
+            OperationRoutes(operations, access, choices).add(to: &table)
             operating.add(to: &table)
-            let strategy = ServingStrategy(StrategySwitch(output.store, meters), registry, log)
-            StrategyRoutes(strategy: strategy, depthMax: configuration.storeLimits.depthMax)
+            let change = StrategySwitch(made.store, operating.meters)
+            let strategy = ServingStrategy(change, frame.registry, log)
+            StrategyRoutes(strategy: strategy, depthMax: choices.storeLimits.depthMax)
                 .add(to: &table)
-            overview = maker.overview(output, strategy, in: &table)
+            let figures = Overview.Sources(made.store, strategy, watches, operating.meters, metrics)
+            OverviewRoutes(overview: Overview(figures, in: frame)).add(to: &table)
             SessionRoutes(access: access).add(to: &table)
-            gate.open(configuration.router(table))
-            admin?.open(configuration.router(table, isAdmin: true))
-            operations = output.operations
-            watches = maker.watches
-            persistence = maker.data?.persistence
-            server = if let early { early } else { try Self.listen(configuration.http, gate, log) }
-            (drainTime, self.admin) = (configuration.drainTime, admin)
-            (self.access, self.certificate, self.audit) = (access, certificate, audit)
-            (self.follower, self.cluster, self.readiness) = (follower, cluster, readiness)
-            state = ServiceState(configuration, maker, output, strategy, server, answers, audit)
-            register(configuration, maker, output, answers, in: registry)
-            // Behind the gate and the port: who is told that the service is ready sends requests.
+            gate.open(choices.router(table))
+            admin?.open(choices.router(table, isAdmin: true))
+            server = if let early { early } else { try gate.listen(choices.http, in: frame) }
+            state = ServiceState(choices, made, watches, operations, strategy, server, audit, frame)
+            // After the gate and the port: who is told that the service is ready sends requests.
             readiness.opens()
         } catch {
             early?.stop(within: .zero)
             admin?.stop()
             throw error
-        }
-    }
-
-    private func register(
-        _ configuration: ServiceConfiguration,
-        _ maker: StoreRouteMaker,
-        _ made: StoreRouteMaker.Made,
-        _ answers: AnswerBudget,
-        in registry: MetricRegistry
-    ) {
-        maker.meters.register(in: registry)
-        ServiceMetrics.register(
-            server: server,
-            answers: answers,
-            usage: { made.store.usage },
-            evictor: maker.evictor,
-            expiries: maker.expiries,
-            in: registry
-        )
-        state.bounds.register(in: registry)
-        QuotaMetrics.register({ made.store.quotaUsage }, in: registry)
-        if let persistence {
-            DataMetrics.register(persistence, in: registry)
-        }
-        WatchMetrics.register(journal: maker.journal, watches: watches, in: registry)
-        OperationMetrics.register(operations, in: registry)
-        AccessMetrics.register(access, isInsecure: configuration.isInsecure, in: registry)
-        certificate?.register(in: registry)
-        follower?.state.register(in: registry)
-        cluster?.register(in: registry)
-        ProcessMetrics.register(in: registry, configuration.program)
-        let bounds = state.bounds
-        overview.start { bounds.readings }
-    }
-
-    static func listen(
-        _ http: HTTPServerConfiguration,
-        _ gate: RouterGate,
-        _ log: Log
-    ) throws(StartFailure) -> HTTPServer {
-        do {
-            return try HTTPServer(
-                http.withProblemBodies,
-                log: { log.write(.warning, $0) },
-                isHeld: gate.isHeld,
-                head: { gate.handleHead($0) },
-                handle: { gate.handle($0) }
-            )
-        } catch {
-            throw StartFailure(reason: error.description)
         }
     }
 
@@ -241,54 +177,6 @@ package final class RunningService: Sendable {
     /// - Parameter time: For the requests in flight, instead of the configured one.
     /// - Returns: What became of the requests, and of the data.
     package func drain(within time: Duration? = nil) -> Drained {
-        let drainTime = time ?? drainTime
-        readiness.drains()
-        follower?.stop()
-        cluster?.drain()
-        watches.drain()
-        profiles.drain()
-        memory.end()
-        overview.end()
-        defer {
-            watches.stop()
-            admin?.stop()
-        }
-        // Before the server stops, so that streams of events still get the last one.
-        operations.drain(within: min(drainTime, .milliseconds(200)))
-        let cutOff = server.stop(within: drainTime)
-        cluster?.stop()
-        let end = persistence?.finish() ?? .written
-        // Behind the last answers, which waited for the data.
-        audit?.finish()
-        return Drained(
-            requestCount: cutOff.requestCount,
-            answerCount: cutOff.answerCount,
-            isWritten: end == .written,
-            isDiskFull: end == .full
-        )
-    }
-}
-
-/// What became of the work of a service that ended.
-package struct Drained: Sendable, Equatable {
-    /// Requests that were cut off because the time was over.
-    package let requestCount: Int
-    /// Answers that were cut off.
-    package let answerCount: Int
-    /// Whether everything that was committed is on disk.
-    package let isWritten: Bool
-    /// Whether it is not because the disk is full.
-    package let isDiskFull: Bool
-
-    package init(
-        requestCount: Int,
-        answerCount: Int,
-        isWritten: Bool,
-        isDiskFull: Bool = false
-    ) {
-        self.requestCount = requestCount
-        self.answerCount = answerCount
-        self.isWritten = isWritten
-        self.isDiskFull = isDiskFull
+        closing.end(within: time ?? drainTime)
     }
 }

@@ -1,20 +1,13 @@
 internal import LatchkeyAccess
-internal import LatchkeyContention
 internal import LatchkeyFrame
 internal import LatchkeyHTTP
 internal import LatchkeyMachine
-internal import LatchkeyMetrics
 internal import LatchkeyPersistence
 internal import LatchkeyStore
-internal import LatchkeyWatches
 
 extension ServiceConfiguration {
-    var answerBudget: AnswerBudget {
-        AnswerBudget(
-            byteCountMax: answerByteCountMax,
-            clientByteCountMax: http.share(of: answerByteCountMax)
-        )
-    }
+    /// Whether the service has its data on a disk.
+    var keepsData: Bool { !persistence.path.isEmpty }
 
     var chosenStart: Revision {
         startRevision ?? .start(at: StoreClock.system.now())
@@ -34,14 +27,21 @@ extension ServiceConfiguration {
     }
 
     /// Listens on the second port, if there is one, for what the table has so far.
-    func startAdmin(_ table: RouteTable, _ log: Log) throws(StartFailure) -> AdminServer? {
+    func startAdmin(
+        _ table: RouteTable,
+        in frame: ServiceFrame
+    ) throws(StartFailure) -> AdminServer? {
         guard let adminPort else { return nil }
         let router = router(table, isRecovering: true, isAdmin: true)
-        return try AdminServer(http, port: adminPort, router, log)
+        return try AdminServer(http, port: adminPort, router, in: frame)
     }
 
     /// Opens the data, or begins with none.
-    func openData(_ log: Log, _ cluster: Cluster?) throws(StartFailure) -> DurableData {
+    func openData(
+        _ frame: ServiceFrame,
+        _ cluster: Cluster?
+    ) throws(StartFailure) -> DurableData {
+        let log = frame.log
         guard let cluster else { return try openData(log, startingAt: chosenStart) }
         guard Persistence.hasWholeData(persistence.path) else {
             let start = try cluster.prepare(agreement, nil)
@@ -67,38 +67,50 @@ extension ServiceConfiguration {
         }
     }
 
-    /// The same with bodies that are no longer than a value on the disk can be.
+    /// The same with bodies that are no longer than a value can be, and the other way round.
     var withStorableBodies: Self {
         var configuration = self
         if !persistence.path.isEmpty {
             configuration.http.bodyBytesMax = min(http.bodyBytesMax, persistence.valueByteCountMax)
         }
+        configuration.storeLimits.valueByteCountMax = configuration.http.bodyBytesMax
         return configuration
     }
 
     /// What follows another service; nil if this one leads.
-    func follower(_ log: Log) -> Follower? {
+    func follower(in frame: ServiceFrame) -> Follower? {
         guard follow.isOn else { return nil }
-        var limits = storeLimits
-        limits.valueByteCountMax = http.bodyBytesMax
-        return Follower(follow, FollowState(leader: follow.leader), limits, log)
+        let follower = Follower(follow, FollowState(leader: follow.leader), storeLimits, frame.log)
+        follower.state.register(in: frame.registry)
+        frame.closing.at(.replicas) { follower.stop() }
+        return follower
+    }
+
+    /// What makes the service a replica of a cluster; nil if it is none.
+    func openCluster(in frame: ServiceFrame) throws(StartFailure) -> Cluster? {
+        guard cluster.isOn else { return nil }
+        let replica = try Cluster(cluster, folder: persistence.path, frame.log)
+        frame.closing.at(.replicas) { replica.drain() }
+        frame.closing.at(.execution) { replica.stop() }
+        return replica
     }
 
     /// The checks, among them how far the state is level with that of others, if there are some.
-    func readiness(_ follow: FollowState?, _ cluster: ClusterState?) -> Readiness {
+    func readiness(
+        _ follow: FollowState?,
+        _ cluster: ClusterState?,
+        in frame: ServiceFrame
+    ) -> Readiness {
         var others: (@Sendable () -> Readiness.Check)?
         if let cluster { others = { cluster.check } }
         if let follow { others = { follow.check } }
-        return Readiness(
+        let readiness = Readiness(
             isRecovering: !persistence.path.isEmpty,
             isInsecure: isInsecure,
             others: others
         )
-    }
-
-    /// What makes the service a replica of a cluster; nil if it is none.
-    func openCluster(_ log: Log) throws(StartFailure) -> Cluster? {
-        cluster.isOn ? try Cluster(cluster, folder: persistence.path, log) : nil
+        frame.closing.at(.announced) { readiness.drains() }
+        return readiness
     }
 
     /// Whether other machines can reach the service, and everybody may do everything.
@@ -107,7 +119,13 @@ extension ServiceConfiguration {
     }
 
     /// Reads the tokens; nil if there is no file of them.
-    func openAccess(_ log: Log) throws(StartFailure) -> AccessControl? {
+    func openAccess(in frame: ServiceFrame) throws(StartFailure) -> AccessControl? {
+        let control = try readTokens(frame.log)
+        AccessMetrics.register(control, isInsecure: isInsecure, in: frame.registry)
+        return control
+    }
+
+    private func readTokens(_ log: Log) throws(StartFailure) -> AccessControl? {
         guard !access.tokenFile.isEmpty else { return nil }
         do throws(AccessFileError) {
             if try access.makeFirstToken() {
@@ -133,80 +151,60 @@ extension ServiceConfiguration {
     }
 
     /// Opens the audit log; nil if there is none.
-    func openAudit(_ registry: MetricRegistry, _ log: Log) throws(StartFailure) -> AuditLog? {
+    func openAudit(in frame: ServiceFrame) throws(StartFailure) -> AuditLog? {
         guard !audit.path.isEmpty else { return nil }
         do throws(AuditFailure) {
-            return try AuditLog(path: audit.path, registry, log)
+            let opened = try AuditLog(path: audit.path, frame.registry, frame.log)
+            frame.closing.at(.logs) { opened.finish() }
+            return opened
         } catch {
             throw StartFailure(reason: error.message)
         }
     }
 
-    /// The table of routes, without any yet, and the steps of their requests.
-    func requests(
-        _ registry: MetricRegistry,
-        _ answers: AnswerBudget,
-        _ access: AccessControl?,
+    /// What counts requests, and writes their lines into the audit log, if there is one.
+    ///
+    /// - Parameters:
+    ///   - audit: Nil without an audit log.
+    ///   - age: How old the state can be; nil if it is that of this service alone.
+    ///   - frame: Of the service.
+    /// - Returns: The counters, without any route yet.
+    func metrics(
         _ audit: AuditLog?,
-        _ follower: Follower?,
-        _ cluster: Cluster?
-    ) -> RequestParts {
+        _ age: StateAge?,
+        in frame: ServiceFrame
+    ) -> RequestMetrics {
         var lines: RequestMetrics.AuditMaker?
         if let audit { lines = { method, route, _ in RouteAudit(audit, method, route) } }
-        let metrics = RequestMetrics(
-            registry,
+        return RequestMetrics(
+            frame.registry,
             sendsServerTiming: sendsServerTiming,
-            answers: answers,
+            answers: frame.answers,
             audit: lines,
-            age: follower?.state.age ?? cluster?.state.age
+            age: age
         )
+    }
+
+    /// The steps of requests, without those of reads.
+    ///
+    /// - Parameters:
+    ///   - access: Who may do what; nil if everybody may do everything.
+    ///   - leader: Refuses what is a leader's to do; nil if the service leads.
+    ///   - repetition: Nil if `Idempotency-Key` is switched off.
+    ///   - frame: Of the service.
+    /// - Returns: The steps.
+    func steps(
+        _ access: AccessControl?,
+        _ leader: FollowState?,
+        _ repetition: Repetition?,
+        in frame: ServiceFrame
+    ) -> RouteSteps {
         let admission = Admission(
             access: access,
-            rate: RateLimit(rate, registry),
+            rate: RateLimit(rate, frame.registry),
             connectionCountMax: http.connectionsPerAddressBound
         )
-        let repetition = Repetition(
-            idempotency,
-            clientShare: http.clientShare,
-            registry,
-            isShared: self.cluster.isOn
-        )
-        let steps = admission.steps(leader: follower?.state, repetition: repetition)
-        return RequestParts(
-            table: RouteTable(metrics: metrics, steps: steps),
-            repetition: repetition,
-            access: access,
-            audit: audit
-        )
-    }
-
-    func watchPlaces(_ registry: MetricRegistry) -> SharedPlaces {
-        places(of: watchLimits.watcherCountMax, "watches", registry)
-    }
-
-    func exportPlaces(_ registry: MetricRegistry) -> SharedPlaces {
-        places(of: exportCountMax, "exports", registry)
-    }
-
-    /// Who has none is not refused: its imports are slower.
-    var importPlaces: SharedPlaces {
-        SharedPlaces(
-            countMax: ImportBuffer.longCountMax,
-            clientCountMax: http.share(of: ImportBuffer.longCountMax)
-        )
-    }
-
-    /// Places for so many, of which each client gets its share.
-    private func places(
-        of countMax: Int,
-        _ resource: String,
-        _ registry: MetricRegistry
-    ) -> SharedPlaces {
-        SharedPlaces(
-            countMax: countMax,
-            clientCountMax: http.share(of: countMax),
-            refusals: ShareRefusals(registry, resource)
-        )
+        return admission.steps(leader: leader, repetition: repetition)
     }
 }
 
@@ -250,23 +248,4 @@ extension Problem {
     }
 
     var text: String { String(decoding: json(), as: UTF8.self) }
-}
-
-extension OperatingRoutes {
-    init(
-        _ configuration: ServiceConfiguration,
-        _ meters: ContentionMeters,
-        _ profile: ContentionProfile?,
-        _ registry: MetricRegistry,
-        _ readiness: Readiness
-    ) {
-        self.init(
-            meters: meters,
-            profile: profile,
-            registry: registry,
-            context: Fingerprint.Context(configuration),
-            readiness: readiness,
-            program: configuration.program
-        )
-    }
 }

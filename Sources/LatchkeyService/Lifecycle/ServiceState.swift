@@ -22,31 +22,32 @@ struct ServiceState: Sendable {
     private let configuration: ServiceConfiguration
     private let journal: Journal
     private let watches: WatchHub
-    private let made: StoreRouteMaker.Made
+    private let store: PropertyStore
+    private let operations: Operations
     private let strategy: ServingStrategy
     private let persistence: Persistence?
     private let server: HTTPServer
-    let bounds: ServiceBounds
+    private let bounds: ServiceBounds
     private let audit: AuditLog?
 
     init(
         _ configuration: ServiceConfiguration,
-        _ maker: StoreRouteMaker,
-        _ made: StoreRouteMaker.Made,
+        _ made: StoreMaker.Made,
+        _ watches: WatchHub,
+        _ operations: Operations,
         _ strategy: ServingStrategy,
         _ server: HTTPServer,
-        _ answers: AnswerBudget,
-        _ audit: AuditLog?
+        _ audit: AuditLog?,
+        _ frame: ServiceFrame
     ) {
         self.configuration = configuration
-        self.made = made
+        (store, journal, persistence) = (made.store, made.journal, made.persistence)
+        self.watches = watches
+        self.operations = operations
         self.strategy = strategy
         self.server = server
-        bounds = ServiceBounds(configuration, maker, made, server, answers)
         self.audit = audit
-        journal = maker.journal
-        watches = maker.watches
-        persistence = maker.data?.persistence
+        bounds = frame.bounds
     }
 
     /// Writes a line for each part, whatever the lowest level of the log is.
@@ -63,7 +64,7 @@ struct ServiceState: Sendable {
         [
             ("program", program), ("settings", settings), ("memory", memory),
             ("connections", connections), ("requests", requests), ("watches", watching),
-            ("store", store), ("history", history), ("queues", queues), ("operations", operations),
+            ("store", properties), ("history", history), ("queues", queues), ("operations", states),
             ("durability", durability), ("bounds", nearBounds),
         ]
     }
@@ -118,8 +119,8 @@ struct ServiceState: Sendable {
         [("watchers", "\(watches.watcherCount)")]
     }
 
-    private func store() -> [(String, String)] {
-        let now = made.store.usage
+    private func properties() -> [(String, String)] {
+        let now = store.usage
         return [
             ("properties", "\(now.propertyCount)"), ("bytes", "\(now.byteCount)"),
             ("revision", "\(now.revision)"),
@@ -136,7 +137,7 @@ struct ServiceState: Sendable {
 
     private func queues() -> [(String, String)] {
         var fields: [(String, String)] = []
-        if let count = made.store.fullestBacklog { fields.append(("fullestBacklog", "\(count)")) }
+        if let count = store.fullestBacklog { fields.append(("fullestBacklog", "\(count)")) }
         if let persistence { fields.append(("commits", "\(persistence.status.pendingCount)")) }
         let log = LineWriter.standardError
         fields.append(("logBytes", "\(log.waitingByteCount)"))
@@ -148,8 +149,8 @@ struct ServiceState: Sendable {
         return fields
     }
 
-    private func operations() -> [(String, String)] {
-        let now = made.operations.counts.byState
+    private func states() -> [(String, String)] {
+        let now = operations.counts.byState
         return OperationState.allCases.map { ($0.rawValue, "\(now[$0] ?? 0)") }
     }
 

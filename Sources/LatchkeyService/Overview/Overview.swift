@@ -60,6 +60,13 @@ final class Overview: Sendable {
         sample(at: nanoseconds)
     }
 
+    /// Begins, and takes points until the service ends.
+    convenience init(_ sources: Sources, in frame: ServiceFrame) {
+        self.init(sources)
+        start { frame.bounds.readings }
+        frame.closing.at(.streams) { [self] in end() }
+    }
+
     /// Takes a point every few seconds from now on.
     ///
     /// - Parameter bounds: Reads the bounds, at each answer.

@@ -1,4 +1,5 @@
 internal import Foundation
+internal import LatchkeyFrame
 
 /// The answer to `GET /v1/overview`.
 struct OverviewAnswer: Encodable, Equatable {

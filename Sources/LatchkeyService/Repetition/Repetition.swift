@@ -101,6 +101,17 @@ final class Repetition: RequestStep {
         }
     }
 
+    convenience init?(_ limits: IdempotencyLimits, isShared: Bool, in frame: ServiceFrame) {
+        self.init(
+            limits,
+            clientShare: frame.clientShare,
+            frame.registry,
+            isShared: isShared
+        )
+        frame.bounds.add("max-idempotency-keys", limits.keyCountMax) { [self] in keyCount }
+        frame.bounds.add("idempotency-bytes", limits.byteCountMax) { [self] in byteCount }
+    }
+
     /// Keys whose request runs or whose answer is kept.
     var keyCount: Int { keys.count() }
 

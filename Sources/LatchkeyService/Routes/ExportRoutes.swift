@@ -103,6 +103,13 @@ final class ExportQueue: Sendable {
         self.places = places
     }
 
+    /// For so many exports at the same time.
+    convenience init(_ countMax: Int, in frame: ServiceFrame) {
+        let places = frame.places(countMax, "exports")
+        self.init(places: places)
+        frame.bounds.add("max-exports", countMax) { places.count }
+    }
+
     /// The right to make one export, which ends with the object.
     func enter(_ client: ClientKey) throws(RequestFailure) -> Permit {
         try places.enter(client, orFail: .tooManyExports, "exports")

@@ -11,8 +11,7 @@ internal import LatchkeyStore
 /// The routes for people, probes and monitoring, which do not use the store.
 struct OperatingRoutes: Sendable {
     let meters: ContentionMeters
-    /// Nil unless the service profiles.
-    let profile: ContentionProfile?
+    let profiles: ProfileRoutes
     let registry: MetricRegistry
     let context: Fingerprint.Context
     let readiness: Readiness
@@ -20,6 +19,7 @@ struct OperatingRoutes: Sendable {
 
     /// Adds all but the probes.
     func add(to table: inout RouteTable) {
+        profiles.add(to: &table)
         let dashboard = Dashboard(version: context.version)
         let page = FixedPage(Self.html, dashboard.html)
         Self.add("/", needs: .nothing, to: &table) { request, _ throws(RequestFailure) in
@@ -129,7 +129,7 @@ struct OperatingRoutes: Sendable {
         try request.noQuery()
         let report = meters.report()
         if MediaType.prefersText(request.exchange.headers(named: "accept")) {
-            let text = ContentionText(report: report, profile: profile?.reading())
+            let text = ContentionText(report: report, profile: profiles.profile?.reading())
             request.respond(.ok, body: .bytes(Array(text.description.utf8))) { answer in
                 answer.add("Content-Type", "text/plain; charset=utf-8")
                 answer.add("Vary", "Accept")

@@ -9,7 +9,12 @@ struct ProfileRoutes: Sendable {
 
     /// Nil unless the service profiles.
     let profile: ContentionProfile?
-    let windows: ProfileWindows
+    private let windows = ProfileWindows()
+
+    init(_ profile: ContentionProfile?, in frame: ServiceFrame) {
+        self.profile = profile
+        frame.closing.at(.streams) { [windows] in windows.drain() }
+    }
 
     func add(to table: inout RouteTable) {
         table.add(

@@ -11,11 +11,7 @@ package struct HistoryRoutes: Sendable {
     let store: WatchedStore
     let hub: WatchHub
 
-    package init(store: WatchedStore, hub: WatchHub) {
-        (self.store, self.hub) = (store, hub)
-    }
-
-    package func add(to table: inout RouteTable) {
+    func add(to table: inout RouteTable) {
         table.add(
             .get,
             "/v1/changes",

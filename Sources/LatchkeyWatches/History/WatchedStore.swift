@@ -19,7 +19,7 @@ package struct WatchedStore: Sendable {
         ClientTurns()
     )
 
-    package init(_ base: PropertyStore, _ journal: Journal) {
+    init(_ base: PropertyStore, _ journal: Journal) {
         (self.base, self.journal) = (base, journal)
     }
 

@@ -1,7 +1,7 @@
-package import LatchkeyMetrics
+internal import LatchkeyMetrics
 
 /// What the watches count.
-package struct WatchCounters: Sendable {
+struct WatchCounters: Sendable {
     private static let eventsFamily = MetricFamily(
         "latchkey_watch_events_total",
         .counter,
@@ -17,12 +17,12 @@ package struct WatchCounters: Sendable {
     let gaps: Counter
 
     /// Counters outside any registry.
-    package init() {
+    init() {
         events = Counter()
         gaps = Counter()
     }
 
-    package init(_ registry: MetricRegistry) {
+    init(_ registry: MetricRegistry) {
         events = registry.counter(Self.eventsFamily)
         gaps = registry.counter(Self.gapsFamily)
     }

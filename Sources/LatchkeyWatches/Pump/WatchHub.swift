@@ -42,7 +42,7 @@ package final class WatchHub: Sendable {
     private let places: SharedPlaces
 
     /// Starts the thread, which takes over the caller's signal mask.
-    package init(
+    init(
         journal: Journal,
         limits: WatchLimits,
         places: SharedPlaces,
@@ -68,6 +68,20 @@ package final class WatchHub: Sendable {
         thread.name = "latchkey-watch"
         thread.stackSize = Self.stackByteCount
         thread.start()
+    }
+
+    convenience init(_ journal: Journal, _ limits: WatchLimits, in frame: ServiceFrame) {
+        self.init(
+            journal: journal,
+            limits: limits,
+            places: frame.places(limits.watcherCountMax, "watches"),
+            counters: WatchCounters(frame.registry),
+            answers: frame.answers
+        )
+        WatchMetrics.register(journal: journal, watches: self, in: frame.registry)
+        frame.bounds.add("max-watchers", limits.watcherCountMax) { [self] in watcherCount }
+        frame.closing.at(.streams) { [self] in drain() }
+        frame.closing.at(.threads) { [self] in stop() }
     }
 
     /// For how long a request that reads can wait, in milliseconds.
@@ -164,12 +178,12 @@ package final class WatchHub: Sendable {
     }
 
     /// Ends all watches behind what there is, and all waits, also those that come later.
-    package func drain() {
+    func drain() {
         post(.drain)
     }
 
     /// Ends the thread.
-    package func stop() {
+    func stop() {
         post(.stop)
     }
 

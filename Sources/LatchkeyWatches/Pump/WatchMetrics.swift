@@ -1,8 +1,8 @@
-package import LatchkeyMetrics
-package import LatchkeyStore
+internal import LatchkeyMetrics
+internal import LatchkeyStore
 
 /// Metrics of the watches and the journal, read at each scrape.
-package enum WatchMetrics {
+enum WatchMetrics {
     private static let watchers = MetricFamily(
         "latchkey_watchers",
         .gauge,
@@ -20,7 +20,7 @@ package enum WatchMetrics {
         unit: "bytes"
     )
 
-    package static func register(journal: Journal, watches: WatchHub, in registry: MetricRegistry) {
+    static func register(journal: Journal, watches: WatchHub, in registry: MetricRegistry) {
         registry.collect([watchers, commits, bytes]) { writer in
             writer.begin(watchers)
             writer.sample(.none, UInt64(watches.watcherCount))

@@ -1,19 +1,15 @@
-package import LatchkeyFrame
+internal import LatchkeyFrame
 internal import LatchkeyHTTP
 
 /// The route that says who watches.
-package struct WatchListRoutes: Sendable {
+struct WatchListRoutes: Sendable {
     private static let limitDefault = 100
     private static let limitMax = 1000
 
     let hub: WatchHub
     let store: WatchedStore
 
-    package init(hub: WatchHub, store: WatchedStore) {
-        (self.hub, self.store) = (hub, store)
-    }
-
-    package func add(to table: inout RouteTable) {
+    func add(to table: inout RouteTable) {
         table.add(.get, "/v1/watches", .local, needs: .right(.admin), statuses: [200, 400, 503]) {
             request,
             _ throws(RequestFailure) in

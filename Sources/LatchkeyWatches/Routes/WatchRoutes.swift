@@ -1,21 +1,17 @@
-package import LatchkeyFrame
+internal import LatchkeyFrame
 internal import LatchkeyGuards
 internal import LatchkeyHTTP
 internal import LatchkeyStore
 
 /// The route of watches: a stream of server-sent events.
-package struct WatchRoutes: Sendable {
+struct WatchRoutes: Sendable {
     private static let observerByteCountMax = 128
     private static let partCountMax = 16
 
     let store: WatchedStore
     let hub: WatchHub
 
-    package init(store: WatchedStore, hub: WatchHub) {
-        (self.store, self.hub) = (store, hub)
-    }
-
-    package func add(to table: inout RouteTable) {
+    func add(to table: inout RouteTable) {
         table.add(
             .get,
             "/v1/watch",

@@ -14,7 +14,6 @@ let circleBounds: [String: CircleBound] = [
     "LatchkeyOperations": CircleBound(folders: 3),
     "LatchkeyReplication": CircleBound(folders: 2),
     "LatchkeyReport": CircleBound(folders: 4),
-    "LatchkeyService": CircleBound(folders: 2),
     "LatchkeyStore": CircleBound(files: 28),
 ]
 

@@ -1,10 +1,8 @@
-internal import LatchkeyFrame
 internal import LatchkeyHTTP
 internal import LatchkeyMetrics
-internal import LatchkeyStore
 
-/// Metrics of the connections, the log and the store, read at each scrape.
-enum ServiceMetrics {
+/// Metrics of the connections, read at each scrape.
+enum ConnectionMetrics {
     private static let connections = MetricFamily(
         "latchkey_http_connections",
         .gauge,
@@ -45,17 +43,6 @@ enum ServiceMetrics {
         .counter,
         help: "Messages of libmicrohttpd left out of the log, because of their rate."
     )
-    private static let logDropped = MetricFamily(
-        "latchkey_log_dropped_total",
-        .counter,
-        help: "Lines of the log dropped because of a slow reader or a failed write."
-    )
-    private static let answerBytes = MetricFamily(
-        "latchkey_answer_bytes",
-        .gauge,
-        help: "Bytes that unsent answers hold.",
-        unit: "bytes"
-    )
     private static let handshaking = MetricFamily(
         "latchkey_tls_handshaking_connections",
         .gauge,
@@ -76,46 +63,8 @@ enum ServiceMetrics {
         .counter,
         help: "TLS handshakes that failed or took too long."
     )
-    private static let properties = MetricFamily(
-        "latchkey_store_properties",
-        .gauge,
-        help: "Properties in the store."
-    )
-    private static let bytes = MetricFamily(
-        "latchkey_store_bytes",
-        .gauge,
-        help: "Bytes of all names and values.",
-        unit: "bytes"
-    )
-    private static let revision = MetricFamily(
-        "latchkey_store_revision",
-        .gauge,
-        help: "The revision of the latest commit."
-    )
-    private static let work = MetricFamily(
-        "latchkey_store_work_units_total",
-        .counter,
-        help: "The work of deciding changes: names visited, and KiB compared or merged."
-    )
-    private static let evictions = MetricFamily(
-        "latchkey_store_evictions_total",
-        .counter,
-        help: "Properties removed to make room."
-    )
-    private static let expirations = MetricFamily(
-        "latchkey_store_expirations_total",
-        .counter,
-        help: "Properties removed because their time was over."
-    )
 
-    static func register(
-        server: HTTPServer,
-        answers: AnswerBudget,
-        usage: @escaping @Sendable () -> StoreUsage,
-        evictor: Evictor,
-        expiries: ExpiryQueue,
-        in registry: MetricRegistry
-    ) {
+    static func register(_ server: HTTPServer, in registry: MetricRegistry) {
         registry.collect(
             [
                 connections, suspended, accepted, refused, refusedShare, timedOut, libraryRefused,
@@ -142,31 +91,6 @@ enum ServiceMetrics {
                 (logSuppressed, now.logSuppressedTotal), (handshakes, now.handshakeTotal),
                 (resumed, now.resumedTotal), (handshakesFailed, now.handshakeFailedTotal),
             ] {
-                writer.begin(family)
-                writer.sample(.none, count)
-            }
-        }
-        registry.collect([answerBytes]) { writer in
-            writer.begin(answerBytes)
-            writer.sample(.none, UInt64(answers.byteCount))
-        }
-        registry.collect([logDropped]) { writer in
-            writer.begin(logDropped)
-            writer.sample(.none, LineWriter.standardError.droppedTotal)
-        }
-        registry.collect([properties, bytes, revision, work]) { writer in
-            let now = usage()
-            writer.begin(properties)
-            writer.sample(.none, UInt64(now.propertyCount))
-            writer.begin(bytes)
-            writer.sample(.none, UInt64(now.byteCount))
-            writer.begin(revision)
-            writer.sample(.none, now.revision)
-            writer.begin(work)
-            writer.sample(.none, now.workUnits)
-        }
-        registry.collect([evictions, expirations]) { writer in
-            for (family, count) in [(evictions, evictor.count), (expirations, expiries.count)] {
                 writer.begin(family)
                 writer.sample(.none, count)
             }

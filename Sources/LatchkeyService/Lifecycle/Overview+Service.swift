@@ -4,25 +4,16 @@ internal import LatchkeyMachine
 internal import LatchkeyStore
 internal import LatchkeyWatches
 
-extension StoreRouteMaker {
-    /// Makes the overview of the service, and adds its route.
-    func overview(
-        _ made: Made,
+extension Overview.Sources {
+    /// The figures of a service.
+    init(
+        _ store: PropertyStore,
         _ strategy: ServingStrategy,
-        in table: inout RouteTable
-    ) -> Overview {
-        let overview = Overview(overviewSources(made, strategy))
-        OverviewRoutes(overview: overview).add(to: &table)
-        return overview
-    }
-
-    private func overviewSources(
-        _ made: Made,
-        _ strategy: ServingStrategy
-    ) -> Overview.Sources {
-        let (store, watches, meters) = (made.store, watches, meters)
-        let metrics = requests.table.metrics
-        return Overview.Sources(
+        _ watches: WatchHub,
+        _ meters: ContentionMeters,
+        _ metrics: RequestMetrics
+    ) {
+        self.init(
             requests: { metrics.totals },
             acquisitions: { meters.servingCounts },
             gauges: {

@@ -1,0 +1,128 @@
+package import LatchkeyMetrics
+package import LatchkeyStore
+internal import LatchkeyStrategies
+
+/// The bounds that can be reached while the service runs: the one list of them.
+///
+/// A bound has the name of the flag that sets it, or of the limit that is a constant. Bounds of one
+/// request, such as --max-body-bytes, and shares of one client are not here: no other client sees
+/// them. A part adds its bounds where it is made.
+///
+/// **Design.** The lock is held for the look at the list; what is in use is read without it.
+package final class ServiceBounds: Sendable {
+    /// What happens at a bound.
+    package enum Effect: String, Encodable, Sendable {
+        /// What is new is refused.
+        case refuses
+        /// What is oldest, or least used, is forgotten. It is normal to be at such a bound.
+        case forgets
+    }
+
+    /// A bound, and how much of it is in use now.
+    package struct Reading: Encodable, Equatable {
+        /// The flag, without hyphens in front, or the limit.
+        package let name: String
+        /// The prefix of names, for a quota.
+        package let prefix: String?
+        package let effect: Effect
+        package let limit: Int
+        package let used: Int
+
+        package init(
+            name: String,
+            prefix: String? = nil,
+            effect: Effect,
+            limit: Int,
+            used: Int
+        ) {
+            self.name = name
+            self.prefix = prefix
+            self.effect = effect
+            self.limit = limit
+            // Counts that change meanwhile can be below 0 for a moment.
+            self.used = max(0, used)
+        }
+
+        /// The part of the bound that is in use; 1 is the bound.
+        package var share: Double {
+            limit > 0 ? Double(used) / Double(limit) : used > 0 ? 1 : 0
+        }
+    }
+
+    private static let used = MetricFamily(
+        "latchkey_bound_used",
+        .gauge,
+        help: "How much of a bound is in use, in its unit. Its label is a flag, or a constant."
+    )
+    private static let limit = MetricFamily(
+        "latchkey_bound_limit",
+        .gauge,
+        help: "The bound. At it, the service refuses what is new, or forgets what is old."
+    )
+
+    private let bounds = Guarded<[@Sendable () -> [Reading]]>([])
+
+    /// Has the registry show the bounds.
+    package init(_ registry: MetricRegistry) {
+        registry.collect([Self.used, Self.limit]) { [bounds] writer in
+            let rows = Self.readings(of: bounds).map { ($0.labels, $0) }
+            writer.begin(Self.used)
+            for (label, now) in rows { writer.sample(label, UInt64(clamping: now.used)) }
+            writer.begin(Self.limit)
+            for (label, now) in rows { writer.sample(label, UInt64(clamping: now.limit)) }
+        }
+    }
+
+    /// Adds a bound.
+    ///
+    /// - Parameters:
+    ///   - name: The flag, without hyphens in front, or the limit.
+    ///   - limit: The bound.
+    ///   - effect: What happens at it.
+    ///   - used: How much is in use; nil where there is nothing of the kind now.
+    package func add(
+        _ name: String,
+        _ limit: Int,
+        _ effect: Effect = .refuses,
+        used: @escaping @Sendable () -> Int?
+    ) {
+        add {
+            used().map { [Reading(name: name, effect: effect, limit: limit, used: $0)] } ?? []
+        }
+    }
+
+    /// Adds the bounds of the quotas.
+    package func add(quotas: @escaping @Sendable () -> [QuotaUsage]) {
+        add {
+            quotas().map { usage in
+                Reading(
+                    name: "quota",
+                    prefix: usage.quota.text,
+                    effect: .refuses,
+                    limit: usage.quota.byteCountMax,
+                    used: usage.byteCount
+                )
+            }
+        }
+    }
+
+    private func add(_ readings: @escaping @Sendable () -> [Reading]) {
+        bounds.write { $0.append(readings) }
+    }
+
+    /// All bounds, always in the same order.
+    package var readings: [Reading] { Self.readings(of: bounds) }
+
+    private static func readings(
+        of bounds: Guarded<[@Sendable () -> [Reading]]>
+    ) -> [Reading] {
+        bounds.read { $0 }.flatMap { $0() }
+    }
+}
+
+extension ServiceBounds.Reading {
+    fileprivate var labels: Labels {
+        let pairs = [(name: "bound", value: name), (name: "effect", value: effect.rawValue)]
+        return Labels(pairs + (prefix.map { [(name: "prefix", value: $0)] } ?? []))
+    }
+}

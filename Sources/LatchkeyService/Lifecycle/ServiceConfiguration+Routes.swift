@@ -1,0 +1,87 @@
+internal import LatchkeyAccess
+internal import LatchkeyContention
+internal import LatchkeyFrame
+internal import LatchkeyHTTP
+internal import LatchkeyMachine
+internal import LatchkeyOperations
+internal import LatchkeyPersistence
+internal import LatchkeyReplication
+internal import LatchkeyStore
+internal import LatchkeyWatches
+
+extension ServiceConfiguration {
+    /// Adds the routes of properties: one, some, all.
+    ///
+    /// - Parameters:
+    ///   - store: The store, as requests use it.
+    ///   - made: The same, and what it was made with.
+    ///   - watches: Those of the store.
+    ///   - cluster: What makes the service a replica of a cluster.
+    ///   - frame: Of the service.
+    ///   - table: The table.
+    func addStoreRoutes(
+        _ store: ServedStore,
+        _ made: StoreMaker.Made,
+        _ watches: Watches,
+        _ cluster: Cluster?,
+        in frame: ServiceFrame,
+        to table: inout RouteTable
+    ) {
+        let depthMax = storeLimits.depthMax
+        PropertyRoutes(store: store, depthMax: depthMax, history: watches.history).add(to: &table)
+        TransactionRoutes(
+            store: store,
+            watched: watches.store,
+            hub: watches.hub,
+            depthMax: depthMax
+        ).add(to: &table)
+        ListRoutes(store: store, watched: watches.store).add(to: &table)
+        let exports = ExportQueue(exportCountMax, in: frame)
+        ExportRoutes(store: store, journal: made.journal, exports: exports).add(to: &table)
+        BackupRoutes(
+            folder: persistence.path,
+            made.persistence,
+            exports: exports,
+            cluster: cluster?.state
+        ).add(to: &table)
+        ImportRoutes(
+            store: store,
+            depthMax: depthMax,
+            lineByteCountMax: http.bodyBytesMax,
+            unitsMax: storeLimits.changeUnitsMax,
+            batchByteCountMax: (cluster?.bounds ?? LogBounds()).entryByteCountMax,
+            // Who has no place is not refused: its imports are slower.
+            places: frame.places(ImportBuffer.longCountMax)
+        ).add(to: &table)
+    }
+}
+
+extension OperatingRoutes {
+    init(_ configuration: ServiceConfiguration, _ readiness: Readiness, in frame: ServiceFrame) {
+        let meters = ContentionMeters()
+        meters.register(in: frame.registry)
+        ProcessMetrics.register(in: frame.registry, configuration.program)
+        let profile = configuration.isProfiling ? ContentionProfile() : nil
+        self.init(
+            meters: meters,
+            profiles: ProfileRoutes(profile, in: frame),
+            registry: frame.registry,
+            context: Fingerprint.Context(configuration),
+            readiness: readiness,
+            program: configuration.program
+        )
+    }
+}
+
+extension OperationRoutes {
+    init(_ operations: Operations, _ access: AccessControl?, _ configuration: ServiceConfiguration)
+    {
+        self.init(
+            operations: operations,
+            access: access,
+            fetching: configuration.fetching,
+            canCompare: configuration.compare != nil,
+            depthMax: configuration.storeLimits.depthMax
+        )
+    }
+}

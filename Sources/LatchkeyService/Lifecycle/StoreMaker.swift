@@ -1,0 +1,190 @@
+internal import LatchkeyContention
+internal import LatchkeyFrame
+internal import LatchkeyGuards
+internal import LatchkeyMetrics
+internal import LatchkeyPersistence
+internal import LatchkeyReplication
+internal import LatchkeyStore
+internal import LatchkeyStrategies
+
+/// Makes the store under the chosen strategy, with or without a meter, and gives it what there is
+/// on the disk, at the leader or in the log.
+struct StoreMaker {
+    private let configuration: ServiceConfiguration
+    private let frame: ServiceFrame
+    private let operating: OperatingRoutes
+    private let readiness: Readiness
+    private let failed: @Sendable () -> Void
+
+    /// - Parameters:
+    ///   - configuration: The choices.
+    ///   - frame: Of the service.
+    ///   - operating: Has the meters, and the profile.
+    ///   - readiness: Is told how much of the data is read.
+    ///   - failed: Called when the process has to end, since the disk cannot be relied upon.
+    init(
+        _ configuration: ServiceConfiguration,
+        _ frame: ServiceFrame,
+        _ operating: OperatingRoutes,
+        _ readiness: Readiness,
+        failed: @escaping @Sendable () -> Void
+    ) {
+        self.configuration = configuration
+        self.frame = frame
+        self.operating = operating
+        self.readiness = readiness
+        self.failed = failed
+    }
+
+    struct Made {
+        let store: PropertyStore
+        let journal: Journal
+        let expiries: ExpiryQueue
+        /// Nil unless the service keeps its data.
+        let persistence: Persistence?
+        /// Puts changes into the log of a cluster; nil if the service is no replica of one.
+        let replicated: ClusteredStore?
+    }
+
+    /// Blocks while the data are read, and until a leader or the others have answered.
+    ///
+    /// - Parameters:
+    ///   - repetition: Gets the answers that are kept; nil if `Idempotency-Key` is switched off.
+    ///   - follower: Nil unless the service follows another one.
+    ///   - cluster: What makes the service a replica of a cluster.
+    /// - Returns: The store, and what changes it.
+    /// - Throws: If the data, the leader or the log are not there, or a signal has ended the wait.
+    func make(
+        _ repetition: Repetition?,
+        _ follower: Follower?,
+        _ cluster: Cluster?
+    ) throws(StartFailure) -> Made {
+        let data = configuration.keepsData ? try configuration.openData(frame, cluster) : nil
+        let seed = try follower?.seed()
+        let start = data?.persistence.historyRevision ?? seed?.revision
+        // What was compacted is not in the history: 0 stands for the revision before that.
+        let journal = Journal(
+            configuration.historyLimits,
+            after: start ?? configuration.chosenStart,
+            // A replica does not know the first one, and no store begins before 0.
+            start: data?.persistence.startRevision ?? (seed == nil ? nil : 0)
+        )
+        let expiries =
+            cluster.map { cluster in
+                ExpiryQueue(rules: { [weak cluster] in cluster?.rules ?? .first })
+            } ?? ExpiryQueue()
+        let evictor = Evictor()
+        let parts = StoreParts(
+            hook: data?.hook,
+            refusal: data?.refusal,
+            journal: journal,
+            expiries: expiries,
+            evictor: configuration.storeLimits.eviction == .lru ? evictor : nil
+        )
+        let store = PropertyStore(
+            limits: configuration.storeLimits,
+            stripeCount: configuration.strategy.traits.prefersOneStripe
+                ? 1 : configuration.stripeCount,
+            guards: guards,
+            after: data?.persistence.storedRevision ?? journal.last,
+            parts: parts
+        )
+        operating.meters.observeBacklog { store.backlogCount }
+        StoreMetrics.register(store, expiries, evictor, in: frame.registry)
+        addBounds(of: store, journal)
+        var replicated: ClusteredStore?
+        if let data {
+            let keys = try recover(store, data, journal, repetition, isReplica: cluster != nil)
+            replicated = try cluster.map { cluster throws(StartFailure) in
+                let replica = try cluster.start(store, data, journal, keys)
+                cluster.register(in: frame.registry)
+                return ClusteredStore(
+                    base: store,
+                    replica: replica,
+                    isLost: { data.persistence.isLost },
+                    disks: cluster.state.disks,
+                    evictor: parts.evictor
+                )
+            }
+        }
+        if let follower, let seed {
+            let followed = FollowedStore(store, journal, configuration.storeLimits)
+            followed.replace(with: seed.properties, at: seed.revision)
+            follower.start(followed, seed)
+        }
+        let committing: any CommittingStore = replicated ?? store
+        expiries.start(committing)
+        parts.evictor?.start(committing)
+        // They came by no commit.
+        if data != nil { expiries.rebuild() }
+        return Made(
+            store: store,
+            journal: journal,
+            expiries: expiries,
+            persistence: data?.persistence,
+            replicated: replicated
+        )
+    }
+
+    private var guards: GuardSettings {
+        let level = configuration.metering
+        let (profile, meters) = (operating.profiles.profile, operating.meters)
+        var guards = GuardSettings(configuration.strategy, backlogMax: configuration.backlogMax)
+        if level != .off {
+            guards.meter = { meters.serving($0, level: level, profile: profile) }
+        }
+        return guards
+    }
+
+    private func addBounds(of store: PropertyStore, _ journal: Journal) {
+        let (bounds, limits) = (frame.bounds, configuration.storeLimits)
+        let effect: ServiceBounds.Effect = limits.eviction == .refuse ? .refuses : .forgets
+        bounds.add("max-properties", limits.propertyCountMax, effect) { store.usage.propertyCount }
+        bounds.add("max-bytes", limits.byteCountMax, effect) { store.usage.byteCount }
+        bounds.add(quotas: { store.quotaUsage })
+        bounds.add("backlog", configuration.backlogMax) { store.fullestBacklog }
+        bounds.add("history-bytes", configuration.historyLimits.byteCountMax, .forgets) {
+            journal.usage.byteCount
+        }
+    }
+
+    /// Gives the store what is on the disk.
+    ///
+    /// - Returns: The keys of requests that all replicas of a cluster know.
+    private func recover(
+        _ store: PropertyStore,
+        _ data: DurableData,
+        _ journal: Journal,
+        _ repetition: Repetition?,
+        isReplica: Bool
+    ) throws(StartFailure) -> IdentityTable? {
+        var keys = IdentityTable(configuration.idempotency)
+        do throws(PersistenceFailure) {
+            try data.recover(store, journal: journal, readiness: readiness)
+            if isReplica { try data.restore(&keys) } else { try data.restore(repetition) }
+            try data.start(
+                journal: journal,
+                keysLiveFor: configuration.idempotency.time,
+                isGrouped: isReplica,
+                failed: failed
+            )
+        } catch {
+            let reason = error.reason(isReplica: isReplica)
+            throw StartFailure(reason: reason, isAsked: error.code == .stopped)
+        }
+        readiness.recovered(
+            journal: { data.check },
+            isHeld: { data.persistence.unavailability == .full }
+        )
+        data.register(in: frame, logByteCountMax: configuration.persistence.logByteCountMax)
+        return keys
+    }
+}
+
+extension PropertyStore {
+    /// The writes that wait for the stripe with the most; nil while each one is applied before its
+    /// call returns.
+    var fullestBacklog: Int? {
+        kind.traits.appliesWritesAsynchronously ? fullestBacklogCount : nil
+    }
+}
