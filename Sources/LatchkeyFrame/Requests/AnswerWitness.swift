@@ -2,8 +2,6 @@ package import LatchkeyHTTP
 
 /// Sees the answer of a request, and can keep it for repeats of the request.
 package protocol AnswerWitness: AnyObject, Sendable {
-    /// Whether the answer is only looked at, and not sent.
-    var isPreview: Bool { get }
     /// Whether the answer is that to an earlier request.
     var isRepeat: Bool { get }
 

@@ -74,12 +74,14 @@ package struct RequestMetrics: Sendable {
 
     /// The series of a method and a route, with a counter for each of these statuses.
     ///
-    /// Requests that change something have a line each in the audit log.
+    /// Requests that change something have a line each in the audit log; those that read the store
+    /// can say how new it must be.
     package func series(
         method: HTTPMethod,
         route: String,
         statuses: [UInt16],
-        changes: Bool
+        changes: Bool,
+        isRead: Bool = false
     ) -> RequestSeries {
         let labels = [(name: "method", value: "\(method.name)"), (name: "route", value: route)]
         let counters = RequestCounters(
@@ -99,6 +101,7 @@ package struct RequestMetrics: Sendable {
             answerShareRefusals: answerShareRefusals,
             audit: audit.map { $0(method, route, changes) },
             changes: changes,
+            isRead: isRead,
             age: route.hasPrefix("/v1/") ? age : nil
         )
         let series = RequestSeries(counters)
@@ -138,6 +141,9 @@ package struct RequestSeries: Sendable {
     package var sendsServerTiming: Bool {
         unsafe counters._withUnsafeGuaranteedRef { $0.sendsServerTiming }
     }
+
+    /// Whether its requests read the store, and can say how new it must be.
+    package var isRead: Bool { unsafe counters._withUnsafeGuaranteedRef { $0.isRead } }
 
     /// When the state was level with that of others, if they change it.
     @inline(__always)
@@ -215,6 +221,7 @@ private final class RequestCounters: Sendable {
     let answerShareRefusals: ShareRefusals
     let audit: (any RequestAudit)?
     let age: StateAge?
+    let isRead: Bool
     /// Beside `audit`, so that reads do not touch its reference count.
     private let isAudited: Bool
     private let changes: Bool
@@ -236,9 +243,11 @@ private final class RequestCounters: Sendable {
         answerShareRefusals: ShareRefusals,
         audit: (any RequestAudit)?,
         changes: Bool,
+        isRead: Bool,
         age: StateAge?
     ) {
         self.audit = audit
+        self.isRead = isRead
         self.age = age
         isAudited = audit != nil
         self.changes = changes

@@ -30,8 +30,7 @@ extension ServiceRequest {
     /// The value is not sent, but its length is: the one of the 200 (RFC 9110, section 8.6). Caches
     /// are known to take a length of 0 for that of the value.
     package func respond(notModified property: Property, isPast: Bool = false) {
-        let body = unsafe ResponseBody.owned(property.valueBytes, owner: property.owner)
-        respond(.notModified, body: body) { answer in
+        respond(.notModified, body: ResponseBody(valueOf: property)) { answer in
             answer.add("ETag", quoted: property.revision)
             if !isPast { addRevision(of: property, to: &answer) }
         }
@@ -52,27 +51,40 @@ extension ServiceRequest {
     ///
     /// - Parameters:
     ///   - property: The property.
-    ///   - time: What its time to live is counted from; nil for now.
     ///   - fields: Adds further header fields.
-    ///   - audit: Says what the request did.
-    package func respond(
+    private func respond(
         value property: Property,
-        at time: Timestamp? = nil,
-        fields: (inout ResponseFields) -> Void = { _ in },
-        audit: (inout AuditDetail) -> Void = { _ in }
+        fields: (inout ResponseFields) -> Void
     ) {
-        let body = unsafe ResponseBody.owned(property.valueBytes, owner: property.owner)
-        func addFields(_ answer: inout ResponseFields) {
-            answer.add("Content-Type", "application/json")
-            answer.add("ETag", quoted: property.revision)
-            answer.add("Latchkey-Created", property.created)
-            if property.isMortal {
-                let time = time ?? StoreClock.system.now()
-                let left = TimeToLiveText.text(until: property.expiry, at: time)
-                answer.add("Latchkey-TTL", text: left)
+        respond(
+            .ok,
+            body: ResponseBody(valueOf: property),
+            fields: { answer in
+                answer.add(property)
+                fields(&answer)
             }
-            fields(&answer)
+        )
+    }
+}
+
+extension ResponseBody {
+    /// A property's value, whose bytes are sent from the store without a copy.
+    package init(valueOf property: Property) {
+        self = unsafe .owned(property.valueBytes, owner: property.owner)
+    }
+}
+
+extension ResponseFields {
+    /// Adds what an answer with a property's value says of the property.
+    ///
+    /// Its time to live is counted from `time`; nil for now.
+    package mutating func add(_ property: Property, at time: Timestamp? = nil) {
+        add("Content-Type", "application/json")
+        add("ETag", quoted: property.revision)
+        add("Latchkey-Created", property.created)
+        if property.isMortal {
+            let time = time ?? StoreClock.system.now()
+            add("Latchkey-TTL", text: TimeToLiveText.text(until: property.expiry, at: time))
         }
-        respond(.ok, body: body, fields: addFields, audit: audit)
     }
 }

@@ -5,9 +5,6 @@ package import LatchkeyStore
 
 /// Reads and checks the parts of a request. Errors are thrown as the problem to answer with.
 extension ServiceRequest {
-    /// The parameters of all routes that read the store: they say how new the state must be.
-    package static let freshnessNames = ["consistency", "min-revision"]
-
     /// A property's name from a segment of the path.
     ///
     /// A segment without escapes, the usual case, is not copied: the name borrows the bytes of the
@@ -55,10 +52,11 @@ extension ServiceRequest {
             return [:]
         }
         let names = names()
+        let asksFreshness = asksFreshness
         var values: [String: String] = [:]
         for parameter in try parameters().parameters {
             // These were for the route, which all its handlers have in common.
-            if hasFreshness, Self.freshnessNames.contains(parameter.name) { continue }
+            if asksFreshness, Self.freshnessNames.contains(parameter.name) { continue }
             guard names.contains(parameter.name) else {
                 throw RequestFailure(
                     .invalidQuery,
@@ -158,11 +156,11 @@ extension ServiceRequest {
     /// When so many milliseconds of waiting are over, in nanoseconds of the monotonic clock.
     ///
     /// The server does not take the request away before. Up to a sixteenth earlier, so that many
-    /// waits do not end at once, as Consul does it. What has waited for its state before has less
-    /// of it left.
+    /// waits do not end at once, as Consul does it. A read that has waited for its state before has
+    /// less of it left.
     package func deadlineNanoseconds(_ wait: TimeToLive) -> UInt64 {
         exchange.awaitAnswer(for: .milliseconds(wait) + .seconds(30))
-        let start = hasFreshness ? exchange.startedNanoseconds : latchkey_system_nanoseconds()
+        let start = series.isRead ? exchange.startedNanoseconds : latchkey_system_nanoseconds()
         return start
             + UInt64(wait - .random(in: 0...wait / 16)) * 1_000_000
     }

@@ -15,8 +15,6 @@ package struct ServiceRequest: Sendable {
     package var caller: Caller
     /// Nil unless repeats of the request get its answer.
     package var witness: (any AnswerWitness)?
-    /// Whether it says how new the state must be, and the state is.
-    package var hasFreshness = false
     /// From before anything was read: what is read can only be newer.
     package private(set) var level: StateAge.Level
 
@@ -50,11 +48,6 @@ package struct ServiceRequest: Sendable {
         fields: (inout ResponseFields) -> Void = { _ in },
         audit: (inout AuditDetail) -> Void = { _ in }
     ) {
-        if let witness, witness.isPreview {
-            let keptBody = witness.keeps(status, body.count) ? body.copied : nil
-            witness.keep(status, fields: exchange.preview(fields), body: keptBody)
-            return
-        }
         let budget = body.count > ResponseBody.copiedBytesMax ? answers : nil
         if let budget, let failure = charge(body.heldByteCount, to: budget, status, bound) {
             fail(failure)

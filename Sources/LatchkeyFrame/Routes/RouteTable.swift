@@ -57,12 +57,19 @@ package struct RouteTable {
             method: method,
             route: pattern,
             statuses: statuses,
-            changes: changes
+            changes: changes,
+            isRead: kind == .read
         )
         let headSeries =
             changes
             ? series
-            : metrics.series(method: .head, route: pattern, statuses: statuses, changes: false)
+            : metrics.series(
+                method: .head,
+                route: pattern,
+                statuses: statuses,
+                changes: false,
+                isRead: kind == .read
+            )
         let route = RouteHandler(
             handle,
             need: need,

@@ -52,11 +52,12 @@ extension KeptAnswer {
     /// Only answers with values are.
     static let notKept = KeptAnswer(.answerNotKept)
 
-    private init(_ problem: Problem) {
+    /// The answer with a problem that has no fields of its own.
+    init(_ problem: Problem, detail: String? = nil) {
         self.init(
             status: UInt16(problem.status),
             fields: [ResponseField(name: "Content-Type", value: "application/problem+json")],
-            body: problem.json()
+            body: problem.json(detail: detail)
         )
     }
 }

@@ -286,19 +286,14 @@ final class Repetition: RequestStep {
 final class AnswerKeeper: AnswerWitness {
     private let key: [UInt8]
     private let fingerprint: RequestFingerprint
-    /// Nil if the answer is only looked at, and not sent.
-    private let repetition: Repetition?
-    private let seen = Guarded<KeptAnswer?>(nil)
+    private let repetition: Repetition
     private let repeats = Guarded(false)
 
-    init(key: [UInt8], fingerprint: RequestFingerprint, repetition: Repetition?) {
+    init(key: [UInt8], fingerprint: RequestFingerprint, repetition: Repetition) {
         self.key = key
         self.fingerprint = fingerprint
         self.repetition = repetition
     }
-
-    /// Whether the answer is not sent.
-    var isPreview: Bool { repetition == nil }
 
     /// What the request is known by at other replicas.
     var identity: RequestIdentity {
@@ -306,14 +301,14 @@ final class AnswerKeeper: AnswerWitness {
     }
 
     /// Whether all replicas of a cluster know the key of a change.
-    var isShared: Bool { repetition?.isShared ?? false }
+    var isShared: Bool { repetition.isShared }
 
     /// Whether the answer is that to a request which another replica, or an earlier process, ran.
     var isRepeat: Bool { repeats.read { $0 } }
 
     func noteRepeat() {
         repeats.write { $0 = true }
-        repetition?.replays.add()
+        repetition.replays.add()
     }
 
     /// Says that the request was not decided: a repeat runs.
@@ -323,22 +318,16 @@ final class AnswerKeeper: AnswerWitness {
 
     /// Says that the request waits: a repeat that waits less long ends it.
     func begins(_ end: @escaping Repetition.EndWait) {
-        repetition?.setWait(end, of: key)
+        repetition.setWait(end, of: key)
     }
 
     func endsWait() {
-        repetition?.setWait(nil, of: key)
+        repetition.setWait(nil, of: key)
     }
 
-    /// The key and the answer that `respond` makes, to be stored with the commit that it is about.
-    func note(_ request: ServiceRequest, _ respond: (ServiceRequest) -> Void) -> [UInt8]? {
-        let preview = AnswerKeeper(key: key, fingerprint: fingerprint, repetition: nil)
-        var request = request
-        request.witness = preview
-        respond(request)
-        return preview.seen.read { $0 }.map {
-            RepetitionNote(key, request.client, fingerprint, $0).encoded
-        }
+    /// The key and its answer, to be stored with the commit that it is about.
+    func note(_ client: ClientKey, _ answer: KeptAnswer?) -> [UInt8]? {
+        answer.map { RepetitionNote(key, client, fingerprint, $0).encoded }
     }
 
     /// Whether an answer is one to keep, and there is room for its body.
@@ -348,10 +337,7 @@ final class AnswerKeeper: AnswerWitness {
     ///   - byteCount: The length of its body.
     /// - Returns: Whether ``keep(_:fields:body:)`` needs the body.
     func keeps(_ status: HTTPStatus, _ byteCount: Int) -> Bool {
-        guard let repetition else {
-            return byteCount <= RepetitionNote.bodyByteCountMax
-        }
-        return KeptAnswer.keeps(status) && repetition.hasRoom(key, byteCount)
+        KeptAnswer.keeps(status) && repetition.hasRoom(key, byteCount)
     }
 
     /// Keeps the answer, if it is one to keep.
@@ -361,12 +347,7 @@ final class AnswerKeeper: AnswerWitness {
     ///   - fields: Its header fields; nil if it could not be made.
     ///   - body: Its body; nil if there is no room for it.
     func keep(_ status: HTTPStatus, fields: [ResponseField]?, body: [UInt8]?) {
-        let answer = KeptAnswer(status, fields: fields, body: body)
-        if let repetition {
-            repetition.finish(key, answer)
-        } else {
-            seen.write { $0 = answer }
-        }
+        repetition.finish(key, KeptAnswer(status, fields: fields, body: body))
     }
 }
 

@@ -143,8 +143,11 @@ struct ChangeAnswer: DecisionReceiver {
     let kind: Kind
 
     func receive(_ decision: Decision) {
-        if let commit = request.committed(decision) {
-            answer(commit, request)
+        guard let commit = request.committed(decision) else { return }
+        request.respond(status(commit), body: body(commit)) {
+            add(commit, to: &$0)
+        } audit: {
+            $0.commit = commit
         }
     }
 
@@ -153,30 +156,31 @@ struct ChangeAnswer: DecisionReceiver {
     var identity: RequestIdentity? { request.keeper?.identity }
 
     func note(for commit: Commit) -> CommitNote? {
-        request.note { answer(commit, $0) }
+        request.note { request.kept(status(commit), body(commit)) { add(commit, to: &$0) } }
     }
 
-    private func answer(_ commit: Commit, _ request: ServiceRequest) {
+    private func status(_ commit: Commit) -> HTTPStatus {
         switch kind {
-        case .put:
-            let status = commit.first?.isCreation == true ? HTTPStatus.created : .noContent
-            request.respond(status) {
-                $0.add("ETag", quoted: commit.revision)
-            } audit: {
-                $0.commit = commit
-            }
+        case .put: commit.first?.isCreation == true ? .created : .noContent
+        case .value: .ok
+        case .deletion, .touch: .noContent
+        }
+    }
+
+    private func body(_ commit: Commit) -> ResponseBody {
+        guard kind == .value, let property = commit.first?.property else { return .none }
+        return ResponseBody(valueOf: property)
+    }
+
+    private func add(_ commit: Commit, to answer: inout ResponseFields) {
+        switch kind {
+        case .put: answer.add("ETag", quoted: commit.revision)
         case .value:
-            if let property = commit.first?.property {
-                request.respond(value: property, at: commit.time, audit: { $0.commit = commit })
-            }
-        case .deletion: request.respond(.noContent, audit: { $0.commit = commit })
+            if let property = commit.first?.property { answer.add(property, at: commit.time) }
+        case .deletion: break
         case .touch:
-            request.respond(.noContent) { answer in
-                if let property = commit.first?.property {
-                    answer.add("ETag", quoted: property.revision)
-                }
-            } audit: {
-                $0.commit = commit
+            if let property = commit.first?.property {
+                answer.add("ETag", quoted: property.revision)
             }
         }
     }

@@ -198,9 +198,15 @@ final class TransactionAnswer: Sendable {
     }
 
     func receive(_ decision: Decision) {
-        if let commit = request.committed(decision) {
-            answer(commit, request)
+        guard let commit = request.committed(decision) else { return }
+        guard let json = json(commit) else {
+            return request.fail(.notFound, detail: Self.nothingToTake)
         }
+        request.respond(
+            json: json,
+            bound: commit.isEmpty ? .refuses : .none,
+            audit: { $0.commit = commit }
+        )
     }
 
     var author: [UInt8]? { request.caller.author }
@@ -208,17 +214,25 @@ final class TransactionAnswer: Sendable {
     var identity: RequestIdentity? { request.keeper?.identity }
 
     func note(for commit: Commit) -> CommitNote? {
-        request.note { answer(commit, $0) }
+        request.note {
+            guard let json = json(commit) else {
+                return KeptAnswer(.notFound, detail: Self.nothingToTake)
+            }
+            return request.kept(.ok, json.body) { $0.add("Content-Type", "application/json") }
+        }
     }
 
-    private func answer(_ commit: Commit, _ request: ServiceRequest) {
+    private static let nothingToTake = "There is no property to take."
+
+    /// Nil if the pop has found nothing.
+    private func json(_ commit: Commit) -> JSONWriter? {
         var json = JSONWriter(refersToValues: true)
         switch form {
         case .transaction:
             json.transaction(transaction, commit)
         case .pop:
             guard let result = commit.outcome?.results.first, result.property != nil else {
-                return request.fail(.notFound, detail: "There is no property to take.")
+                return nil
             }
             json.pop(transaction.steps[0], result, commit)
         case .deletion:
@@ -229,10 +243,6 @@ final class TransactionAnswer: Sendable {
                 json.member("revision", commit.revision)
             }
         }
-        request.respond(
-            json: json,
-            bound: commit.isEmpty ? .refuses : .none,
-            audit: { $0.commit = commit }
-        )
+        return json
     }
 }

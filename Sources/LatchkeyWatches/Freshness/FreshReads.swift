@@ -71,10 +71,8 @@ package final class FreshReads: RequestStep {
         _ route: RouteHandler,
         isAhead: Bool
     ) throws(RequestFailure) {
-        var request = request
         var freshness = try request.freshness()
         if isAhead { freshness.isLinearizable = true }
-        request.hasFreshness = true
         if freshness.isLinearizable, leader?(request) == true { return }
         let asks = freshness.isLinearizable && others != nil
         guard asks || journal.last < freshness.revision else {

@@ -23,24 +23,7 @@ struct Freshness: Sendable, Equatable {
     ///
     /// One whose name has an escape is not seen. It is refused then as an unknown one.
     static func isAsked(in query: Bytes) -> Bool {
-        has(names, in: query)
-    }
-
-    private static func has(_ names: [String], in query: Bytes) -> Bool {
-        var start = 0
-        while start < query.count {
-            let rest = query.count - start
-            for name in names where rest > name.utf8.count {
-                let end = start + name.utf8.count
-                if query[end] == UInt8(ascii: "="), query.range(start, end).elementsEqual(name.utf8)
-                {
-                    return true
-                }
-            }
-            while start < query.count, query[start] != UInt8(ascii: "&") { start += 1 }
-            start += 1
-        }
-        return false
+        ServiceRequest.has(names, in: query)
     }
 
     /// Whether a request goes on behind a revision that the state has not reached.
@@ -52,7 +35,7 @@ struct Freshness: Sendable, Equatable {
         {
             return place.latest > last
         }
-        guard has(cursors, in: request.exchange.query),
+        guard ServiceRequest.has(cursors, in: request.exchange.query),
             let query = try? request.parameters()
         else { return false }
         return query.parameters.contains { parameter in
