@@ -94,8 +94,8 @@ extension Unavailability {
     /// Whether it is for want of room, and passes when there is some.
     fileprivate var isOfRoom: Bool {
         switch self {
+        case .full, .low: true
         case .failing, .gone, .stopped, .unknown: false
-        default: true
         }
     }
 }

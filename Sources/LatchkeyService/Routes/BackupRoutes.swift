@@ -55,7 +55,7 @@ struct BackupRoutes: Sendable {
         ) { request, _ throws(RequestFailure) in
             try request.noQuery()
             guard let persistence else { throw RequestFailure(.noBackup) }
-            guard cluster?.state.isWrong != true else {
+            guard cluster?.isWrong != true else {
                 throw RequestFailure.wrongState
             }
             let permit = try exports.enter(request.client)
