@@ -9,7 +9,6 @@ final class OpenedDatabase: Sendable {
     /// The connection that writes, which is closed before the folder is unlocked.
     let connection: Connection
     let folder: Folder
-    /// The room on its disk; nil for who only looks.
     let room: DiskRoom?
     /// Whether a torn transaction is in the log.
     let hasTornLog: Bool
@@ -28,7 +27,7 @@ final class OpenedDatabase: Sendable {
     ///
     /// - Parameters:
     ///   - folder: The folder.
-    ///   - room: The room on its disk, for a service.
+    ///   - room: The room on its disk; nil for who does not serve.
     ///   - startRevision: The revision before the first commit of a new database; nil if none is
     ///     to be made.
     ///   - isShownEarly: Whether commits are shown before they are on the disk.

@@ -70,7 +70,7 @@ final class WriterLoop: Sendable {
         /// While the disk is low, not before this row.
         var planLowRow: Int64 = 0
         var isStopping = false
-        /// While the disk is low, all is compacted that can be, in rounds of so many bytes; else nil.
+        /// While the disk is low, all is compacted, in rounds of so many bytes; else nil.
         var lowRoundByteCount: Int?
         /// Whether it then has room once all is compacted that the history keeps, too.
         var dropsHistory = false

@@ -61,11 +61,10 @@ struct StoreMaker {
     ) throws(StartFailure) -> Made {
         let data = configuration.keepsData ? try configuration.openData(frame, cluster) : nil
         let seed = try follower?.seed()
-        let start = data?.persistence.historyRevision ?? seed?.revision
         // What was compacted is not in the history: 0 stands for the revision before that.
         let journal = Journal(
             configuration.historyLimits,
-            after: start ?? configuration.chosenStart,
+            after: data?.persistence.historyRevision ?? seed?.revision ?? configuration.chosenStart,
             // A replica does not know the first one, and no store begins before 0.
             start: data?.persistence.startRevision ?? (seed == nil ? nil : 0)
         )
