@@ -12,8 +12,6 @@ package struct CompactionReport: Sendable {
 }
 
 extension Persistence {
-    private static let compactedName = "compacted.db"
-
     /// Makes a data folder as small as it can be, while no process uses it.
     ///
     /// All changes are brought into the table of the properties, without a history, and the file of
@@ -34,17 +32,18 @@ extension Persistence {
         _ tuning: Tuning
     ) throws(PersistenceFailure) -> CompactionReport {
         let folder = try Folder(path, mayCreate: false)
-        guard hasData(path) else { throw folder.missing }
-        let copy = path + "/" + compactedName
-        Copy.remove(copy)
+        guard hasWholeData(path) else { throw folder.missing }
+        let copy = path + "/" + DiskRoom.compactedName
         var report = CompactionReport()
         report.formerByteCount = byteCount(of: folder)
         report.failure = try copyCompacted(folder, copy, tuning)
         if report.failure == nil {
-            guard unsafe rename(copy, folder.database) == 0 else {
-                throw .call("rename", copy)
+            do throws(PersistenceFailure) {
+                try replace(folder, by: copy)
+            } catch {
+                Copy.remove(copy)
+                throw error
             }
-            try Folder.sync(path)
         }
         report.byteCount = byteCount(of: folder)
         return report
@@ -54,13 +53,41 @@ extension Persistence {
         (Folder.byteCount(folder.database) ?? 0) + (Folder.byteCount(folder.log) ?? 0)
     }
 
+    /// Puts the copy in the place of the database, with its owner and its permissions.
+    private static func replace(
+        _ folder: Folder,
+        by copy: String
+    ) throws(PersistenceFailure) {
+        // Who has the database open would go on with the log of the copy.
+        guard
+            ["-wal", "-shm"].allSatisfy({ Folder.byteCount(folder.database + $0) == nil })
+        else {
+            throw PersistenceFailure(
+                .inUse,
+                "Another program has '\(folder.database)' open. End it, and try again."
+            )
+        }
+        var former = stat()
+        guard unsafe stat(folder.database, &former) == 0 else {
+            throw .call("stat", folder.database)
+        }
+        // A group can be out of reach for its owner.
+        guard unsafe chown(copy, former.st_uid, former.st_gid) == 0 || former.st_uid == geteuid()
+        else { throw .call("chown", copy) }
+        guard unsafe chmod(copy, former.st_mode & 0o777) == 0 else { throw .call("chmod", copy) }
+        try Copy.sync(copy)
+        guard unsafe rename(copy, folder.database) == 0 else { throw .call("rename", copy) }
+        try Folder.sync(folder.path)
+    }
+
     /// Returns why there is no copy; nil if there is one, and the database can be replaced.
     private static func copyCompacted(
         _ folder: Folder,
         _ copy: String,
         _ tuning: Tuning
     ) throws(PersistenceFailure) -> PersistenceFailure? {
-        try DiskRoom(folder, tuning).giveUp()
+        let room = try DiskRoom(folder, tuning)
+        room.giveUp()
         let database = try OpenedDatabase(
             folder,
             startRevision: 0,
@@ -70,41 +97,59 @@ extension Persistence {
         let connection = database.connection
         do {
             let writer = try BatchWriter(database, tuning)
-            try bringForward(writer, tuning)
+            if database.hasTornLog { try writer.beginNewLog(SQLITE_CHECKPOINT_TRUNCATE) }
+            try bringForward(writer, room, tuning)
             try folder.notes.bound(0)
             try writer.beginNewLog(SQLITE_CHECKPOINT_TRUNCATE)
             connection.keepLog(false)
             try folder.notes.settle()
-        } catch let failure as PersistenceFailure {
-            throw failure
-        } catch let error as DatabaseError {
-            throw PersistenceFailure(error, folder.database)
-        } catch {
-            throw PersistenceFailure(.inputOutput, "\((error as? BatchFailure)?.message ?? "")")
-        }
-        do throws(PersistenceFailure) {
             _ = try Copy.replace(copy, connection)
-            try Copy.sync(copy)
             return nil
         } catch {
-            Copy.remove(copy)
-            guard error.isFull else { throw error }
-            return error
+            let failure = Self.failure(error, folder)
+            guard failure.isFull else { throw failure }
+            // It can be as long as the disk was free.
+            _ = try? connection.checkpoint(SQLITE_CHECKPOINT_TRUNCATE)
+            return failure
         }
     }
 
-    private static func bringForward(_ writer: BatchWriter, _ tuning: Tuning) throws {
+    private static func failure(_ error: any Error, _ folder: Folder) -> PersistenceFailure {
+        switch error {
+        case let failure as PersistenceFailure: return failure
+        case let error as DatabaseError: return PersistenceFailure(error, folder.database)
+        default:
+            let failure = error as? BatchFailure
+            let isFull = if case .held(.full) = failure?.consequence { true } else { false }
+            let message = failure?.message ?? "\(error)"
+            return PersistenceFailure(.inputOutput, message, cause: isFull ? ENOSPC : 0)
+        }
+    }
+
+    private static func bringForward(
+        _ writer: BatchWriter,
+        _ room: DiskRoom,
+        _ tuning: Tuning
+    ) throws {
         var extra = BatchWriter.Extra(compacts: true, sliceCount: BatchWriter.sliceCountMax)
         // The answers of idempotency keys stay.
         extra.noteTime = Timestamp(milliseconds: .min)
         while true {
             var plan = RoundPlan(after: writer.meta[.storedRow])
-            let begun = writer.meta[.roundRow]
-            try plan.read(writer.connection, through: writer.lastRevision, atLeast: begun, tuning)
+            try plan.read(
+                writer.connection,
+                through: writer.lastRevision,
+                atLeast: writer.meta[.roundRow],
+                byteCountMax: room.needsLog ? room.batchByteCount / 2 : nil,
+                tuning
+            )
             writer.round = plan.round
             guard writer.hasCompaction else { return }
             while writer.hasCompaction {
                 _ = try writer.write([], extra)
+                if writer.frames.byteCount >= room.batchByteCount {
+                    try writer.beginNewLog(SQLITE_CHECKPOINT_TRUNCATE)
+                }
             }
         }
     }

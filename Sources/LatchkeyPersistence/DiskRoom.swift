@@ -31,29 +31,33 @@ extension DiskSpace {
 /// SAFETY: `@unchecked Sendable` because one thread uses it at a time.
 final class DiskRoom: @unchecked Sendable {
     static let reserveName = "latchkey.reserve"
+    /// A copy that is to take the place of the database: see ``Persistence/compact(_:)``.
+    static let compactedName = "compacted.db"
 
     /// The longest batch, or a part of a small disk.
     let batchByteCount: Int
-    /// A log with fewer frames is not copied to make room.
-    var logFrameCount: Int { batchByteCount / 4 / LogScan.frameByteCount }
+    /// A shorter log is not copied to make room.
+    var logByteCount: Int { batchByteCount / 4 }
     private(set) var isLow = false
     /// Of the file system, at the last measure; nil where it does not say.
     private(set) var space: DiskSpace?
-    /// Why there is no reserve, where a file system cannot make one.
-    private(set) var reserveFailure: String?
+    /// After a failure, no reserve is made until then.
+    private var makesReserveAfter = ContinuousClock.now
     /// How large the reserve is to be; nil until it is made the first time.
     private var reserveByteCount: Int?
     private let descriptor: Int32
     private let tuning: Tuning
 
-    /// Gives up the reserve where the disk is low: then SQLite can open the database.
+    /// Removes what a compaction that was killed has left, and gives up the reserve where the disk is
+    /// low: then SQLite can open the database.
     init(_ folder: Folder, _ tuning: Tuning) throws(PersistenceFailure) {
         descriptor = unsafe open(folder.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard descriptor >= 0 else { throw .call("open", folder.path) }
         self.tuning = tuning
+        unsafe unlinkat(descriptor, Self.compactedName, 0)
         space = tuning.space(descriptor)
         batchByteCount = min(CommitQueue.batchByteCountMax, (space?.byteCount ?? .max) / 32)
-        if isBelow(4) { giveUp() }
+        if isBelow(4) { removeReserve() }
     }
 
     deinit {
@@ -85,7 +89,10 @@ final class DiskRoom: @unchecked Sendable {
     /// - Parameter sparedByteCount: What is free within the database, whose file does not get
     ///   shorter.
     func settle(sparedByteCount: Int) {
-        guard !isBelow(1), !isBelow(4, sparedByteCount) else { return giveUp() }
+        guard !isBelow(1), !isBelow(4, sparedByteCount) else {
+            giveUp()
+            return
+        }
         let hasReserve = hasReserve
         guard !isLow || hasRoom(sparedByteCount: sparedByteCount) else { return }
         isLow = false
@@ -98,15 +105,21 @@ final class DiskRoom: @unchecked Sendable {
         return !isBelow(2) && !isBelow(8, sparedByteCount - missingByteCount)
     }
 
-    /// Removes the reserve.
-    func giveUp() {
+    /// Removes the reserve; returns whether that made room.
+    @discardableResult
+    func giveUp() -> Bool {
         isLow = true
-        guard let size = reserveSize else { return }
-        reserveByteCount = reserveByteCount ?? size
-        unsafe unlinkat(descriptor, Self.reserveName, 0)
+        return removeReserve()
     }
 
-    var hasReserve: Bool { reserveSize != nil }
+    @discardableResult
+    private func removeReserve() -> Bool {
+        guard let size = reserveSize else { return false }
+        reserveByteCount = reserveByteCount ?? size
+        return unsafe unlinkat(descriptor, Self.reserveName, 0) == 0
+    }
+
+    private var hasReserve: Bool { reserveSize != nil }
 
     private var reserveSize: Int? {
         var status = stat()
@@ -116,7 +129,9 @@ final class DiskRoom: @unchecked Sendable {
 
     /// Takes at most a tenth of what is free at first, and leaves eight batches.
     private func makeReserve() {
-        guard reserveFailure == nil, let free = space?.freeByteCount else { return }
+        guard ContinuousClock.now >= makesReserveAfter, let free = space?.freeByteCount else {
+            return
+        }
         let wanted = reserveByteCount ?? min(tuning.reserveByteCountMax, free / 10)
         reserveByteCount = wanted
         let count = min(wanted, free - 8 * batchByteCount)
@@ -125,12 +140,9 @@ final class DiskRoom: @unchecked Sendable {
         let file = unsafe openat(descriptor, Self.reserveName, flags, 0o600)
         guard file >= 0 else { return }
         defer { close(file) }
-        let code = posix_fallocate(file, 0, count)
-        guard code != 0 else { return }
+        guard posix_fallocate(file, 0, count) != 0 else { return }
+        // A quota can be nearer than the end of the disk, or the file system can have no such call.
         unsafe unlinkat(descriptor, Self.reserveName, 0)
-        // A disk that got full meanwhile is another matter.
-        if ![ENOSPC, EDQUOT, EFBIG, EINTR].contains(code) {
-            reserveFailure = unsafe String(cString: strerror(code))
-        }
+        makesReserveAfter = .now + .seconds(60)
     }
 }

@@ -100,6 +100,7 @@ final class Maintenance: @unchecked Sendable {
             loop.progress.write {
                 $0.planRow = progress.lastRow + loop.tuning.roundCountMin
                 $0.planByteCount = progress.changeByteCount + loop.tuning.roundByteCountMin
+                $0.planLowRow = progress.lastRow + Self.lowStep
             }
         }
     }

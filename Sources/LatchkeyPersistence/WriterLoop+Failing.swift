@@ -21,6 +21,9 @@ extension WriterLoop {
     func accept(_ isLow: Bool) {
         guard !isLost, !hasFailed else { return }
         refused.store(isLow ? Unavailability.low.rawValue : 0, ordering: .relaxed)
+        // Each is said before it refuses: what was said meanwhile stays.
+        if isLost { refuse(.gone) }
+        if hasFailed { refuse(.failing) }
     }
 
     /// Whether the process is to end.

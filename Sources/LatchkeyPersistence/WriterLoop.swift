@@ -286,12 +286,7 @@ final class WriterLoop: Sendable {
     /// Asks nothing of the disk, which can hang.
     var health: PersistenceStatus.Health {
         let health = loss.map { .failed($0, endsByItself: false) } ?? progress.read { $0.health }
-        guard health == .healthy else { return health }
-        if unavailability == .low {
-            let sentence = "The disk has little room left. Only changes that remove are taken."
-            return .failed(sentence, endsByItself: true)
-        }
-        guard let hang else { return health }
+        guard health == .healthy, let hang else { return health }
         let sentence = "The disk has not answered a write for \(hang.components.seconds) s."
         return .failed(sentence, endsByItself: true)
     }

@@ -1,3 +1,4 @@
+internal import CLatchkeySystem
 internal import CSQLite
 internal import LatchkeyMetrics
 internal import LatchkeyStore
@@ -15,10 +16,7 @@ extension WriterThread {
         case .held(let reason):
             mode = .held
             nextTry = .now + loop.tuning.tryInterval
-            if reason == .full, room.hasReserve {
-                room.giveUp()
-                nextTry = .now
-            }
+            if reason == .full, room.giveUp() { nextTry = .now }
             needsNewLog = needsNewLog || failure.mayHaveWritten
             loop.refuse(reason)
             report(0, .failed(failure.message, endsByItself: true))
@@ -53,6 +51,8 @@ extension WriterThread {
     /// Closes the log, and says that everything is on the disk.
     func end() {
         guard mode == .normal, !loop.hasFailed, !loop.loses() else { return }
+        loop.writeStart.store(latchkey_system_nanoseconds(), ordering: .relaxed)
+        defer { loop.writeStart.store(0, ordering: .relaxed) }
         do throws(PersistenceFailure) {
             // Everything that was shown is on the disk.
             try writer.notes.bound(0)

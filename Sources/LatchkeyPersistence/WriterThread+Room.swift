@@ -1,20 +1,27 @@
+internal import CLatchkeySystem
 internal import CSQLite
 internal import LatchkeyMetrics
 internal import LatchkeySync
+internal import Synchronization
 
 /// How the thread keeps room on the disk.
 ///
 /// **Design.** All of it runs on the writing thread.
 extension WriterThread {
+    private static let shortenInterval = Duration.milliseconds(20)
+
     /// Looks how much room there is, and says whether changes that need some are accepted.
     ///
     /// The log gives back what it does not need before the disk counts as low.
     func lookAtRoom() {
         guard mode == .normal, !loop.isLost else { return }
         nextLook = .now + loop.tuning.tryInterval
+        // A disk that does not answer this hangs, too.
+        loop.writeStart.store(latchkey_system_nanoseconds(), ordering: .relaxed)
+        defer { loop.writeStart.store(0, ordering: .relaxed) }
         do {
             var spared = try measure()
-            if room.needsLog, writer.frames.count >= shortenFrameCount, try shortenLog() {
+            if room.isLow || room.needsLog, try shortenLog() {
                 spared = try measure()
             }
             room.settle(sparedByteCount: spared)
@@ -25,16 +32,17 @@ extension WriterThread {
         }
     }
 
-    /// Has all compacted while the disk is low: also the history that the next start would have,
-    /// where that makes room.
+    /// Has all compacted while the disk is low: also the history that the next start would have, once
+    /// nothing else is left, if that can make room.
     private func noteRoom(_ sparedByteCount: Int) {
         let (isLow, byteCount) = (room.isLow, room.batchByteCount / 2)
         let (former, now) = loop.progress.write { progress in
             let former = progress
             let isEnough = room.hasRoom(sparedByteCount: sparedByteCount + progress.changeByteCount)
+            let helps = progress.planLowRow > 0 && isEnough
             progress.lowRoundByteCount = isLow ? byteCount : nil
-            progress.dropsHistory = isLow && (isEnough || progress.dropsHistory)
-            if progress.dropsHistory != former.dropsHistory { progress.planLowRow = 0 }
+            progress.dropsHistory = isLow && (helps || progress.dropsHistory)
+            if !isLow || progress.dropsHistory != former.dropsHistory { progress.planLowRow = 0 }
             return (former, progress)
         }
         if now.isLow != former.isLow {
@@ -61,16 +69,24 @@ extension WriterThread {
         return Int(spareCount) * Schema.pageByteCount
     }
 
-    /// Copies the log into the database, and makes it empty; false if that cannot be done now.
+    /// Copies a long log into the database, and makes its file empty; false if it is short, or that
+    /// cannot be done now.
     private func shortenLog() throws(DatabaseError) -> Bool {
+        let byteCount = Folder.byteCount(writer.folder.log) ?? 0
+        guard byteCount >= room.logByteCount, ContinuousClock.now >= shortensAfter else {
+            return false
+        }
         do throws(DatabaseError) {
             try writer.beginNewLog(SQLITE_CHECKPOINT_TRUNCATE)
         } catch {
             guard error.isBusy || error.isFull else { throw error }
-            shortenFrameCount = writer.frames.count + room.logFrameCount
+            // The other thread makes a checkpoint, or a program reads. Compaction would make the log
+            // longer meanwhile.
+            shortensAfter = .now + Self.shortenInterval
+            compactsAfter = max(compactsAfter, shortensAfter)
+            nextLook = shortensAfter
             return false
         }
-        shortenFrameCount = room.logFrameCount
         loop.statistics.checkpoints.add()
         return true
     }

@@ -51,11 +51,11 @@ final class WriterThread: @unchecked Sendable {
     /// for them.
     private var uncompactedCount = 0
     /// Compaction waits after a failure.
-    private var compactsAfter = ContinuousClock.now
+    var compactsAfter = ContinuousClock.now
     var nextTry = ContinuousClock.now
     var nextLook = ContinuousClock.now
-    /// With fewer frames, the log is not shortened where there is little room.
-    var shortenFrameCount: Int
+    /// A log that could not be shortened is left alone until then.
+    var shortensAfter = ContinuousClock.now
     private var nextSync = ContinuousClock.now
     /// How many commits lately waited or were written at the same time.
     private var inFlightCount = 0
@@ -70,7 +70,6 @@ final class WriterThread: @unchecked Sendable {
         self.loop = loop
         writer = try BatchWriter(database, loop.tuning)
         restartFrameCount = Self.restartFrameCount(loop)
-        shortenFrameCount = room.logFrameCount
         needsNewLog = database.hasTornLog
         syncLater()
     }
@@ -222,6 +221,8 @@ final class WriterThread: @unchecked Sendable {
     }
 
     func makeTransaction(isProbe: Bool) {
+        loop.writeStart.store(latchkey_system_nanoseconds(), ordering: .relaxed)
+        defer { loop.writeStart.store(0, ordering: .relaxed) }
         raiseBound()
         var extra = BatchWriter.Extra(isProbe: isProbe)
         // More rows than come, so that a round ends before the next one is due.
@@ -245,8 +246,6 @@ final class WriterThread: @unchecked Sendable {
             extra.noteTime.milliseconds = now.milliseconds - lifetime
         }
         let start = latchkey_system_nanoseconds()
-        loop.writeStart.store(start, ordering: .relaxed)
-        defer { loop.writeStart.store(0, ordering: .relaxed) }
         do {
             try prepareLog()
             loop.statistics.compactedRows.add(UInt64(try writer.write(batch, extra)))

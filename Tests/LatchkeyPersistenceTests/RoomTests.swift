@@ -16,7 +16,7 @@ private let mebibyte = 1 << 20
 struct RoomTests {
     private let disk = FaultyDisk()
     private let folder: TemporaryFolder
-    /// What is free, the reserve included.
+    /// What is free, the reserve and the log included.
     private let free = Guarded(700 * mebibyte)
     private var reserve: String { folder.data + "/latchkey.reserve" }
     private var reserveByteCount: Int? { Folder.byteCount(reserve) }
@@ -27,10 +27,10 @@ struct RoomTests {
 
     private func tuning(diskByteCount: Int = 1 << 30) -> Tuning {
         var tuning = disk.tuning
-        tuning.space = { [free, reserve] _ in
-            let reserveByteCount = Folder.byteCount(reserve) ?? 0
+        tuning.space = { [free, reserve, log = folder.data + "/latchkey.db-wal"] _ in
+            let byteCount = (Folder.byteCount(reserve) ?? 0) + (Folder.byteCount(log) ?? 0)
             return DiskSpace(
-                freeByteCount: free.read { $0 } - reserveByteCount,
+                freeByteCount: free.read { $0 } - byteCount,
                 byteCount: diskByteCount
             )
         }
@@ -55,11 +55,7 @@ struct RoomTests {
         opened.commit(try source.next())
         waitUntil { opened.persistence.unavailability == .low }
         #expect(reserveByteCount == nil)
-        guard case .failed(_, endsByItself: true) = opened.persistence.health else {
-            Issue.record("A low disk is not ready.")
-            return
-        }
-        // There are two floors, but no reserve beside them.
+        // There are eight batches, but no reserve beside them.
         frees(95 * mebibyte)
         try opened.commit(20, of: &source)
         #expect(opened.persistence.unavailability == .low)
@@ -71,6 +67,40 @@ struct RoomTests {
         #expect(opened.persistence.health == .healthy)
         #expect(opened.calls.read { $0.events } == ["disk-low", "disk-has-room"])
         try opened.expectEnd(source.model)
+    }
+
+    @Test func `a long log gives back what it has before the disk is low`() throws {
+        let value = "\"" + String(repeating: "v", count: mebibyte) + "\""
+        for isLow in [false, true] {
+            let path = folder.data + "\(isLow)"
+            var tuning = tuning()
+            tuning.space = { [free, log = path + "/latchkey.db-wal"] _ in
+                DiskSpace(
+                    freeByteCount: free.read { $0 } - (Folder.byteCount(log) ?? 0),
+                    byteCount: 1 << 30
+                )
+            }
+            tuning.reserveByteCountMax = 0
+            frees(700 * mebibyte)
+            var own = CommitSource(seed: 6, after: Opened.startRevision)
+            let opened = try Opened(path, .standard, tuning)
+            for _ in 0..<24 { opened.commit(try own.put("n", value)) }
+            // With a reader, the log cannot be shortened: the disk is low until the reader ends.
+            let reader = isLow ? try Connection(path + "/latchkey.db", .read) : nil
+            try reader?.execute("begin")
+            _ = try reader?.integer("select count(*) from changes")
+            frees(36 * mebibyte)
+            opened.commit(try own.put("n", "1"))
+            if isLow {
+                waitUntil { opened.persistence.unavailability == .low }
+                try reader?.execute("commit")
+                waitUntil { opened.persistence.unavailability == nil }
+            }
+            let events: [String] = isLow ? ["disk-low", "disk-has-room"] : []
+            #expect(opened.calls.read { $0.events } == events)
+            #expect(opened.persistence.finish() == .written)
+            #expect(try Opened.read(path) == own.model)
+        }
     }
 
     /// The file of a database does not get shorter.
@@ -117,11 +147,14 @@ struct RoomTests {
                     withIntermediateDirectories: true
                 )
                 try Data(count: 1 << 16).write(to: URL(filePath: reserve))
+                // A compaction was killed.
+                try Data(count: 1 << 16).write(to: URL(filePath: folder.data + "/compacted.db"))
             }
             frees(mebibyte)
             let opened = try Opened(folder.data, .standard, tuning())
             waitUntil { opened.persistence.unavailability == .low }
             #expect(unsafe access(reserve, F_OK) != 0)
+            #expect(Folder.byteCount(folder.data + "/compacted.db") == nil)
             frees(700 * mebibyte)
             waitUntil { opened.persistence.unavailability == nil }
             opened.commit(try source.next())
@@ -151,8 +184,15 @@ struct RoomTests {
     func `a compacted folder has the same state, also where a write fails`(code: Int32?) throws {
         var source = CommitSource(seed: 5, after: Opened.startRevision, nameCount: 40)
         let opened = try Opened(folder.data, .standard, tuning())
-        try opened.commit(1000, of: &source)
-        try opened.expectEnd(source.model)
+        for index in 0..<1000 {
+            let note = index % 50 == 0 ? CommitNote(author: nil, bytes: [UInt8(index / 50)]) : nil
+            opened.persistence.append(try source.next(), note: note)
+        }
+        opened.waitUntilReleased(source.model.revision)
+        #expect(opened.persistence.finish() == .written)
+        #expect(unsafe chmod(folder.data + "/latchkey.db", 0o640) == 0)
+        let (model, notes) = try Self.state(folder.data)
+        #expect(model == source.model && notes.count > 10)
         let former = try Persistence.compact(folder.copy()).formerByteCount
         for first in stride(from: 0, to: 400, by: code == nil ? 400 : 7) {
             let copy = try folder.copy()
@@ -172,9 +212,38 @@ struct RoomTests {
             #expect(try Persistence.check(copy).damages.isEmpty)
             let again = try Persistence(opening: copy, startRevision: 0)
             #expect(!isWhole || again.changeCount == 0)
-            #expect(try Opened.read(again).0 == source.model)
+            #expect(again.lastRevision == source.model.revision)
             _ = again.finish()
+            #expect(try Self.state(copy) == (model, notes))
+            var status = stat()
+            #expect(unsafe stat(copy + "/latchkey.db", &status) == 0)
+            #expect(status.st_mode & 0o777 == 0o640)
             #expect(try FileManager.default.contentsOfDirectory(atPath: copy).count <= 5)
         }
+    }
+
+    @Test func `a folder is not compacted beside another program, or before it has data`() throws {
+        var source = CommitSource(seed: 7, after: Opened.startRevision)
+        let opened = try Opened(folder.data, .standard, tuning())
+        try opened.commit(10, of: &source)
+        try opened.expectEnd(source.model)
+        let reader = try Connection(folder.data + "/latchkey.db", .read)
+        _ = try reader.integer("select count(*) from changes")
+        let error = #expect(throws: PersistenceFailure.self) {
+            try Persistence.compact(folder.data, tuning())
+        }
+        #expect(error?.code == .inUse)
+        #expect(try reader.text("pragma quick_check") == "ok")
+        try FileManager.default.createDirectory(
+            atPath: folder.path + "empty",
+            withIntermediateDirectories: true
+        )
+        #expect(throws: PersistenceFailure.self) { try Persistence.compact(folder.path + "empty") }
+    }
+
+    private static func state(_ path: String) throws -> (Model, [Revision: [UInt8]]) {
+        let persistence = try Persistence(opening: path, startRevision: 0)
+        defer { _ = persistence.finish() }
+        return try Opened.read(persistence)
     }
 }

@@ -53,6 +53,13 @@ struct DurableData: Sendable {
     /// Whether commits can be written.
     var check: Readiness.Check {
         switch persistence.health {
+        // Reads go on, and deletions have to come in.
+        case .healthy where persistence.unavailability == .low:
+            Readiness.Check(
+                name: "journal",
+                isPassed: true,
+                detail: "The disk has little room left. Only changes that remove are taken."
+            )
         case .healthy: Readiness.Check(name: "journal", isPassed: true)
         case .failed(let reason, _):
             Readiness.Check(name: "journal", isPassed: false, detail: reason)
