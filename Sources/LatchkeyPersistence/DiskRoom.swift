@@ -48,8 +48,8 @@ final class DiskRoom: @unchecked Sendable {
     private let descriptor: Int32
     private let tuning: Tuning
 
-    /// Removes what a compaction that was killed has left, and gives up the reserve where the disk is
-    /// low: then SQLite can open the database.
+    /// Removes what a compaction that was killed has left, and the reserve where the disk is low:
+    /// then SQLite can open the database.
     init(_ folder: Folder, _ tuning: Tuning) throws(PersistenceFailure) {
         descriptor = unsafe open(folder.path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
         guard descriptor >= 0 else { throw .call("open", folder.path) }

@@ -32,8 +32,8 @@ extension WriterThread {
         }
     }
 
-    /// Has all compacted while the disk is low: also the history that the next start would have, once
-    /// nothing else is left, if that can make room.
+    /// Has all compacted while the disk is low: also the history that the next start would have,
+    /// once nothing else is left, if that can make room.
     private func noteRoom(_ sparedByteCount: Int) {
         let (isLow, byteCount) = (room.isLow, room.batchByteCount / 2)
         let (former, now) = loop.progress.write { progress in
@@ -80,8 +80,8 @@ extension WriterThread {
             try writer.beginNewLog(SQLITE_CHECKPOINT_TRUNCATE)
         } catch {
             guard error.isBusy || error.isFull else { throw error }
-            // The other thread makes a checkpoint, or a program reads. Compaction would make the log
-            // longer meanwhile.
+            // The other thread makes a checkpoint, or a program reads. Compaction would make the
+            // log longer meanwhile.
             shortensAfter = .now + Self.shortenInterval
             compactsAfter = max(compactsAfter, shortensAfter)
             nextLook = shortensAfter
