@@ -44,7 +44,7 @@ class SmallDisk:
         self.ballast = f"/proc/{self.holder.pid}/root{self.path}/ballast"
 
     def fill(self):
-        with open(self.ballast, "wb", buffering=0) as file, contextlib.suppress(OSError):
+        with open(self.ballast, "ab", buffering=0) as file, contextlib.suppress(OSError):
             while True:
                 file.write(bytes(PIECE_BYTES))
 
@@ -219,10 +219,10 @@ class Fill:
                        or not writer.is_alive())
 
     def fill(self, number):
-        replica = self.cluster.replicas[number]
-        self.cluster.disks[number].fill()
+        """Until a write finds no room: what the replica gives up for deletions is filled, too."""
+        replica, disk = self.cluster.replicas[number], self.cluster.disks[number]
         await_true("a replica with a full disk is not ready",
-                   lambda: replica.status_of("/readyz") == 503)
+                   lambda: disk.fill() or replica.status_of("/readyz") == 503)
 
     def await_known(self, where, count):
         await_true(f"{count} full disks are known", lambda: count == sum(
@@ -264,7 +264,7 @@ class Fill:
         """What stores something is refused, and what removes is made."""
         one, *full = (self.cluster.replicas[number] for number in self.order)
         for replica in full:
-            self.fill(replica.number)
+            self.cluster.disks[replica.number].fill()
         self.await_known(one, 2)
         await_true("writes are refused while most disks are full",
                    lambda: one.ask("PUT", path("p"), "1", JSON, expect=None)[0] == 507)
