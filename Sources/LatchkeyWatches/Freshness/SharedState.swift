@@ -1,7 +1,10 @@
 package import LatchkeyFrame
 
 /// What a replica knows of the state that it has in common with others.
-package protocol SharedState: Sendable {
+///
+/// **Design.** Of a class, since each read asks for it: what can be any value is copied by way of
+/// its type.
+package protocol SharedState: AnyObject, Sendable {
     /// Why no client may be shown the state; nil if clients may.
     var readRefusal: RequestFailure? { get }
     /// Whether the replica cannot go on: it never has a newer state.
