@@ -31,6 +31,7 @@ extension DiskSpace {
 /// SAFETY: `@unchecked Sendable` because one thread uses it at a time.
 final class DiskRoom: @unchecked Sendable {
     static let reserveName = "latchkey.reserve"
+    static let reserveByteCountMax = 64 << 20
     /// A copy that is to take the place of the database: see ``Persistence/compact(_:)``.
     static let compactedName = "compacted.db"
 

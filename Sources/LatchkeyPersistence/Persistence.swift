@@ -67,6 +67,7 @@ package final class Persistence: Sendable {
     ) throws(PersistenceFailure) {
         var tuning = Tuning()
         tuning.roundCountMin = Int64(settings.compactionCountMin)
+        tuning.reserveByteCountMax = DiskRoom.reserveByteCountMax
         try self.init(
             opening: path,
             settings,

@@ -40,6 +40,6 @@ struct Tuning: Sendable {
     var hangInterval = Duration.seconds(2)
     /// How much space the file system of an open folder has.
     var space: @Sendable (_ descriptor: Int32) -> DiskSpace? = { DiskSpace(of: $0) }
-    /// The reserve is no larger.
-    var reserveByteCountMax = 64 << 20
+    /// The reserve is no larger: a service has one, and a thousand folders of tests have none.
+    var reserveByteCountMax = 0
 }

@@ -27,6 +27,7 @@ struct RoomTests {
 
     private func tuning(diskByteCount: Int = 1 << 30) -> Tuning {
         var tuning = disk.tuning
+        tuning.reserveByteCountMax = DiskRoom.reserveByteCountMax
         tuning.space = { [free, reserve, log = folder.data + "/latchkey.db-wal"] _ in
             let byteCount = (Folder.byteCount(reserve) ?? 0) + (Folder.byteCount(log) ?? 0)
             return DiskSpace(
