@@ -65,7 +65,6 @@ final class DiskRoom: @unchecked Sendable {
         close(descriptor)
     }
 
-    /// Whether so little is free that it is looked at each second.
     var isTight: Bool { isBelow(64) }
 
     /// Whether the log has to give back what it can.
@@ -76,8 +75,10 @@ final class DiskRoom: @unchecked Sendable {
         space.map { $0.freeByteCount + byteCount < batchCount * batchByteCount } ?? false
     }
 
-    func measure() {
+    /// Measures, and says whether so little is free that it is looked at each second.
+    func isTightNow() -> Bool {
         space = tuning.space(descriptor)
+        return isTight
     }
 
     /// Counts what a checkpoint will take of the free space.

@@ -46,6 +46,11 @@ extension WriterLoop {
         callbacks.failed()
     }
 
+    /// Says that the writing thread does something, or that it waits: all that it does can hang.
+    func writes(_ does: Bool) {
+        writeStart.store(does ? latchkey_system_nanoseconds() : 0, ordering: .relaxed)
+    }
+
     /// How long the disk has not answered, if that is too long.
     var hang: Duration? {
         let (start, now) = (writeStart.load(ordering: .relaxed), latchkey_system_nanoseconds())

@@ -104,8 +104,8 @@ final class WriterLoop: Sendable {
     let refused = Atomic<UInt8>(0)
     /// Whether the process is to end, since a write or a sync has failed.
     let failed = Atomic(false)
-    /// Nanoseconds of the monotonic clock when the transaction that is being written has begun; 0
-    /// between two of them.
+    /// Nanoseconds of the monotonic clock when the writing thread had something to do; 0 while it
+    /// waits.
     let writeStart = Atomic<UInt64>(0)
     /// Nanoseconds of the monotonic clock at the last sync.
     let lastSync = Atomic(latchkey_system_nanoseconds())

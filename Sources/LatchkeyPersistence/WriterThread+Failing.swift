@@ -1,4 +1,3 @@
-internal import CLatchkeySystem
 internal import CSQLite
 internal import LatchkeyMetrics
 internal import LatchkeyStore
@@ -51,8 +50,6 @@ extension WriterThread {
     /// Closes the log, and says that everything is on the disk.
     func end() {
         guard mode == .normal, !loop.hasFailed, !loop.loses() else { return }
-        loop.writeStart.store(latchkey_system_nanoseconds(), ordering: .relaxed)
-        defer { loop.writeStart.store(0, ordering: .relaxed) }
         do throws(PersistenceFailure) {
             // Everything that was shown is on the disk.
             try writer.notes.bound(0)

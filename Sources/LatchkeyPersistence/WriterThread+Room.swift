@@ -1,8 +1,6 @@
-internal import CLatchkeySystem
 internal import CSQLite
 internal import LatchkeyMetrics
 internal import LatchkeySync
-internal import Synchronization
 
 /// How the thread keeps room on the disk.
 ///
@@ -16,9 +14,6 @@ extension WriterThread {
     func lookAtRoom() {
         guard mode == .normal, !loop.isLost else { return }
         nextLook = .now + loop.tuning.tryInterval
-        // A disk that does not answer this hangs, too.
-        loop.writeStart.store(latchkey_system_nanoseconds(), ordering: .relaxed)
-        defer { loop.writeStart.store(0, ordering: .relaxed) }
         do {
             var spared = try measure()
             if room.isLow || room.needsLog, try shortenLog() {
@@ -56,12 +51,11 @@ extension WriterThread {
     }
 
     /// When to look although nothing is written; nil where there is much room.
-    var lookIsDue: ContinuousClock.Instant? { room.isTight ? nextLook : nil }
+    var lookIsDue: ContinuousClock.Instant? { room.isTight || room.isLow ? nextLook : nil }
 
     /// Returns what is free within the database.
     private func measure() throws(DatabaseError) -> Int {
-        room.measure()
-        guard room.isTight else { return 0 }
+        guard room.isTightNow() else { return 0 }
         let pageCount = try writer.connection.integer("pragma page_count") ?? 0
         let spareCount = try writer.connection.integer("pragma freelist_count") ?? 0
         let byteCount = Folder.byteCount(writer.path) ?? 0

@@ -75,11 +75,13 @@ final class WriterThread: @unchecked Sendable {
     }
 
     func run() {
+        loop.writes(true)
+        defer { loop.writes(false) }
         lookAtRoom()
         while true {
             let isStopping = waitForWork()
             if loop.isLost || loop.hasFailed { mode = .ended }
-            if mode == .normal, ContinuousClock.now >= nextLook { lookAtRoom() }
+            if ContinuousClock.now >= nextLook { lookAtRoom() }
             switch mode {
             case .normal:
                 makeTransaction(isProbe: false)
@@ -117,6 +119,8 @@ final class WriterThread: @unchecked Sendable {
 
     /// Waits, and takes the next batch, if the last one is done; returns whether to stop.
     private func waitForWork() -> Bool {
+        loop.writes(false)
+        defer { loop.writes(true) }
         let isWaiting = mode == .normal
         let compacts = compacts
         let interval = isWaiting && loop.durability != .always
@@ -221,8 +225,6 @@ final class WriterThread: @unchecked Sendable {
     }
 
     func makeTransaction(isProbe: Bool) {
-        loop.writeStart.store(latchkey_system_nanoseconds(), ordering: .relaxed)
-        defer { loop.writeStart.store(0, ordering: .relaxed) }
         raiseBound()
         var extra = BatchWriter.Extra(isProbe: isProbe)
         // More rows than come, so that a round ends before the next one is due.
@@ -332,9 +334,9 @@ final class WriterThread: @unchecked Sendable {
             mode = .normal
             loggedFailure = ""
             loop.log(false, "writes-go-on", [])
+            lookAtRoom()
         }
         report(byteCount)
-        lookAtRoom()
         if !batch.isEmpty {
             // The largest number, which fades with each batch.
             let count = batch.count + loop.inbox.read { $0.queue.count }
@@ -345,6 +347,8 @@ final class WriterThread: @unchecked Sendable {
         batch.removeAll(keepingCapacity: true)
         (position, skip) = (nil, nil)
         syncLater()
+        // After the release: no answer waits for it.
+        if room.isLow || room.isTightNow() { lookAtRoom() }
     }
 
     private func noteFrames() {

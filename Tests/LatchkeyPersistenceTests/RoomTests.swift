@@ -194,6 +194,7 @@ struct RoomTests {
         #expect(unsafe chmod(folder.data + "/latchkey.db", 0o640) == 0)
         let (model, notes) = try Self.state(folder.data)
         #expect(model == source.model && notes.count > 10)
+        var failedCount = 0
         let former = try Persistence.compact(folder.copy()).formerByteCount
         for first in stride(from: 0, to: 400, by: code == nil ? 400 : 7) {
             let copy = try folder.copy()
@@ -210,6 +211,7 @@ struct RoomTests {
             }
             disk.stop()
             #expect(code != nil || isWhole)
+            failedCount += isWhole ? 0 : 1
             #expect(try Persistence.check(copy).damages.isEmpty)
             let again = try Persistence(opening: copy, startRevision: 0)
             #expect(!isWhole || again.changeCount == 0)
@@ -221,6 +223,8 @@ struct RoomTests {
             #expect(status.st_mode & 0o777 == 0o640)
             #expect(try FileManager.default.contentsOfDirectory(atPath: copy).count <= 5)
         }
+        // Some come while changes are brought forward, some in the copy, and some after that.
+        #expect(code == nil || failedCount > 5)
     }
 
     @Test func `a folder is not compacted beside another program, or before it has data`() throws {
