@@ -46,7 +46,7 @@ struct PropertyRoutes: Sendable {
             property,
             .change,
             needs: Self.asking(.write),
-            statuses: [204, 400, 404, 412, 503]
+            statuses: [204, 400, 404, 412, 503, 507]
         ) {
             request,
             match throws(RequestFailure) in
@@ -66,7 +66,7 @@ struct PropertyRoutes: Sendable {
             "\(property)/touch",
             .change,
             needs: Self.asking(.write),
-            statuses: [204, 400, 404, 412, 503]
+            statuses: [204, 400, 404, 412, 503, 507]
         ) { request, match throws(RequestFailure) in
             try touch(request, match)
         }
