@@ -1,4 +1,4 @@
-internal import Glibc
+package import Glibc
 
 /// A file that is written as a whole: a part beside it takes its name when all is in it.
 ///
@@ -192,7 +192,7 @@ package final class WholeFile {
 
     /// Gives the part the owner and the permissions of the file that it replaces: who reads that
     /// file reads the new one.
-    private static func adopt(_ former: stat, _ descriptor: Int32) -> Bool {
+    package static func adopt(_ former: stat, _ descriptor: Int32) -> Bool {
         let isOwned = fchown(descriptor, former.st_uid, former.st_gid) == 0
         // A group can be out of reach for its owner.
         return (isOwned || former.st_uid == geteuid())

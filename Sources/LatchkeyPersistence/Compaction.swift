@@ -67,14 +67,7 @@ extension Persistence {
                 "Another program has '\(folder.database)' open. End it, and try again."
             )
         }
-        var former = stat()
-        guard unsafe stat(folder.database, &former) == 0 else {
-            throw .call("stat", folder.database)
-        }
-        // A group can be out of reach for its owner.
-        guard unsafe chown(copy, former.st_uid, former.st_gid) == 0 || former.st_uid == geteuid()
-        else { throw .call("chown", copy) }
-        guard unsafe chmod(copy, former.st_mode & 0o777) == 0 else { throw .call("chmod", copy) }
+        try Copy.adopt(folder.database, copy)
         try Copy.sync(copy)
         guard unsafe rename(copy, folder.database) == 0 else { throw .call("rename", copy) }
         try Folder.sync(folder.path)

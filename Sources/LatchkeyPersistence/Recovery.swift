@@ -309,6 +309,16 @@ enum Copy {
     private static let damagedSource =
         "No backup was made. Stop the service, and look at its folder with 'latchkey check'."
 
+    /// Gives a file the owner and the permissions of the one whose place it takes.
+    static func adopt(_ former: String, _ file: String) throws(PersistenceFailure) {
+        var status = stat()
+        guard unsafe stat(former, &status) == 0 else { throw .call("stat", former) }
+        let descriptor = unsafe open(file, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw .call("open", file) }
+        defer { close(descriptor) }
+        guard WholeFile.adopt(status, descriptor) else { throw .call("fchown", file) }
+    }
+
     static func sync(_ file: String) throws(PersistenceFailure) {
         try Folder.sync(file)
         try Folder.sync(FilePath.folder(of: file))

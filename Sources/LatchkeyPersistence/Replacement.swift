@@ -43,6 +43,10 @@ struct Replacement {
     func make(_ step: Step) throws(PersistenceFailure) {
         switch step {
         case .name:
+            let formers = [folder.database, "\(place)/\(Folder.databaseName)"]
+            if let former = formers.first(where: { Folder.byteCount($0) != nil }) {
+                try Copy.adopt(former, file)
+            }
             try Copy.sync(file)
             try rename(file, folder.rescued)
             if isFormerThere {

@@ -1,4 +1,5 @@
 import Foundation
+import Glibc
 import LatchkeyStore
 import LatchkeyTestSupport
 import Testing
@@ -48,6 +49,7 @@ struct RecoveryTests {
     @Test
     func `a recovery that ends after any step is finished by the next one`() throws {
         try makeDamaged()
+        #expect(unsafe chmod(folder.data + "/latchkey.db", 0o640) == 0)
         let source = folder.data
         let whole = folder.path + "/whole"
         try files.copyItem(atPath: source, toPath: whole)
@@ -73,6 +75,9 @@ struct RecoveryTests {
             let report = try Persistence.recover(path, acceptLoss: true)
             #expect(report.isDone, "after \(ended) steps")
             #expect(try Opened.read(path).entries == expected, "after \(ended) steps")
+            var status = stat()
+            #expect(unsafe stat(path + "/latchkey.db", &status) == 0)
+            #expect(status.st_mode & 0o777 == 0o640, "after \(ended) steps")
             let kept = try #require(report.keptPath)
             let names = try files.contentsOfDirectory(atPath: kept)
             let areKept = ["latchkey.db", "latchkey.db-wal"].allSatisfy(names.contains)
