@@ -76,18 +76,26 @@ def replace_one_by_one(cluster, choose):
 
 
 def stop_the_last(cluster, choose):
-    """It does not run for longer than the others wait, and finds an entry that it cannot read."""
+    """It does not run for longer than the others wait, and finds an entry that it cannot read.
+
+    The others wait for an hour until it is stopped, and for three seconds from then on: a replica
+    says something only each 5 s, so the rules could be raised before.
+    """
     limits = {"replica-absence": ABSENCE_SECONDS}
     last, *others = choose.sample(cluster.replicas, 3)
     for replica in others:
         with away(cluster, replica):
             replica.end()
-            cluster.replace(replica, choose, limits)
+            cluster.replace(replica, choose, {})
     cluster.await_known()
     expect("the rules before it is stopped", set(cluster.rules()), {EARLIER_LEVEL})
     with away(cluster, last):
         os.kill(last.process.pid, signal.SIGSTOP)
         try:
+            for replica in others:
+                with away(cluster, replica):
+                    replica.end()
+                    cluster.replace(replica, choose, limits)
             cluster.await_raised()
         finally:
             os.kill(last.process.pid, signal.SIGCONT)
