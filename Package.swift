@@ -1,6 +1,8 @@
 // swift-tools-version: 6.2
 import PackageDescription
 
+// Length: SwiftPM reads one file, and each target stands here.
+
 /// Settings of every Swift target.
 ///
 /// `docs/ARCHITECTURE.md` lists the targets from top to bottom; tidy tests check that each one has
@@ -180,13 +182,23 @@ let package = Package(
             ]
         ),
         .target(
+            name: "LatchkeyReplicas",
+            dependencies: [
+                "LatchkeyAccess", "LatchkeyClient", "LatchkeyFrame", "LatchkeyGuards",
+                "LatchkeyHTTP", "LatchkeyJSON", "LatchkeyMachine", "LatchkeyMetrics",
+                "LatchkeyPersistence", "LatchkeyReplication", "LatchkeySettings", "LatchkeyStore",
+                "LatchkeyStrategies", "LatchkeyWatches",
+            ]
+        ),
+        .target(
             name: "LatchkeyService",
             dependencies: [
-                "CGnuTLS", "CLatchkeyPages", "CLatchkeySystem", "LatchkeyAccess", "LatchkeyClient",
+                "CGnuTLS", "CLatchkeyPages", "CLatchkeySystem", "LatchkeyAccess",
                 "LatchkeyContention", "LatchkeyFrame", "LatchkeyGuards", "LatchkeyHTTP",
                 "LatchkeyJSON", "LatchkeyMachine", "LatchkeyMetrics", "LatchkeyOperations",
-                "LatchkeyPersistence", "LatchkeyReplication", "LatchkeySettings", "LatchkeyStore",
-                "LatchkeyStrategies", "LatchkeyTrace", "LatchkeyWatches",
+                "LatchkeyPersistence", "LatchkeyReplicas", "LatchkeyReplication",
+                "LatchkeySettings", "LatchkeyStore", "LatchkeyStrategies", "LatchkeyTrace",
+                "LatchkeyWatches",
             ]
         ),
         .target(
@@ -207,8 +219,8 @@ let package = Package(
             dependencies: [
                 "CLatchkeyLocales", "CLatchkeyStart", "LatchkeyAccess", "LatchkeyClient",
                 "LatchkeyCommandLine", "LatchkeyComparison", "LatchkeyContention",
-                "LatchkeyMachine", "LatchkeyOperations", "LatchkeyPersistence", "LatchkeyReport",
-                "LatchkeyService", "LatchkeySettings", "LatchkeyStrategies",
+                "LatchkeyMachine", "LatchkeyOperations", "LatchkeyPersistence", "LatchkeyReplicas",
+                "LatchkeyReport", "LatchkeyService", "LatchkeySettings", "LatchkeyStrategies",
             ]
         ),
         .executableTarget(
@@ -297,8 +309,8 @@ let package = Package(
                 "CLatchkeyPages", "LatchkeyAccess", "LatchkeyComparison", "LatchkeyContention",
                 "LatchkeyFrame", "LatchkeyGuards", "LatchkeyHTTP", "LatchkeyJSON",
                 "LatchkeyMachine", "LatchkeyMetrics", "LatchkeyOperations", "LatchkeyPersistence",
-                "LatchkeyReplication", "LatchkeyService", "LatchkeySettings", "LatchkeyStore",
-                "LatchkeyStrategies", "LatchkeyTestSupport", "LatchkeyWatches",
+                "LatchkeyReplicas", "LatchkeyReplication", "LatchkeyService", "LatchkeySettings",
+                "LatchkeyStore", "LatchkeyStrategies", "LatchkeyTestSupport", "LatchkeyWatches",
             ]
         ),
         .testTarget(

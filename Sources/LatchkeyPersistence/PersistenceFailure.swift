@@ -51,4 +51,9 @@ package struct PersistenceFailure: Error, Sendable, Hashable, CustomStringConver
     /// the state of the cluster, and has no place in its log.
     package static let replicaAdvice =
         "Move the folder away: a replica with an empty folder takes the state of another one."
+
+    /// Why a service does not start, for a replica of a cluster or another service.
+    package func reason(isReplica: Bool) -> String {
+        isReplica ? advising(Self.replicaAdvice).message : message
+    }
 }

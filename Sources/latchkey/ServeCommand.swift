@@ -4,6 +4,7 @@ internal import LatchkeyCommandLine
 internal import LatchkeyContention
 internal import LatchkeyMachine
 internal import LatchkeyPersistence
+internal import LatchkeyReplicas
 internal import LatchkeyService
 internal import LatchkeySettings
 

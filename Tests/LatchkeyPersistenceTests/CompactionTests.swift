@@ -29,8 +29,9 @@ struct CompactionTests {
     func `the state is right after a kill at any point of a round`(seed: UInt64) throws {
         var source = CommitSource(seed: seed, after: Opened.startRevision, nameCount: 700)
         let opened = try Opened(folder.data, .standard, tuning)
-        var partialCount = 0
-        for index in 0..<1500 {
+        var (index, partialCount) = (0, 0)
+        // Which points of a round are met depends on the writer.
+        while index < 1500 || partialCount == 0 {
             opened.commit(try source.next())
             if index % 10 == 0 {
                 let copy = try disk.copy(folder, opened)
@@ -40,10 +41,10 @@ struct CompactionTests {
                 partialCount += again.historyRevision > again.storedRevision ? 1 : 0
                 _ = again.finish()
             }
+            index += 1
         }
         #expect(opened.persistence.statistics.compactionRounds.value > 3)
         #expect(opened.persistence.statistics.compactedRows.value > 3)
-        #expect(partialCount > 0)
         try opened.expectEnd(source.model)
     }
 

@@ -3,6 +3,7 @@ import LatchkeySettings
 import LatchkeyStore
 import Testing
 
+@testable import LatchkeyReplicas
 @testable import LatchkeyService
 
 /// What replicas of a cluster have in common, also with those of version 0.1.

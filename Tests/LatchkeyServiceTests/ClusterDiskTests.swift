@@ -6,7 +6,7 @@ import LatchkeyStrategies
 import Testing
 
 @testable import LatchkeyFrame
-@testable import LatchkeyService
+@testable import LatchkeyReplicas
 
 private typealias Record = ClusterDirectory.Record
 
@@ -196,18 +196,17 @@ private func record(_ time: Int64, isFull: Bool? = nil, needsLog: Bool? = nil) -
         )
         let isLost = Guarded(false)
         let store = ClusteredStore(
-            base: PropertyStore(
+            PropertyStore(
                 limits: StoreLimits(),
                 stripeCount: 1,
                 guards: GuardSettings(.lock, backlogMax: 1),
                 after: 0,
                 parts: StoreParts()
             ),
-            replica: replica,
-            isLost: { isLost.read { $0 } },
-            disks: disks(full: 2),
-            evictor: nil
-        )
+            replica,
+            disks(full: 2),
+            nil
+        ) { isLost.read { $0 } }
         func refusal(_ change: Change) throws -> Refusal? {
             let refusal = Guarded<Refusal?>(nil)
             try store.commit(change, .here()) { decision in

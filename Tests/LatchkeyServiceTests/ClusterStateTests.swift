@@ -4,7 +4,7 @@ import LatchkeyStrategies
 import Testing
 
 @testable import LatchkeyFrame
-@testable import LatchkeyService
+@testable import LatchkeyReplicas
 
 /// What a replica says of itself and of etcd.
 @Suite struct ClusterStateTests {

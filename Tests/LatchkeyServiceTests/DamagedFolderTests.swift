@@ -1,6 +1,7 @@
 import LatchkeyGuards
 import LatchkeyHTTP
 import LatchkeyPersistence
+import LatchkeyReplicas
 import LatchkeyReplication
 import LatchkeyStore
 import LatchkeyStrategies

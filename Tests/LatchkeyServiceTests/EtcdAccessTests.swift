@@ -3,7 +3,7 @@ import LatchkeyTestSupport
 import Testing
 
 @testable import LatchkeyFrame
-@testable import LatchkeyService
+@testable import LatchkeyReplicas
 
 /// The files that say how etcd is reached.
 @Suite struct EtcdAccessTests {

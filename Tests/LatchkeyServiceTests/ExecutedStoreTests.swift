@@ -6,6 +6,7 @@ import LatchkeyTestSupport
 import Testing
 
 @testable import LatchkeyFrame
+@testable import LatchkeyReplicas
 @testable import LatchkeyReplication
 @testable import LatchkeyService
 

@@ -5,7 +5,7 @@ import LatchkeyTestSupport
 import Testing
 
 @testable import LatchkeyFrame
-@testable import LatchkeyService
+@testable import LatchkeyReplicas
 @testable import LatchkeyStore
 
 /// A leader whose answers a test decides, and a replica of it in the same process.

@@ -5,7 +5,7 @@ import LatchkeyTestSupport
 import Testing
 
 @testable import LatchkeyFrame
-@testable import LatchkeyService
+@testable import LatchkeyReplicas
 @testable import LatchkeyStore
 
 /// What a replica does when its leader is late, fails or has forgotten.

@@ -4,6 +4,7 @@ import LatchkeyTestSupport
 import Testing
 
 @testable import LatchkeyAccess
+@testable import LatchkeyReplicas
 @testable import LatchkeyService
 
 /// Files and notes with seeded changes: they are refused, or say what could have been written.

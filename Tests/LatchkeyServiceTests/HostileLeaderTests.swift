@@ -4,7 +4,7 @@ import LatchkeyTestSupport
 import Testing
 
 @testable import LatchkeyFrame
-@testable import LatchkeyService
+@testable import LatchkeyReplicas
 @testable import LatchkeyStore
 
 /// A leader that sends what no leader sends: it is said, and never ends the process.

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import LatchkeyService
+@testable import LatchkeyReplicas
 @testable import LatchkeyStore
 
 /// What a leader sends, read by a replica.

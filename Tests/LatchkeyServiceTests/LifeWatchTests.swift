@@ -2,7 +2,7 @@ import LatchkeyReplication
 import LatchkeyStore
 import Testing
 
-@testable import LatchkeyService
+@testable import LatchkeyReplicas
 
 /// Whether a replica that began with an empty folder joins a log that goes on.
 @Suite struct LifeWatchTests {

@@ -38,41 +38,45 @@ struct LinearizableHTTPTests {
         guard kinds.contains(draw.kind) else { return }
         let flags = ["--strategy", draw.kind.rawValue, "--stripes", "\(stripeCount)"]
         try await Deployment.inProcess.serve(flags) { site in
-            let isOver = Arrivals()
+            let (isOver, switches) = (Arrivals(), Arrivals())
             let switcher = TestThread {
                 do {
-                    try Self.switchStrategies(at: site, kinds, draw.seed, until: isOver)
+                    try Self.switchStrategies(at: site, kinds, draw.seed, switches, until: isOver)
                 } catch {
                     Issue.record(error)
                 }
             }
+            let count = Depth.count(100, deep: 300)
             let outcome = Result {
-                try Self.judge([site], count: Depth.count(100, deep: 300), seed: draw.seed)
+                try Self.judge([site], count: count, seed: draw.seed) { request in
+                    // However fast the clients are, there are ten switches among their requests.
+                    switches.wait(for: 10 * request / count)
+                }
             }
             isOver.arrive()
             #expect(switcher.join())
             try outcome.get()
+            #expect(switches.value >= 9)
         }
     }
 
-    /// Chooses another strategy again and again.
+    /// Chooses another strategy again and again, and counts the switches.
     private static func switchStrategies(
         at site: Site,
         _ kinds: [StrategyKind],
         _ seed: UInt64,
+        _ switches: Arrivals,
         until isOver: Arrivals
     ) throws {
         let client = try site.client()
         var random = SeededRandom(seed: seed)
-        var count = 0
         while isOver.value == 0 {
             let kind = try #require(kinds.randomElement(using: &random))
             let body = #"{"strategy": "\#(kind.rawValue)"}"#
             let answer = try client.request("PUT", "/v1/strategy", body: Array(body.utf8))
             try #require(answer.status == 200, "\(answer)")
-            count += 1
+            switches.arrive()
         }
-        #expect(count > 10, "there were few switches")
     }
 
     @Test(arguments: Depth.isDeep ? Deployment.strategies : [.inProcess])
@@ -98,9 +102,10 @@ struct LinearizableHTTPTests {
         _ sites: [Site],
         count: Int,
         seed: UInt64,
-        query: String = ""
+        query: String = "",
+        before: @escaping @Sendable (_ request: Int) -> Void = { _ in }
     ) throws {
-        let history = try record(sites, count: count, seed: seed, query: query)
+        let history = try record(sites, count: count, seed: seed, query: query, before: before)
         let outcome = ModelCheck.check(history, from: PropertyModel())
         #expect(outcome == .linearizable, "seed \(seed)")
         let isConcurrent = history.contains { one in
@@ -222,11 +227,14 @@ struct LinearizableHTTPTests {
 
     /// What several clients at once send, each so many requests to one of the sites, and what they
     /// are answered.
+    ///
+    /// Each calls `before` with the number of its next request.
     private static func record(
         _ sites: [Site],
         count: Int,
         seed: UInt64,
-        query: String = ""
+        query: String = "",
+        before: @escaping @Sendable (_ request: Int) -> Void = { _ in }
     ) throws -> [Observed<PropertyModel.Operation>] {
         let clock = RecordingClient.Count()
         let histories = Synchronized<[Observed<PropertyModel.Operation>], LockStrategy>([])
@@ -239,7 +247,8 @@ struct LinearizableHTTPTests {
                     seed: seed,
                     query: query
                 )
-                for _ in 0..<count {
+                for request in 0..<count {
+                    before(request)
                     try client.run()
                 }
                 let history = client.history

@@ -6,13 +6,6 @@ internal import LatchkeyReplication
 internal import LatchkeyStore
 internal import LatchkeyStrategies
 
-extension PersistenceFailure {
-    /// Why a service does not start, for a replica of a cluster or another service.
-    func reason(isReplica: Bool) -> String {
-        isReplica ? advising(Self.replicaAdvice).message : message
-    }
-}
-
 /// What a service with `--data` has beside its store: the files, and the hook that withholds what
 /// is not written.
 ///

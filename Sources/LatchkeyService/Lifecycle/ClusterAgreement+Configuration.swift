@@ -1,3 +1,4 @@
+internal import LatchkeyReplicas
 internal import LatchkeySettings
 
 extension ClusterAgreement {

@@ -3,6 +3,7 @@ package import LatchkeyFrame
 internal import LatchkeyHTTP
 internal import LatchkeyMachine
 internal import LatchkeyOperations
+internal import LatchkeyReplicas
 internal import LatchkeyStore
 internal import LatchkeyWatches
 

@@ -3,6 +3,7 @@ internal import LatchkeyFrame
 internal import LatchkeyHTTP
 internal import LatchkeyOperations
 internal import LatchkeyPersistence
+internal import LatchkeyReplicas
 package import LatchkeySettings
 internal import LatchkeyStore
 internal import LatchkeyWatches

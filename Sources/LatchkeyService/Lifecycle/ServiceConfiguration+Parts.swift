@@ -3,6 +3,7 @@ internal import LatchkeyFrame
 internal import LatchkeyHTTP
 internal import LatchkeyMachine
 internal import LatchkeyPersistence
+internal import LatchkeyReplicas
 internal import LatchkeyStore
 
 extension ServiceConfiguration {

@@ -5,6 +5,7 @@ internal import LatchkeyHTTP
 internal import LatchkeyMachine
 internal import LatchkeyOperations
 internal import LatchkeyPersistence
+internal import LatchkeyReplicas
 internal import LatchkeyReplication
 internal import LatchkeyStore
 internal import LatchkeyWatches

@@ -4,6 +4,7 @@ package import LatchkeyFrame
 package import LatchkeyHTTP
 package import LatchkeyOperations
 package import LatchkeyPersistence
+package import LatchkeyReplicas
 package import LatchkeySettings
 package import LatchkeyStore
 package import LatchkeyStrategies

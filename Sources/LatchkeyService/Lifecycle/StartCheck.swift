@@ -4,6 +4,7 @@ internal import LatchkeyFrame
 internal import LatchkeyHTTP
 internal import LatchkeyMachine
 internal import LatchkeyPersistence
+internal import LatchkeyReplicas
 internal import LatchkeySettings
 internal import LatchkeyStore
 internal import LatchkeyWatches

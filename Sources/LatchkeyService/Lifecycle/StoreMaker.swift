@@ -3,6 +3,7 @@ internal import LatchkeyFrame
 internal import LatchkeyGuards
 internal import LatchkeyMetrics
 internal import LatchkeyPersistence
+internal import LatchkeyReplicas
 internal import LatchkeyReplication
 internal import LatchkeyStore
 internal import LatchkeyStrategies
@@ -95,15 +96,11 @@ struct StoreMaker {
         if let data {
             let keys = try recover(store, data, journal, repetition, isReplica: cluster != nil)
             replicated = try cluster.map { cluster throws(StartFailure) in
-                let replica = try cluster.start(store, data, journal, keys)
+                let replica = try cluster.start(store, data.persistence, journal, keys)
                 cluster.register(in: frame.registry)
-                return ClusteredStore(
-                    base: store,
-                    replica: replica,
-                    isLost: { data.persistence.isLost },
-                    disks: cluster.state.disks,
-                    evictor: parts.evictor
-                )
+                return ClusteredStore(store, replica, cluster.state.disks, parts.evictor) {
+                    data.persistence.isLost
+                }
             }
         }
         if let follower, let seed {

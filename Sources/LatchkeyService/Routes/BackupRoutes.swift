@@ -4,6 +4,7 @@ internal import LatchkeyFrame
 internal import LatchkeyHTTP
 internal import LatchkeyMachine
 internal import LatchkeyPersistence
+internal import LatchkeyReplicas
 internal import LatchkeyStrategies
 
 /// The route of backups: the database of the service as of one revision, as a file of SQLite.

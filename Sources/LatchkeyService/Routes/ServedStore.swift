@@ -1,6 +1,7 @@
 internal import LatchkeyFrame
 internal import LatchkeyGuards
 internal import LatchkeyHTTP
+internal import LatchkeyReplicas
 internal import LatchkeyStore
 internal import LatchkeyStrategies
 

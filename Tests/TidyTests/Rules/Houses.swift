@@ -13,7 +13,7 @@ enum House: String, CaseIterable {
                 "CLatchkeyLocales", "CLatchkeyStart",
             ]
         case .replicas:
-            ["LatchkeyReplication", "CLatchkeyRPC"]
+            ["LatchkeyReplicas", "LatchkeyReplication", "CLatchkeyRPC"]
         case .service:
             [
                 "LatchkeyService", "LatchkeyWatches", "LatchkeyAccess", "LatchkeyFrame",
@@ -56,7 +56,9 @@ enum House: String, CaseIterable {
     /// Uses that go up.
     ///
     /// A row that is not needed any more is found.
-    private static let exceptions = ["LatchkeyService": ["LatchkeyReplication"]]
+    private static let exceptions = [
+        "LatchkeyService": ["LatchkeyReplicas", "LatchkeyReplication"]
+    ]
 
     /// What is wrong with a target's place.
     static func faults(of target: DeclaredTarget) -> [String] {

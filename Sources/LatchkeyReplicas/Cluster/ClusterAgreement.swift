@@ -3,13 +3,13 @@ internal import LatchkeyFrame
 internal import LatchkeyHTTP
 internal import LatchkeyReplication
 internal import LatchkeySettings
-internal import LatchkeyStore
+package import LatchkeyStore
 
 /// What all replicas of a cluster must have in common, because it decides about changes.
 ///
 /// The first replica's settings hold for all: they are a key of etcd.
-struct ClusterAgreement: Codable, Equatable {
-    static let names: Set<String> = Set(
+package struct ClusterAgreement: Codable, Equatable {
+    package static let names: Set<String> = Set(
         StoreLimits.settings.map(\.name) + ["max-body-bytes"]
             + IdempotencyLimits.settings.map(\.name)
     )
@@ -17,7 +17,7 @@ struct ClusterAgreement: Codable, Equatable {
     ///
     /// They are still written, because a replica of 0.1 compares them, and compared, because the
     /// cluster can have been started with others.
-    static let limitNames: Set<String> = ["max-transaction-bytes", "max-idempotency-keys"]
+    package static let limitNames: Set<String> = ["max-transaction-bytes", "max-idempotency-keys"]
 
     /// That of the rules which the log is raised to, or was begun with: who does not know them
     /// cannot join.
@@ -41,7 +41,7 @@ struct ClusterAgreement: Codable, Equatable {
     ///   - start: The revision before the first one.
     ///   - level: The rules that the replica knows.
     ///   - etcd: The cluster ID of the etcd that has the agreement, if that is known.
-    init(
+    package init(
         settings: [String: String],
         start: Revision,
         rules level: RuleLevel,

@@ -1,9 +1,9 @@
-internal import LatchkeyFrame
-internal import LatchkeyReplication
+package import LatchkeyFrame
+package import LatchkeyReplication
 
 extension IdentityTable {
     /// Nil if `Idempotency-Key` is switched off.
-    init?(_ limits: IdempotencyLimits) {
+    package init?(_ limits: IdempotencyLimits) {
         guard limits.time > .zero else { return nil }
         self.init(
             Limits(

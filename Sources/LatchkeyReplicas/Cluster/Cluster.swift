@@ -1,12 +1,12 @@
 internal import Dispatch
 internal import Foundation
 internal import LatchkeyClient
-internal import LatchkeyFrame
+package import LatchkeyFrame
 internal import LatchkeyMachine
-internal import LatchkeyMetrics
-internal import LatchkeyPersistence
-internal import LatchkeyReplication
-internal import LatchkeyStore
+package import LatchkeyMetrics
+package import LatchkeyPersistence
+package import LatchkeyReplication
+package import LatchkeyStore
 internal import LatchkeyStrategies
 
 /// What makes a service a replica: its log, and what it knows of itself and the others.
@@ -16,7 +16,7 @@ internal import LatchkeyStrategies
 ///
 /// **Design.** `started` is set once. A timer drives the replica, and says now and then what the
 /// replica is doing.
-final class Cluster: Sendable {
+package final class Cluster: Sendable {
     private static let tickMilliseconds = 50
     /// How often it has etcd forget, on average.
     private static let compactionTicks = 1200
@@ -30,7 +30,7 @@ final class Cluster: Sendable {
         let start: LogPlace
     }
 
-    let state: ClusterState
+    package let state: ClusterState
     let settings: ClusterSettings
     /// The folder with the data.
     let folder: String
@@ -62,7 +62,7 @@ final class Cluster: Sendable {
     }
 
     /// Reads the files of the certificates.
-    init(_ settings: ClusterSettings, folder: String, _ log: Log) throws(StartFailure) {
+    package init(_ settings: ClusterSettings, folder: String, _ log: Log) throws(StartFailure) {
         self.settings = settings
         self.folder = folder
         self.log = log
@@ -89,7 +89,7 @@ final class Cluster: Sendable {
     /// Reads the files of addresses and certificates again.
     ///
     /// What is not right leaves everything as it was; the log says so.
-    func reload() {
+    package func reload() {
         do throws(StartFailure) {
             let now = try EtcdAccess(settings)
             guard access.read({ $0 != now }) else { return }
@@ -132,13 +132,12 @@ final class Cluster: Sendable {
     /// Begins to execute the log behind the stored position, and waits until the state is level.
     ///
     /// - Throws: Once a signal has come that ends the service; and if it cannot go on.
-    func start(
+    package func start(
         _ store: PropertyStore,
-        _ data: DurableData,
+        _ persistence: Persistence,
         _ journal: Journal,
         _ keys: IdentityTable?
     ) throws(StartFailure) -> Replica {
-        let persistence = data.persistence
         let position: LogPosition
         do throws(StartFailure) {
             position = try self.position(persistence)
@@ -329,34 +328,34 @@ final class Cluster: Sendable {
     }
 
     /// What this replica decides by now; nil before it has started.
-    var rules: RuleLevel? { started.read { $0 }?.replica.position.rules }
+    package var rules: RuleLevel? { started.read { $0 }?.replica.position.rules }
 
     /// What the log takes; nil before the replica has started.
-    var bounds: LogBounds? { started.read { $0 }?.replica.bounds }
+    package var bounds: LogBounds? { started.read { $0 }?.replica.bounds }
 
     /// The cluster ID of the etcd whose log it executes; nil as long as that is not known.
     var etcd: UInt64? {
         started.read { $0 }?.replica.position.log?.etcd ?? agreement.read { $0?.log?.etcd }
     }
 
-    func register(in registry: MetricRegistry) {
+    package func register(in registry: MetricRegistry) {
         if let replica = started.read({ $0 })?.replica { state.register(replica, in: registry) }
     }
 
     /// Calls back when the state has all that was acknowledged anywhere before the call; with false
     /// if that cannot be known in time.
-    func whenLevel(_ answer: @escaping @Sendable (Bool) -> Void) {
+    package func whenLevel(_ answer: @escaping @Sendable (Bool) -> Void) {
         guard let replica = started.read({ $0 })?.replica else { return answer(false) }
         replica.whenLevel(answer)
     }
 
     /// Takes no more changes.
-    func drain() {
+    package func drain() {
         started.read { $0 }?.replica.drain()
     }
 
     /// Uses etcd no more: what is executed now is all that is written.
-    func stop() {
+    package func stop() {
         unsafe timer.cancel()
         guard let started = started.read({ $0 }) else { return }
         // What executes can wait for the disk, which may be full.

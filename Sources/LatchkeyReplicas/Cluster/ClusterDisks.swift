@@ -14,7 +14,7 @@ internal import Synchronization
 /// the thread that executes says when it waits. Any thread asks, for each change and each read: so
 /// what they ask for is apart, and relaxed, because a request that came a moment before is answered
 /// in any case.
-final class ClusterDisks: Sendable {
+package final class ClusterDisks: Sendable {
     private struct State: Sendable {
         var watch = FullDiskWatch()
         var others = FullDisks()

@@ -1,5 +1,5 @@
 internal import LatchkeyAccess
-internal import LatchkeyFrame
+package import LatchkeyFrame
 internal import LatchkeyHTTP
 package import LatchkeyReplication
 
@@ -55,12 +55,12 @@ package enum ClusterMembers: Sendable, Equatable {
 }
 
 /// How etcd is reached: what the flags and their files say.
-struct EtcdAccess: Sendable, Equatable {
+package struct EtcdAccess: Sendable, Equatable {
     let servers: [EtcdServer]
     let trust: EtcdTrust
 
     /// Reads the files.
-    init(_ settings: ClusterSettings) throws(StartFailure) {
+    package init(_ settings: ClusterSettings) throws(StartFailure) {
         servers = try settings.members.servers()
         let isEncrypted = servers.allSatisfy(\.isEncrypted)
         guard isEncrypted || servers.allSatisfy({ !$0.isEncrypted }) else {

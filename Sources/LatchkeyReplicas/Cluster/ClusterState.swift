@@ -1,4 +1,4 @@
-internal import LatchkeyFrame
+package import LatchkeyFrame
 internal import LatchkeyReplication
 internal import LatchkeyStore
 internal import LatchkeyStrategies
@@ -8,10 +8,10 @@ internal import Synchronization
 ///
 /// **Design.** Any thread writes, and any reads. `differs` is apart, because each read asks for it;
 /// relaxed, because a read that has begun a moment before is answered in any case.
-final class ClusterState: Sendable {
+package final class ClusterState: Sendable {
     let name: String
-    let age = StateAge()
-    let disks = ClusterDisks()
+    package let age = StateAge()
+    package let disks = ClusterDisks()
     private let phase = Guarded(Replica.Phase.connecting(""))
     /// What is to be said while the replica takes the state of another one; nil if it does not.
     private let seeding = Guarded<String?>(nil)
@@ -40,7 +40,7 @@ final class ClusterState: Sendable {
     }
 
     /// Whether the state is not that of the other replicas: no client may be shown it.
-    var isWrong: Bool { differs.load(ordering: .relaxed) }
+    package var isWrong: Bool { differs.load(ordering: .relaxed) }
 
     /// Why no read is answered; nil if reads are.
     var readRefusal: RequestFailure? {
@@ -114,7 +114,7 @@ final class ClusterState: Sendable {
         return (true, "stale", since + reason + etcd.sentences)
     }
 
-    var check: Readiness.Check {
+    package var check: Readiness.Check {
         let (isPassed, word, detail) = description
         return Readiness.Check(
             name: "cluster",

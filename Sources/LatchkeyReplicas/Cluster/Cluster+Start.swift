@@ -1,10 +1,10 @@
 internal import Dispatch
 internal import Foundation
-internal import LatchkeyFrame
+package import LatchkeyFrame
 internal import LatchkeyMachine
-internal import LatchkeyPersistence
+package import LatchkeyPersistence
 internal import LatchkeyReplication
-internal import LatchkeyStore
+package import LatchkeyStore
 internal import LatchkeyStrategies
 
 // What a replica does before it serves: it finds its etcd, its settings and its state.
@@ -24,7 +24,7 @@ extension Cluster {
     /// - Returns: The revision before the first one of the cluster.
     /// - Throws: If the settings differ, or the data are not of this cluster; and once a signal has
     ///   come that ends the service.
-    func prepare(
+    package func prepare(
         _ choices: (_ etcd: UInt64) -> ClusterAgreement,
         _ data: Persistence?
     ) throws(StartFailure) -> Revision {

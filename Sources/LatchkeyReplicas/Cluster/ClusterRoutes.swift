@@ -1,4 +1,4 @@
-internal import LatchkeyFrame
+package import LatchkeyFrame
 internal import LatchkeyHTTP
 internal import LatchkeyJSON
 internal import LatchkeyReplication
@@ -6,13 +6,17 @@ internal import LatchkeyStore
 internal import LatchkeyStrategies
 
 /// The route that says what the service knows of the other replicas, or of its leader.
-struct ClusterRoutes: Sendable {
+package struct ClusterRoutes: Sendable {
     /// Nil unless the service is a replica of a cluster.
     let cluster: Cluster?
     /// Nil unless the service was started to follow another one.
     let follow: FollowState?
 
-    func add(to table: inout RouteTable) {
+    package init(cluster: Cluster?, follow: FollowState?) {
+        (self.cluster, self.follow) = (cluster, follow)
+    }
+
+    package func add(to table: inout RouteTable) {
         table.add(.get, "/v1/cluster", .local, needs: .token, statuses: [200, 400]) {
             request,
             _ throws(RequestFailure) in

@@ -1,19 +1,19 @@
-internal import LatchkeyFrame
+package import LatchkeyFrame
 internal import LatchkeyHTTP
 internal import LatchkeyJSON
-internal import LatchkeyStore
+package import LatchkeyStore
 
 /// The route that makes a replica a leader.
-struct PromoteRoute: Sendable {
+package struct PromoteRoute: Sendable {
     /// Nil if the service was not started to follow another one.
     private let follower: Follower?
     private let expiries: ExpiryQueue
 
-    init(_ follower: Follower?, _ expiries: ExpiryQueue) {
+    package init(_ follower: Follower?, _ expiries: ExpiryQueue) {
         (self.follower, self.expiries) = (follower, expiries)
     }
 
-    func add(to table: inout RouteTable) {
+    package func add(to table: inout RouteTable) {
         table.add(
             .post,
             "/v1/promote",

@@ -1,13 +1,13 @@
 internal import Dispatch
 internal import LatchkeyGuards
-internal import LatchkeyStore
+package import LatchkeyStore
 internal import LatchkeyStrategies
 
 /// The store of a replica, as its follower changes it.
 ///
 /// **Design.** One thread calls all of it, one call after the other, and nothing else changes the
 /// store. Each call blocks until readers see the change.
-struct FollowedStore: Sendable {
+package struct FollowedStore: Sendable {
     private let journal: Journal
     private let limits: StoreLimits
     private let store: PropertyStore
@@ -16,7 +16,7 @@ struct FollowedStore: Sendable {
     ///   - store: The store.
     ///   - journal: That of the store.
     ///   - limits: The bounds that no state of the leader may exceed.
-    init(_ store: PropertyStore, _ journal: Journal, _ limits: StoreLimits) {
+    package init(_ store: PropertyStore, _ journal: Journal, _ limits: StoreLimits) {
         self.store = store
         self.journal = journal
         self.limits = limits
@@ -66,7 +66,7 @@ struct FollowedStore: Sendable {
     }
 
     /// Takes the leader's whole state, of a later revision than that of the store, or the same.
-    func replace(with properties: [Property], at revision: Revision) {
+    package func replace(with properties: [Property], at revision: Revision) {
         Self.insist { answer in
             store.replace(with: properties, at: revision) { answer(()) }
         }

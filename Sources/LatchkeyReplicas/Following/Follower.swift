@@ -1,8 +1,8 @@
 internal import Dispatch
 internal import LatchkeyClient
-internal import LatchkeyFrame
+package import LatchkeyFrame
 internal import LatchkeyMachine
-internal import LatchkeyStore
+package import LatchkeyStore
 internal import LatchkeyStrategies
 internal import Synchronization
 
@@ -12,14 +12,14 @@ internal import Synchronization
 /// promotion. `seed()` runs before, on the main thread. A request that has an answer with all
 /// changes says that the state is level with that of the leader at some time after the request was
 /// sent; so the time before it is what the age counts from. No clock of the leader is used.
-final class Follower: Sendable {
+package final class Follower: Sendable {
     /// How long the next question waits when there was nothing new.
     private static let pause = Duration.milliseconds(50)
     private static let commitCountMax = 1000
     /// A leader ends a page behind so many bytes of names and values, and so many commits.
     private static let pageByteCount = 4 << 20
 
-    let state: FollowState
+    package let state: FollowState
     private let settings: FollowSettings
     /// Of the store that follows.
     private let limits: StoreLimits
@@ -33,7 +33,7 @@ final class Follower: Sendable {
     /// Nil until the service follows.
     private let store = Guarded<FollowedStore?>(nil)
 
-    init(
+    package init(
         _ settings: FollowSettings,
         _ state: FollowState,
         _ limits: StoreLimits,
@@ -60,16 +60,16 @@ final class Follower: Sendable {
     }
 
     /// A whole state, and the time before it was asked for.
-    struct Seed: Sendable {
-        let properties: [Property]
-        let revision: Revision
+    package struct Seed: Sendable {
+        package let properties: [Property]
+        package let revision: Revision
         let nanoseconds: UInt64
     }
 
     /// Waits for the first whole state.
     ///
     /// - Throws: Once a signal has come that ends the service: no thread waits for one yet.
-    func seed() throws(StartFailure) -> Seed {
+    package func seed() throws(StartFailure) -> Seed {
         var pause = RetryPause()
         while true {
             do throws(Failure) {
@@ -91,7 +91,7 @@ final class Follower: Sendable {
     }
 
     /// Begins to follow, behind a state that the store has.
-    func start(_ store: FollowedStore, _ seed: Seed) {
+    package func start(_ store: FollowedStore, _ seed: Seed) {
         self.store.write { $0 = store }
         state.reaches(seed.revision)
         state.isLevel(since: seed.nanoseconds)
@@ -104,7 +104,7 @@ final class Follower: Sendable {
     }
 
     /// Ends the loop; does not wait.
-    func stop() {
+    package func stop() {
         isStopping.store(true, ordering: .releasing)
         wakeUp.signal()
     }

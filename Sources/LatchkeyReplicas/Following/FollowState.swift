@@ -1,6 +1,6 @@
-internal import LatchkeyFrame
-internal import LatchkeyHTTP
-internal import LatchkeyMetrics
+package import LatchkeyFrame
+package import LatchkeyHTTP
+package import LatchkeyMetrics
 internal import LatchkeyStore
 internal import LatchkeyStrategies
 
@@ -8,7 +8,7 @@ internal import LatchkeyStrategies
 ///
 /// **Design.** The follower's thread writes, all others read. `age` is beside `state` because each
 /// request reads it.
-final class FollowState: Sendable {
+package final class FollowState: Sendable {
     enum Phase: String, Sendable {
         case connecting
         case seeding
@@ -26,11 +26,11 @@ final class FollowState: Sendable {
         var restartCount: UInt64 = 0
     }
 
-    let leader: String
+    package let leader: String
     private let state = Guarded(State())
-    let age = StateAge()
+    package let age = StateAge()
 
-    init(leader: String) {
+    package init(leader: String) {
         self.leader = leader
     }
 
@@ -113,7 +113,7 @@ final class FollowState: Sendable {
         )
     }
 
-    var check: Readiness.Check {
+    package var check: Readiness.Check {
         let now = state.read { $0 }
         let (level, isStale) = (age.level, age.isStale)
         let reason = now.reason.map { " \($0)" } ?? ""
@@ -134,7 +134,7 @@ final class FollowState: Sendable {
 
 extension FollowState {
     /// Answers a read of what was acknowledged anywhere before, if the service follows another one.
-    var refusal: @Sendable (ServiceRequest) -> Bool {
+    package var refusal: @Sendable (ServiceRequest) -> Bool {
         { request in
             self.refuses(
                 request,
@@ -147,9 +147,9 @@ extension FollowState {
 
 /// Changes are the leader's to make.
 extension FollowState: RequestStep {
-    var statuses: [UInt16] { [421] }
+    package var statuses: [UInt16] { [421] }
 
-    func takes(
+    package func takes(
         _ request: inout ServiceRequest,
         _ match: RouteMatch,
         _ route: RouteHandler
@@ -181,7 +181,7 @@ extension FollowState {
         help: "Exports that replaced the state, because the leader's changes were lost."
     )
 
-    func register(in registry: MetricRegistry) {
+    package func register(in registry: MetricRegistry) {
         registry.collect([Self.ageFamily, Self.lag, Self.connected, Self.restarts]) { writer in
             let now = self.reading
             writer.begin(Self.ageFamily)
