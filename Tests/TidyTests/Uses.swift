@@ -1,10 +1,10 @@
 /// Which parts of a target use which: its files, or its folders.
 ///
 /// A Swift file uses the types whose names it has outside of comments and literals. Types at the
-/// left margin count: one that is nested is reached through the outer one. Of C, a unit is a `.c`
-/// file with the header of its name. It uses the functions that the `.c` file of another unit
-/// defines, and the types of another unit's header. A header without a `.c` file is what all share,
-/// and no unit.
+/// left margin count: one that is nested is reached through the outer one, so what follows a period
+/// and what an indented line declares is none of them. Of C, a unit is a `.c` file with the header
+/// of its name. It uses the functions that the `.c` file of another unit defines, and the types of
+/// another unit's header. A header without a `.c` file is what all share, and no unit.
 struct Uses {
     /// For each part, those that it uses, each with a name of theirs.
     private(set) var arrows: [String: [String: String]] = [:]
@@ -106,15 +106,18 @@ extension SourceFile {
         String(path.dropFirst(target.folder.count + 1).dropLast(PathSet.isC(path) ? 2 : 0))
     }
 
+    /// What declares a type.
+    private static let keywords: Set<Substring> = [
+        "struct", "class", "enum", "protocol", "actor", "typealias",
+    ]
+    private static let keywordBytes = Set(keywords.map { Array($0.utf8) })
+
     /// The types at the left margin that other files can name.
     fileprivate var swiftTypes: [String] {
-        let keywords: Set<Substring> = [
-            "struct", "class", "enum", "protocol", "actor", "typealias",
-        ]
-        return code.compactMap { line in
+        code.compactMap { line in
             guard let first = line.utf8.first, first != UInt8(ascii: " ") else { return nil }
             let words = line.split { !$0.isLetter && !$0.isNumber }
-            guard let keyword = words.firstIndex(where: keywords.contains),
+            guard let keyword = words.firstIndex(where: Self.keywords.contains),
                 !words.contains("private"), !words.contains("fileprivate")
             else { return nil }
             return words.dropFirst(keyword + 1).first.map(String.init)
@@ -133,22 +136,31 @@ extension SourceFile {
         }
     }
 
-    /// All words of the code, or those that begin with a capital letter.
+    /// All words of the code, or those that begin with a capital letter and name no nested type.
     fileprivate func words(capitalized: Bool) -> Set<String> {
         var words: Set<String> = []
         for line in code {
+            let isIndented = line.utf8.first == UInt8(ascii: " ")
             var word: [UInt8] = []
+            var wordBefore: [UInt8] = []
+            var periods = 0
             for byte in line.utf8 + [0] {
                 switch byte {
                 case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
                     UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"):
                     word.append(byte)
-                case _ where word.isEmpty: break
+                case _ where word.isEmpty:
+                    periods = byte == UInt8(ascii: ".") ? periods + 1 : 0
                 default:
-                    if !capitalized || word[0] <= UInt8(ascii: "Z") {
+                    // Two periods or more are an operator of a range.
+                    let isNested =
+                        periods == 1 || isIndented && Self.keywordBytes.contains(wordBefore)
+                    if !capitalized || word[0] <= UInt8(ascii: "Z") && !isNested {
                         words.insert(String(decoding: word, as: UTF8.self))
                     }
+                    swap(&word, &wordBefore)
                     word.removeAll(keepingCapacity: true)
+                    periods = byte == UInt8(ascii: ".") ? 1 : 0
                 }
             }
         }

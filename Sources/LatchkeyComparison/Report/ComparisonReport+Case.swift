@@ -5,7 +5,7 @@ extension ComparisonReport {
         package var strategy: String
         /// How many threads, or over HTTP how many connections, work at once.
         package var threads: Int
-        package var workload: Workload
+        package var workload: ComparisonReport.Workload
         /// How many steps of work an operation does inside of the section and outside.
         ///
         /// What the workload's nanoseconds come to where the report was made. Left out over the

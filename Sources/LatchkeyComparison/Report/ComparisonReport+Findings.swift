@@ -55,7 +55,7 @@ extension ComparisonReport {
     /// X(n) = λn / (1 + σ(n − 1) + κn(n − 1)).
     package struct ScalingFit: Codable, Sendable, Equatable {
         package var strategy: String
-        package var workload: Workload
+        package var workload: ComparisonReport.Workload
         /// λ: what one thread alone does.
         package var singleThreadOperationsPerSecond: Estimate
         /// σ: the share of the work that is done one thread at a time.
@@ -83,7 +83,7 @@ extension ComparisonReport {
         /// Everything but the axis.
         ///
         /// For `read-ratio`, its own read ratio means nothing.
-        package var workload: Workload
+        package var workload: ComparisonReport.Workload
         /// For `read-ratio`: on how many threads.
         package var threads: Int?
         /// The two points, between which nothing was measured.
@@ -95,7 +95,7 @@ extension ComparisonReport {
 
         package init(
             axis: Axis,
-            workload: Workload,
+            workload: ComparisonReport.Workload,
             threads: Int? = nil,
             from: Double,
             to: Double,
@@ -112,7 +112,7 @@ extension ComparisonReport {
     /// numbers of threads.
     package struct Cliff: Codable, Sendable, Equatable {
         package var strategy: String
-        package var workload: Workload
+        package var workload: ComparisonReport.Workload
         package var fromThreads: Int
         package var toThreads: Int
         package var fromOperationsPerSecond: Double
@@ -121,7 +121,7 @@ extension ComparisonReport {
         /// A fall between two neighbouring numbers of threads, with the throughput at each.
         package init(
             strategy: String,
-            workload: Workload,
+            workload: ComparisonReport.Workload,
             threads: (from: Int, to: Int),
             operationsPerSecond: (from: Double, to: Double)
         ) {
