@@ -1,3 +1,4 @@
+import LatchkeyMetrics
 public import LatchkeySync
 import Synchronization
 
@@ -7,7 +8,7 @@ import Synchronization
 extension ContentionProbe {
     /// Begins the record of a wait, if this is one of those that are recorded.
     func profiles(_ isWrite: Bool, _ timing: Timing, at site: CallSite) -> Timing {
-        guard let profile = meter.profile, profile.isDrawn(words) else { return timing }
+        guard let profile = meter.profile, isRecorded(by: profile) else { return timing }
         var timing = timing
         let pair = ProfileWaits.Pair(
             lock: meter.profiledLock,
@@ -21,6 +22,23 @@ extension ContentionProbe {
             watch.bitwiseOr(1 << UInt64(slot), ordering: .relaxed)
         }
         return timing
+    }
+
+    /// Whether the thread's contended access is one of those that are recorded.
+    private func isRecorded(by profile: ContentionProfile) -> Bool {
+        guard let cell = words.ownCell else {
+            // A thread without an index.
+            profile.waits.lose(1)
+            return false
+        }
+        var left = cell[MeterLayout.untilProfiled]
+        if left == 0 {
+            left = Self.gap(mean: profile.interval, in: cell)
+        }
+        let isRecorded = left == 1
+        cell[MeterLayout.untilProfiled] =
+            isRecorded ? Self.gap(mean: profile.interval, in: cell) : left - 1
+        return isRecorded
     }
 
     /// Ends the record of a wait.

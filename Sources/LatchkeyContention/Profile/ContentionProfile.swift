@@ -1,6 +1,5 @@
 import CLatchkeySystem
 import Foundation
-import LatchkeyMetrics
 import LatchkeySync
 import Synchronization
 
@@ -70,23 +69,6 @@ public final class ContentionProfile: Sendable {
             locks.append(lock)
             return locks.count - 1
         }
-    }
-
-    /// Whether the thread's contended access is one of those that are recorded.
-    func isDrawn(_ words: PerThreadCounters) -> Bool {
-        guard let cell = words.ownCell else {
-            // A thread without an index.
-            waits.lose(1)
-            return false
-        }
-        var left = cell[MeterLayout.untilProfiled]
-        if left == 0 {
-            left = ContentionProbe.gap(mean: interval, in: cell)
-        }
-        let isDrawn = left == 1
-        cell[MeterLayout.untilProfiled] =
-            isDrawn ? ContentionProbe.gap(mean: interval, in: cell) : left - 1
-        return isDrawn
     }
 }
 

@@ -112,6 +112,3 @@ final class StepChain: @unchecked Sendable {
         advance(done + 1, count, (Double(done) + min(1, max(0, part))) / Double(count))
     }
 }
-
-/// What a step led to.
-typealias StepResult = Result<OperationValue?, OperationFailure>

@@ -2,6 +2,9 @@ internal import LatchkeyJSON
 internal import LatchkeyStore
 internal import LatchkeySync
 
+/// What a step led to.
+typealias StepResult = Result<OperationValue?, OperationFailure>
+
 /// Makes one step.
 struct StepExecution: Sendable {
     let step: OperationStep

@@ -8,11 +8,6 @@ struct CircleBound {
 ///
 /// A number only goes down, and a target that keeps the bound leaves the list.
 let circleBounds: [String: CircleBound] = [
-    "LatchkeyClient": CircleBound(folders: 3),
-    "LatchkeyContention": CircleBound(files: 7, folders: 2),
-    "LatchkeyOperations": CircleBound(folders: 3),
-    "LatchkeyReplication": CircleBound(folders: 2),
-    "LatchkeyReport": CircleBound(folders: 4),
     "LatchkeyStore": CircleBound(files: 27),
 ]
 
