@@ -1,5 +1,3 @@
-internal import LatchkeyJSON
-
 /// A change of state: one step, or a transaction of several.
 ///
 /// A plain value. It is decided as a whole. If one step cannot be made, none is.
@@ -226,9 +224,6 @@ extension Change {
     }
 }
 
-/// How long a property lives, in milliseconds.
-package typealias TimeToLive = Int64
-
 extension Change.Step {
     /// The same step under other conditions, in memory of its own.
     package func copy(_ conditions: Conditions) -> Self {
@@ -246,121 +241,5 @@ extension Change.Step {
             isOnlyIfNew: isOnlyIfNew,
             conditions
         )
-    }
-
-    /// The property that the step starts from, if `former` is in the table: none if its time is
-    /// over.
-    func current(_ former: Property?, at time: Timestamp) throws(Refusal) -> Property? {
-        guard let former else {
-            return nil
-        }
-        let isExpired = former.isExpired(at: time)
-        switch action {
-        case .evict: return former
-        case .expire where !isExpired: throw .preconditionFailed
-        case .expire: return former
-        default: return isExpired ? nil : former
-        }
-    }
-
-    /// Why the step has its effect.
-    var reason: Commit.Reason {
-        switch action {
-        case .evict: .evicted
-        case .expire: .expired
-        case .touch: .touched
-        case .get, .put, .delete, .increment, .merge, .pop, .deletePrefix, .count: .requested
-        }
-    }
-
-    /// Checks the conditions, where the property was this before the change.
-    func check(_ former: Property?) throws(Refusal) {
-        guard conditions.verdict(former?.revision) != .pass else {
-            return
-        }
-        switch action {
-        case .delete where former == nil, .touch where former == nil: throw .missing
-        default: throw .preconditionFailed
-        }
-    }
-
-    /// The property that the step leaves of `current`; `prepared` is that of a put.
-    func property(
-        from current: Property?,
-        prepared: Property?,
-        valueByteCountMax: Int,
-        _ work: inout ChangeWork
-    ) throws(Refusal) -> Property? {
-        switch action {
-        case .get:
-            return current
-        case .put:
-            // What a request sends is bounded before; what a disk keeps can be less.
-            let byteCount = prepared.map { unsafe $0.valueBytes.count } ?? 0
-            guard byteCount <= valueByteCountMax else { throw .valueTooLarge }
-            return prepared
-        case .delete, .expire, .evict:
-            return nil
-        case .touch:
-            guard let current else { throw .missing }
-            try work.takeTouch(current)
-            return current.touched()
-        case .pop, .deletePrefix, .count:
-            preconditionFailure("Only a transaction has such a step.")
-        case .increment(let step):
-            try work.takeNumber(current)
-            let sum = try sum(current, step)
-            try work.takeCopy(sum)
-            return sum
-        case .merge(let patch):
-            let value = try unsafe work.merge(patch, into: current)
-            guard value.count <= valueByteCountMax else {
-                throw .valueTooLarge
-            }
-            let merged = unsafe value.withUnsafeBytes { unsafe Property(name: name, value: $0) }
-            try work.takeCopy(merged)
-            return merged
-        }
-    }
-
-    private func sum(_ current: Property?, _ step: Int64) throws(Refusal) -> Property {
-        var number: Int64 = 0
-        if let current {
-            guard let integer = unsafe JSONInteger.parse(current.valueBytes) else {
-                throw .notAnInteger
-            }
-            number = integer
-        }
-        let (sum, overflows) = number.addingReportingOverflow(step)
-        guard !overflows else {
-            throw .overflow
-        }
-        return unsafe JSONInteger.withBytes(of: sum) { bytes in
-            unsafe Property(name: name, value: bytes)
-        }
-    }
-
-    /// When the property that the step leaves expires, where `current` is the time of the one that
-    /// it finds, if there is one.
-    func expiry(from current: Timestamp?, at time: Timestamp) -> Timestamp {
-        if let ttl, current == nil || !isOnlyIfNew {
-            return Timestamp(milliseconds: time.milliseconds + ttl)
-        }
-        if case .put = action, ttl == nil {
-            return .never
-        }
-        return current ?? .never
-    }
-
-    /// The property of a put.
-    ///
-    /// It is made before the guarded section, so that nothing is copied or allocated while others
-    /// wait, and anew for each execution, which stamps it: so a change can be executed again, and
-    /// by several stores.
-    func prepare() -> Property? {
-        guard case .put(let value) = action else {
-            return nil
-        }
-        return unsafe Property(name: name, value: value)
     }
 }

@@ -49,16 +49,6 @@ package protocol CommittingStore: Sendable {
     func snapshot(_ ask: Ask, completion: @escaping @Sendable (StoreSnapshot) -> Void)
 }
 
-/// Which properties a look finds.
-package enum PropertyScope: Sendable {
-    /// Those that are served. To find one is a use of it.
-    case live
-    /// Also those whose time is over: until a commit removes them, they are stored.
-    ///
-    /// That is no use of a property.
-    case stored
-}
-
 extension CommittingStore {
     /// Decides a change and makes it, or refuses it.
     package func commit(

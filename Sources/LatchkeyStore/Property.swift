@@ -221,6 +221,15 @@ package struct Property: @unchecked Sendable {
     }
 }
 
+extension PropertyName {
+    /// The name of a property, which keeps its bytes.
+    init(of property: Property) {
+        unsafe bytes = property.nameBytes
+        owner = property.owner
+        hash = unsafe Self.hash(property.nameBytes)
+    }
+}
+
 extension UnsafeRawBufferPointer {
     /// Whether the bytes are the same.
     func equals(_ other: UnsafeRawBufferPointer) -> Bool {

@@ -39,13 +39,6 @@ package struct PropertyName: @unchecked Sendable {
         hash = name.hash
     }
 
-    /// The name of a property, which keeps its bytes.
-    init(of property: Property) {
-        unsafe bytes = property.nameBytes
-        owner = property.owner
-        hash = unsafe Self.hash(property.nameBytes)
-    }
-
     /// The same name in memory of its own.
     package func copy() -> PropertyName {
         PropertyName(self, in: unsafe OwnedBytes(copying: bytes))
@@ -54,7 +47,7 @@ package struct PropertyName: @unchecked Sendable {
     /// The stripe of the name where there are so many, as `Striped.index(hash:)` chooses it.
     func stripe(of count: Int) -> Int { Int(truncatingIfNeeded: hash) & (count &- 1) }
 
-    private static func hash(_ bytes: UnsafeRawBufferPointer) -> UInt64 {
+    static func hash(_ bytes: UnsafeRawBufferPointer) -> UInt64 {
         var hasher = Hasher()
         unsafe hasher.combine(bytes: bytes)
         return UInt64(bitPattern: Int64(hasher.finalize()))

@@ -273,3 +273,13 @@ extension PropertyTable {
         return former
     }
 }
+
+/// Which properties a look finds.
+package enum PropertyScope: Sendable {
+    /// Those that are served. To find one is a use of it.
+    case live
+    /// Also those whose time is over: until a commit removes them, they are stored.
+    ///
+    /// That is no use of a property.
+    case stored
+}

@@ -1,5 +1,8 @@
 package import LatchkeyJSON
 
+/// How long a property lives, in milliseconds.
+package typealias TimeToLive = Int64
+
 /// Times to live as seconds, such as `0.25`.
 package enum TimeToLiveText {
     /// Ten years of 365 days, in milliseconds.

@@ -26,28 +26,10 @@ struct CircleTests {
             ]
         )
         #expect(
-            Rule.circleFindings(tree, bounds: [:]).map(\.message) == [
+            Rule.circleFindings(tree).map(\.message) == [
                 "8 files use each other, as A1+More.swift uses A6 of A6.swift, "
                     + "A6.swift uses More of A1+More.swift"
             ]
         )
-    }
-
-    @Test func `a bound holds, and is no higher than what is there`() {
-        let tree = Self.ring(of: 8)
-        #expect(Rule.circleFindings(tree, bounds: ["T": CircleBound(files: 8)]).isEmpty)
-        #expect(Rule.circleFindings(tree, bounds: ["T": CircleBound(files: 7)]).count == 1)
-        #expect(Rule.circleFindings(tree, bounds: ["T": CircleBound(files: 9)]).count == 1)
-        #expect(
-            Rule.circleFindings(tree, bounds: ["T": CircleBound(files: 8, folders: 2)]).count == 1
-        )
-        #expect(
-            Rule.circleFindings(Self.ring(of: 2), bounds: ["T": CircleBound(files: 7)]).count == 1
-        )
-    }
-
-    @Test func `each bound is one of a target`() throws {
-        let targets = DeclaredTarget.all(in: try Tree.ofThisPackage.get()).map(\.name)
-        #expect(circleBounds.keys.filter { !targets.contains($0) }.sorted() == [])
     }
 }

@@ -1,17 +1,7 @@
-/// How many files of a target may stand in one circle of uses, and how many of its folders in any.
-struct CircleBound {
-    var files = 6
-    var folders = 0
-}
-
-/// Targets that are over the bound, with what they have.
-///
-/// A number only goes down, and a target that keeps the bound leaves the list.
-let circleBounds: [String: CircleBound] = [
-    "LatchkeyStore": CircleBound(files: 27),
-]
-
 extension Rule {
+    /// How many files of a target may stand in one circle of uses.
+    private static let circleFilesMax = 6
+
     static let circles = Rule(
         "no folders of a target stand in a circle of uses, and no more than 6 files",
         broken: [
@@ -46,40 +36,25 @@ extension Rule {
                 ("y/b.c", "static int local(void) {\n    latchkey_a();\n}\n"),
             ]),
         ]
-    ) { circleFindings($0, bounds: circleBounds) }
+    ) { circleFindings($0) }
 
     private static func planted(_ files: [(name: String, text: String)]) -> Tree {
         let declaration = ("Package.swift", ".target(name: \"T\"),\n")
         return Tree([declaration] + files.map { ("Sources/T/" + $0.name, $0.text) })
     }
 
-    static func circleFindings(_ tree: Tree, bounds: [String: CircleBound]) -> [Finding] {
+    static func circleFindings(_ tree: Tree) -> [Finding] {
         let targets = DeclaredTarget.all(in: tree).filter { $0.folder.hasPrefix("Sources/") }
         return targets.flatMap { target in
             let files = Uses(of: target, in: tree)
             let folders = Uses(betweenFoldersOf: files)
-            let bound = bounds[target.name] ?? CircleBound()
-            let inFiles = files.circles.first ?? []
-            let inFolders = folders.circles
-            let found = CircleBound(
-                files: max(inFiles.count, CircleBound().files),
-                folders: inFolders.map(\.count).reduce(0, +)
-            )
-            var messages: [String] = []
-            if found.files > bound.files {
-                let way = files.way(around: inFiles)
-                messages.append("\(inFiles.count) files use each other, as \(way)")
+            let inFiles = files.circles.filter { $0.count > circleFilesMax }.map { circle in
+                "\(circle.count) files use each other, as \(files.way(around: circle))"
             }
-            if found.folders > bound.folders {
-                let ways = inFolders.map(folders.way).joined(separator: "; ")
-                messages.append("\(found.folders) folders use each other, as \(ways)")
+            let inFolders = folders.circles.map { circle in
+                "\(circle.count) folders use each other, as \(folders.way(around: circle))"
             }
-            if found.files < bound.files || found.folders < bound.folders {
-                messages.append(
-                    "the bound is \(bound) in Rules/Circles.swift, lower it to \(found)"
-                )
-            }
-            return messages.map { message in
+            return (inFiles + inFolders).map { message in
                 Finding(path: target.folder, line: 1, message: message)
             }
         }
