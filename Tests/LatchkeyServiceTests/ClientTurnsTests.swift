@@ -31,7 +31,7 @@ struct ClientTurnsTests {
 
     /// Another client's count of nothing took 6.6 s beside those of one address, issue 46.
     @Test func `a read of another client does not wait for all those of one`() {
-        let watched = WatchedStore(.underLock(), Journal(HistoryLimits()))
+        let watched = WatchedHistory(.underLock(), Journal(HistoryLimits()))
         let isHeld = DispatchSemaphore(value: 0)
         let order = Synchronized<[Int], LockStrategy>([])
         let arrivals = Arrivals()

@@ -195,7 +195,7 @@ private func record(_ time: Int64, isFull: Bool? = nil, needsLog: Bool? = nil) -
             Replica.Callbacks(isLevel: { _ in }, changed: { _ in }, advanced: { _ in })
         )
         let isLost = Guarded(false)
-        let store = ClusteredStore(
+        let store = ReplicatedStore(
             PropertyStore(
                 limits: StoreLimits(),
                 stripeCount: 1,

@@ -54,9 +54,9 @@ final class FakeLeader: Sendable {
         follower = Follower(settings, state, limits, log, clock: clock)
         let store = PropertyStore.underLock(limits: limits)
         let seed = try follower.seed()
-        let followed = FollowedStore(store, journal, limits)
-        followed.replace(with: seed.properties, at: seed.revision)
-        follower.start(followed, seed)
+        let copy = LeaderCopy(store, journal, limits)
+        copy.replace(with: seed.properties, at: seed.revision)
+        follower.start(copy, seed)
     }
 
     deinit {

@@ -19,7 +19,7 @@ struct GivenUpHistoryTests {
         static let commitCount: Revision = 2000
 
         let server: HTTPServer
-        let watched: WatchedStore
+        let watched: WatchedHistory
         let journal: Journal
         let places = SharedPlaces(countMax: 1, clientCountMax: 1, refusals: ShareRefusals())
         private let registry = MetricRegistry()
@@ -32,19 +32,19 @@ struct GivenUpHistoryTests {
             last = try Self.fill(store, behind, journal)
             self.journal = journal
             // What no answer has shown need not be waited for.
-            let watched = WatchedStore(behind, journal)
+            let watched = WatchedHistory(behind, journal)
             self.watched = watched
             let answers = AnswerBudget(byteCountMax: 1 << 30)
             var table = RouteTable(
                 metrics: RequestMetrics(registry, sendsServerTiming: false, answers: answers)
             )
             let history = HistoryRoutes(watched, places: places)
-            PropertyRoutes(store: ServedStore(store), depthMax: 64, history: history).add(
+            PropertyRoutes(store: ServedProperties(store), depthMax: 64, history: history).add(
                 to: &table
             )
             history.add(to: &table)
             let exports = ExportQueue(places: places)
-            ExportRoutes(store: ServedStore(store), journal: journal, exports: exports)
+            ExportRoutes(store: ServedProperties(store), journal: journal, exports: exports)
                 .add(to: &table)
             let router = table.router(hosts: nil)
             var configuration = HTTPServerConfiguration()

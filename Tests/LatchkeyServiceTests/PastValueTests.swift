@@ -85,7 +85,7 @@ private final class PastBench: Sendable {
     let server: HTTPServer
     let milliseconds = TestClock()
     private let value = OwnedBytes(Array("1".utf8))
-    let watched: WatchedStore
+    let watched: WatchedHistory
     private let store: PropertyStore
 
     var one: UnsafeRawBufferPointer { unsafe value.bytes }
@@ -110,10 +110,11 @@ private final class PastBench: Sendable {
                 answers: AnswerBudget(byteCountMax: 1 << 30)
             )
         )
-        watched = WatchedStore(store, journal)
+        watched = WatchedHistory(store, journal)
         let history = HistoryRoutes(watched)
         history.add(to: &table)
-        PropertyRoutes(store: ServedStore(store), depthMax: 64, history: history).add(to: &table)
+        PropertyRoutes(store: ServedProperties(store), depthMax: 64, history: history)
+            .add(to: &table)
         let router = table.router(hosts: nil)
         var configuration = HTTPServerConfiguration()
         configuration.port = 0

@@ -55,8 +55,9 @@ final class RepeatableServer: Sendable {
             guards: GuardSettings(kind),
             parts: StoreParts(hook: hook)
         )
-        let history = HistoryRoutes(WatchedStore(store, Journal(HistoryLimits())))
-        PropertyRoutes(store: ServedStore(store), depthMax: 64, history: history).add(to: &table)
+        let history = HistoryRoutes(WatchedHistory(store, Journal(HistoryLimits())))
+        PropertyRoutes(store: ServedProperties(store), depthMax: 64, history: history)
+            .add(to: &table)
         let script = script
         let runs = runs
         table.add(.post, "/scripted", .change, needs: .nothing, statuses: [200]) {
@@ -197,16 +198,16 @@ extension PropertyStore {
 extension HistoryRoutes {
     /// The routes of a history, with few places for those who watch.
     init(
-        _ store: WatchedStore,
+        _ watched: WatchedHistory,
         places: SharedPlaces = SharedPlaces(countMax: 10, clientCountMax: 10)
     ) {
         let hub = WatchHub(
-            journal: store.journal,
+            journal: watched.journal,
             limits: WatchLimits(),
             places: places,
             counters: WatchCounters(MetricRegistry()),
             answers: AnswerBudget(byteCountMax: 1 << 30)
         )
-        self.init(store: store, hub: hub)
+        self.init(watched: watched, hub: hub)
     }
 }

@@ -158,7 +158,7 @@ package final class Cluster: Sendable {
         let replica = Replica(
             replicaSettings,
             log: entries,
-            store: ExecutedStore(store, journal, persistence, state, keys),
+            store: LogExecution(store, journal, persistence, state, keys),
             at: position,
             Replica.Clocks(
                 nanoseconds: { StateAge.now() },

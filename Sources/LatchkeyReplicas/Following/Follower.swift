@@ -31,7 +31,7 @@ package final class Follower: Sendable {
     /// Ends a pause.
     private let wakeUp = DispatchSemaphore(value: 0)
     /// Nil until the service follows.
-    private let store = Guarded<FollowedStore?>(nil)
+    private let copy = Guarded<LeaderCopy?>(nil)
 
     package init(
         _ settings: FollowSettings,
@@ -91,8 +91,8 @@ package final class Follower: Sendable {
     }
 
     /// Begins to follow, behind a state that the store has.
-    package func start(_ store: FollowedStore, _ seed: Seed) {
-        self.store.write { $0 = store }
+    package func start(_ copy: LeaderCopy, _ seed: Seed) {
+        self.copy.write { $0 = copy }
         state.reaches(seed.revision)
         state.isLevel(since: seed.nanoseconds)
         log.write(
@@ -100,7 +100,7 @@ package final class Follower: Sendable {
             "following",
             ["leader": settings.leader, "properties": "\(seed.properties.count)"]
         )
-        queue.async { [self] in run(store) }
+        queue.async { [self] in run(copy) }
     }
 
     /// Ends the loop; does not wait.
@@ -114,22 +114,22 @@ package final class Follower: Sendable {
     /// - Parameter completion: Given the revision behind which its own commits begin; nil if it
     ///   leads already, or is about to.
     func promote(completion: @escaping @Sendable (Revision?) -> Void) {
-        guard let store = store.read({ $0 }), !isAsked.exchange(true, ordering: .relaxed)
+        guard let copy = copy.read({ $0 }), !isAsked.exchange(true, ordering: .relaxed)
         else { return completion(nil) }
         stop()
         // Behind the loop, which is one block of the queue.
         queue.async { [self] in
-            let last = store.revision
+            let last = copy.revision
             // Where the leader has used up the revisions, nothing can be skipped.
             let revision = Revision.laterLife(of: last, at: clock.now()) ?? last
-            store.jump(to: revision)
+            copy.jump(to: revision)
             state.promote()
             log.write(.warning, "promoted", ["revision": "\(revision)"])
             completion(revision)
         }
     }
 
-    private func run(_ store: FollowedStore) {
+    private func run(_ copy: LeaderCopy) {
         var connection: ServiceConnection?
         var pause = RetryPause()
         var (isSeeding, wasLevel) = (false, false)
@@ -138,10 +138,10 @@ package final class Follower: Sendable {
                 let open = if let connection { connection } else { try self.connection() }
                 connection = open
                 if isSeeding {
-                    try reseed(store, open)
+                    try reseed(copy, open)
                     (isSeeding, wasLevel) = (false, false)
                 }
-                let found = try step(store, open)
+                let found = try step(copy, open)
                 guard found != .more else { continue }
                 if found == .level {
                     wasLevel = true
@@ -186,13 +186,13 @@ package final class Follower: Sendable {
 
     /// Takes the next changes.
     private func step(
-        _ store: FollowedStore,
+        _ copy: LeaderCopy,
         _ connection: ServiceConnection
     ) throws(Failure) -> Page {
         let before = StateAge.now()
         var request = ClientRequest(.get, "/v1/changes")
         request.add("replica", "true")
-        request.add("after", "\(store.revision)")
+        request.add("after", "\(copy.revision)")
         request.add("limit", "\(Self.commitCountMax)")
         request.answerByteCountMax = pageByteCountMax
         let answer = try send(request, connection)
@@ -200,20 +200,20 @@ package final class Follower: Sendable {
             throw Failure("The leader has not all changes of before.", isGap: true)
         }
         try check(answer)
-        guard let changes = LeaderText.changes(answer.body), changes.follows(store.revision)
+        guard let changes = LeaderText.changes(answer.body), changes.follows(copy.revision)
         else {
             throw Failure("The answer of the leader to /v1/changes cannot be read.")
         }
         state.hears(of: changes.latest)
         for commit in changes.commits {
-            switch store.apply(commit) {
+            switch copy.apply(commit) {
             case .applied: break
             case .misfit: throw Failure("The leader's changes do not fit.", isGap: true)
             case .beyondBounds(let reason): throw Failure(reason)
             }
             state.reaches(commit.revision)
         }
-        guard store.revision == changes.next else {
+        guard copy.revision == changes.next else {
             throw Failure("The leader's changes have a gap.", isGap: true)
         }
         guard changes.next == changes.latest else {
@@ -229,19 +229,19 @@ package final class Follower: Sendable {
 
     /// Takes the whole state anew, unless it is of an earlier revision.
     private func reseed(
-        _ store: FollowedStore,
+        _ copy: LeaderCopy,
         _ connection: ServiceConnection
     ) throws(Failure) {
         state.enters(.seeding)
         let seed = try export(connection) { isStopping.load(ordering: .acquiring) }
-        guard seed.revision >= store.revision else {
+        guard seed.revision >= copy.revision else {
             state.enters(.diverged)
             throw Failure(
                 "The leader has gone back to revision \(seed.revision), before "
-                    + "\(store.revision) of this replica. Start the replica again, or promote it."
+                    + "\(copy.revision) of this replica. Start the replica again, or promote it."
             )
         }
-        store.replace(with: seed.properties, at: seed.revision)
+        copy.replace(with: seed.properties, at: seed.revision)
         state.restarts()
         state.reaches(seed.revision)
         state.isLevel(since: seed.nanoseconds)

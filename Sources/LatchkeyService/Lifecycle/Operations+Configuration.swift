@@ -9,7 +9,7 @@ extension Operations {
     /// Makes the operations of a service, whose steps use this store.
     convenience init(
         _ configuration: ServiceConfiguration,
-        store: ServedStore,
+        store: ServedProperties,
         audit: AuditLog?,
         in frame: ServiceFrame
     ) {

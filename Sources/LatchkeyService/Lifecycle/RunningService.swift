@@ -79,7 +79,11 @@ package final class RunningService: Sendable {
             let made = try maker.make(repetition, follower, cluster)
             let watching = Watches(made.store, made.journal, choices.watchLimits, in: frame)
             watches = watching.hub
-            let store = ServedStore(made.store, replicated: made.replicated, recorder: recorder)
+            let store = ServedProperties(
+                made.store,
+                replicated: made.replicated,
+                recorder: recorder
+            )
             let reads = watching.reads(leader: follower?.state.refusal, others: cluster)
             table.steps.append(reads, to: [.read])
             choices.addStoreRoutes(store, made, watching, cluster, in: frame, to: &table)

@@ -21,7 +21,7 @@ extension ServiceConfiguration {
     ///   - frame: Of the service.
     ///   - table: The table.
     func addStoreRoutes(
-        _ store: ServedStore,
+        _ store: ServedProperties,
         _ made: StoreMaker.Made,
         _ watches: Watches,
         _ cluster: Cluster?,
@@ -32,11 +32,11 @@ extension ServiceConfiguration {
         PropertyRoutes(store: store, depthMax: depthMax, history: watches.history).add(to: &table)
         TransactionRoutes(
             store: store,
-            watched: watches.store,
+            watched: watches.watched,
             hub: watches.hub,
             depthMax: depthMax
         ).add(to: &table)
-        ListRoutes(store: store, watched: watches.store).add(to: &table)
+        ListRoutes(store: store, watched: watches.watched).add(to: &table)
         let exports = ExportQueue(exportCountMax, in: frame)
         ExportRoutes(store: store, journal: made.journal, exports: exports).add(to: &table)
         BackupRoutes(

@@ -44,7 +44,7 @@ struct StoreMaker {
         /// Nil unless the service keeps its data.
         let persistence: Persistence?
         /// Puts changes into the log of a cluster; nil if the service is no replica of one.
-        let replicated: ClusteredStore?
+        let replicated: ReplicatedStore?
     }
 
     /// Blocks while the data are read, and until a leader or the others have answered.
@@ -92,21 +92,21 @@ struct StoreMaker {
         operating.meters.observeBacklog { store.backlogCount }
         StoreMetrics.register(store, expiries, evictor, in: frame.registry)
         addBounds(of: store, journal)
-        var replicated: ClusteredStore?
+        var replicated: ReplicatedStore?
         if let data {
             let keys = try recover(store, data, journal, repetition, isReplica: cluster != nil)
             replicated = try cluster.map { cluster throws(StartFailure) in
                 let replica = try cluster.start(store, data.persistence, journal, keys)
                 cluster.register(in: frame.registry)
-                return ClusteredStore(store, replica, cluster.state.disks, parts.evictor) {
+                return ReplicatedStore(store, replica, cluster.state.disks, parts.evictor) {
                     data.persistence.isLost
                 }
             }
         }
         if let follower, let seed {
-            let followed = FollowedStore(store, journal, configuration.storeLimits)
-            followed.replace(with: seed.properties, at: seed.revision)
-            follower.start(followed, seed)
+            let copy = LeaderCopy(store, journal, configuration.storeLimits)
+            copy.replace(with: seed.properties, at: seed.revision)
+            follower.start(copy, seed)
         }
         let committing: any CommittingStore = replicated ?? store
         expiries.start(committing)

@@ -6,11 +6,11 @@ internal import LatchkeyStore
 
 /// The route of exports: all properties of one revision, one line for each.
 struct ExportRoutes: Sendable {
-    private let store: ServedStore
+    private let store: ServedProperties
     private let journal: Journal
     private let exports: ExportQueue
 
-    init(store: ServedStore, journal: Journal, exports: ExportQueue) {
+    init(store: ServedProperties, journal: Journal, exports: ExportQueue) {
         self.store = store
         self.journal = journal
         self.exports = exports

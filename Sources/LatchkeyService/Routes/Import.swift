@@ -24,7 +24,7 @@ internal import LatchkeyStrategies
 /// SAFETY: `@unchecked Sendable` because what changes is used only on the queue.
 final class Import: BodyReader, @unchecked Sendable {
     private let request: ServiceRequest
-    private let store: ServedStore
+    private let store: ServedProperties
     private let isPartial: Bool
     private let limits: ImportLimits
     private let queue = DispatchQueue(label: "latchkey.import")
@@ -62,7 +62,7 @@ final class Import: BodyReader, @unchecked Sendable {
 
     init(
         _ request: ServiceRequest,
-        store: ServedStore,
+        store: ServedProperties,
         isPartial: Bool,
         limits: ImportLimits,
         places: SharedPlaces

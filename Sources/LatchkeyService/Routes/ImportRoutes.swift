@@ -7,7 +7,7 @@ struct ImportRoutes: Sendable {
     private static let batchLineCountDefault = 128
     private static let batchLineCountMax = 1000
 
-    let store: ServedStore
+    let store: ServedProperties
     let depthMax: Int
     let lineByteCountMax: Int
     let unitsMax: Int

@@ -14,8 +14,8 @@ struct ListRoutes: Sendable {
 
     private static let nameCountMax = 128
 
-    let store: ServedStore
-    let watched: WatchedStore
+    let store: ServedProperties
+    let watched: WatchedHistory
 
     func add(to table: inout RouteTable) {
         table.add(

@@ -7,7 +7,7 @@ internal import LatchkeyWatches
 
 /// The routes of single properties.
 struct PropertyRoutes: Sendable {
-    let store: ServedStore
+    let store: ServedProperties
     let depthMax: Int
     let history: HistoryRoutes
 
@@ -172,7 +172,7 @@ extension ServiceRequest {
     /// A profile of contention names the place of this call.
     func commit(
         _ change: Change,
-        to store: ServedStore,
+        to store: ServedProperties,
         _ kind: ChangeAnswer.Kind,
         fileID: StaticString = #fileID,
         line: UInt = #line

@@ -12,8 +12,8 @@ struct TransactionRoutes: Sendable {
     /// A request that waits keeps its body, and what it asks for is kept once more.
     private static let waitingByteCountMax = 64 * 1024
 
-    let store: ServedStore
-    let watched: WatchedStore
+    let store: ServedProperties
+    let watched: WatchedHistory
     let hub: WatchHub
     let lines = WaitingLines()
     let depthMax: Int

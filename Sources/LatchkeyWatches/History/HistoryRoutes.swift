@@ -8,7 +8,7 @@ internal import LatchkeyStrategies
 package struct HistoryRoutes: Sendable {
     private static let changesMax = 1000
 
-    let store: WatchedStore
+    let watched: WatchedHistory
     let hub: WatchHub
 
     func add(to table: inout RouteTable) {
@@ -48,15 +48,15 @@ package struct HistoryRoutes: Sendable {
                 throw RequestFailure(.invalidQuery, "Give revision alone.")
             }
             let revision = try Self.revision(query["revision"], "revision")
-            let search = PastValue(name, asOf: store.journal.named(revision))
+            let search = PastValue(name, asOf: watched.journal.named(revision))
             readPast(request, conditions, search)
             return
         }
         // A shorter poll than was asked for does no harm: its client asks again.
         let wait = min(try ServiceRequest.wait(query["wait"]), hub.readMillisecondsMax(request))
-        let after = store.journal.named(try Self.revision(query["after"], "after"))
+        let after = watched.journal.named(try Self.revision(query["after"], "after"))
         // No property of this store can have passed a revision of another one.
-        guard (store.journal.start...store.usage.revision).contains(after) else {
+        guard (watched.journal.start...watched.usage.revision).contains(after) else {
             throw RequestFailure(.gone)
         }
         LongPoll(
@@ -66,7 +66,7 @@ package struct HistoryRoutes: Sendable {
             conditions: conditions,
             after: after,
             deadlineNanoseconds: request.deadlineNanoseconds(wait),
-            store: store,
+            watched: watched,
             hub: hub,
             id: hub.nextIdentifier(),
             visitor: WatchVisitor(request)
@@ -79,8 +79,8 @@ package struct HistoryRoutes: Sendable {
         _ search: PastValue
     ) {
         do throws(BacklogFull) {
-            try store.base.look(search.name, in: .stored, .here()) { current in
-                store.whenCaughtUp(for: request.client) { latest in
+            try watched.base.look(search.name, in: .stored, .here()) { current in
+                watched.whenCaughtUp(for: request.client) { latest in
                     goOn(request, conditions, search.from(current, latest: latest))
                 }
             }
@@ -96,7 +96,7 @@ package struct HistoryRoutes: Sendable {
         _ presence: Presence? = nil
     ) {
         var search = search
-        switch search.read(store.journal) {
+        switch search.read(watched.journal) {
         case .found(let property): request.answer(property, conditions, isPast: true)
         case .gone: request.fail(.gone)
         case .more:
@@ -113,7 +113,7 @@ package struct HistoryRoutes: Sendable {
         _ proceed: @escaping @Sendable (Presence) -> Void
     ) {
         let presence = presence ?? request.exchange.presence()
-        store.later(for: request.client) {
+        watched.later(for: request.client) {
             presence.isOver ? request.answerInVain() : proceed(presence)
         }
     }
@@ -127,8 +127,8 @@ package struct HistoryRoutes: Sendable {
         let after = query["after"] == nil ? nil : try Self.revision(query["after"], "after")
         let limit = try ServiceRequest.limit(query["limit"], default: 100, max: Self.changesMax)
         let filter = WatchFilter.prefix(try request.prefix(query["prefix"], .read))
-        store.whenCaughtUp(for: request.client) { latest in
-            let journal = store.journal
+        watched.whenCaughtUp(for: request.client) { latest in
+            let journal = watched.journal
             let place = after.map(journal.named) ?? journal.oldest(of: filter.beginnings)
             let page = ChangePage(
                 after: place,
@@ -147,7 +147,7 @@ package struct HistoryRoutes: Sendable {
         _ presence: Presence? = nil
     ) {
         var page = page
-        switch page.read(store.journal, filter) {
+        switch page.read(watched.journal, filter) {
         case .done: request.respond(json: page.json)
         case .gone: request.fail(.gone)
         case .more: later(request, presence) { [page] in goOn(request, page, filter, $0) }

@@ -21,7 +21,7 @@ struct LongPoll: Sendable {
     let conditions: Conditions
     let after: Revision
     let deadlineNanoseconds: UInt64
-    let store: WatchedStore
+    let watched: WatchedHistory
     let hub: WatchHub
     /// Of its waits, from ``WatchHub/nextIdentifier()``.
     let id: UInt64
@@ -34,9 +34,9 @@ struct LongPoll: Sendable {
     }
 
     private func look(isLast: Bool, isWaiting: Bool) {
-        let since = store.usage.revision
+        let since = watched.usage.revision
         do throws(BacklogFull) {
-            try store.base.look(name, in: .live, .here()) { property in
+            try watched.base.look(name, in: .live, .here()) { property in
                 seen(property, since, isLast: isLast, isWaiting: isWaiting)
             }
         } catch {
@@ -53,7 +53,7 @@ struct LongPoll: Sendable {
         isLast: Bool,
         isWaiting: Bool
     ) {
-        if property.map({ $0.revision > after }) ?? (after > store.journal.start) || isLast {
+        if property.map({ $0.revision > after }) ?? (after > watched.journal.start) || isLast {
             if isWaiting {
                 hub.leave(client)
             }

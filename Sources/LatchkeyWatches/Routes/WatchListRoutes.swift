@@ -7,7 +7,7 @@ struct WatchListRoutes: Sendable {
     private static let limitMax = 1000
 
     let hub: WatchHub
-    let store: WatchedStore
+    let watched: WatchedHistory
 
     func add(to table: inout RouteTable) {
         table.add(.get, "/v1/watches", .local, needs: .right(.admin), statuses: [200, 400, 503]) {
@@ -30,7 +30,7 @@ struct WatchListRoutes: Sendable {
         }
         hub.list(after: UInt64(after), countMax: limit) { list in
             // The pump's thread has no time for the text.
-            store.later(for: request.client) { request.respond(json: list.json) }
+            watched.later(for: request.client) { request.respond(json: list.json) }
         }
     }
 }

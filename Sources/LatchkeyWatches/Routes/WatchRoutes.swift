@@ -8,7 +8,7 @@ struct WatchRoutes: Sendable {
     private static let observerByteCountMax = 128
     private static let partCountMax = 16
 
-    let store: WatchedStore
+    let watched: WatchedHistory
     let hub: WatchHub
 
     func add(to table: inout RouteTable) {
@@ -61,20 +61,20 @@ struct WatchRoutes: Sendable {
             }
         }
         // Above all revisions that anybody was shown: a cursor above it is from another store.
-        let latest = store.usage.revision
-        let oldest = store.journal.oldest(of: filter.beginnings)
+        let latest = watched.usage.revision
+        let oldest = watched.journal.oldest(of: filter.beginnings)
         switch cursor {
-        case .place(WatchPlace(revision: 0)) where store.journal.start >= oldest:
-            open(.place(WatchPlace(revision: store.journal.start)))
+        case .place(WatchPlace(revision: 0)) where watched.journal.start >= oldest:
+            open(.place(WatchPlace(revision: watched.journal.start)))
         case .now:
             open(.now(latest))
         case .place(let place)
         where place.latest <= latest && place.revision >= oldest:
             open(.place(place))
         case .initial:
-            store.base.snapshot(.here()) { open(.state($0)) }
+            watched.base.snapshot(.here()) { open(.state($0)) }
         case .place, .unknown:
-            store.base.snapshot(.here()) { open(.gap($0)) }
+            watched.base.snapshot(.here()) { open(.gap($0)) }
         }
     }
 

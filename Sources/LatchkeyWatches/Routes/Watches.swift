@@ -4,7 +4,7 @@ package import LatchkeyStore
 /// The watches of a store, and the reads of its past.
 package struct Watches: Sendable {
     package let hub: WatchHub
-    package let store: WatchedStore
+    package let watched: WatchedHistory
     package let history: HistoryRoutes
 
     package init(
@@ -14,8 +14,8 @@ package struct Watches: Sendable {
         in frame: ServiceFrame
     ) {
         hub = WatchHub(journal, limits, in: frame)
-        self.store = WatchedStore(store, journal)
-        history = HistoryRoutes(store: self.store, hub: hub)
+        watched = WatchedHistory(store, journal)
+        history = HistoryRoutes(watched: watched, hub: hub)
     }
 
     /// The step of reads that wait for a newer state.
@@ -29,12 +29,12 @@ package struct Watches: Sendable {
         leader: FreshReads.LeaderRefusal?,
         others: (any SharedState)?
     ) -> FreshReads {
-        FreshReads(hub: hub, journal: store.journal, leader: leader, others: others)
+        FreshReads(hub: hub, journal: watched.journal, leader: leader, others: others)
     }
 
     package func add(to table: inout RouteTable) {
         history.add(to: &table)
-        WatchRoutes(store: store, hub: hub).add(to: &table)
-        WatchListRoutes(hub: hub, store: store).add(to: &table)
+        WatchRoutes(watched: watched, hub: hub).add(to: &table)
+        WatchListRoutes(hub: hub, watched: watched).add(to: &table)
     }
 }

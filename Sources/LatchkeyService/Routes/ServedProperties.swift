@@ -5,20 +5,20 @@ internal import LatchkeyReplicas
 internal import LatchkeyStore
 internal import LatchkeyStrategies
 
-/// The serving store, as requests use it.
+/// The properties that are served, as requests use them.
 ///
 /// Looks and lists go to the store, changes as well, or into the log of a cluster. What is asked
 /// for is recorded, if the service records a trace.
-struct ServedStore: Sendable {
+struct ServedProperties: Sendable {
     private let base: PropertyStore
     /// Puts changes into the log, in a cluster.
-    private let replicated: ClusteredStore?
+    private let replicated: ReplicatedStore?
     /// Takes samples of the operations, if the service records them.
     private let recorder: TraceRecorder?
 
     init(
         _ base: PropertyStore,
-        replicated: ClusteredStore? = nil,
+        replicated: ReplicatedStore? = nil,
         recorder: TraceRecorder? = nil
     ) {
         (self.base, self.replicated, self.recorder) = (base, replicated, recorder)

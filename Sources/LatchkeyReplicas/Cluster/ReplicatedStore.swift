@@ -4,7 +4,7 @@ package import LatchkeyStore
 package import LatchkeyStrategies
 
 /// The store of a replica: changes go to the log, and reads to what was executed of it.
-package struct ClusteredStore: CommittingStore {
+package struct ReplicatedStore: CommittingStore {
     private let base: PropertyStore
     private let replica: Replica
     private let isLost: @Sendable () -> Bool

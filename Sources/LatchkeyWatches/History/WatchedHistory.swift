@@ -11,7 +11,7 @@ internal import LatchkeyStrategies
 /// not wait reads on its own thread, one piece; what is longer continues on the queue, piece by
 /// piece and in turns with others, so that no thread that serves reads a long history. Clients have
 /// their turns one after the other, however many reads each of them has.
-package struct WatchedStore: Sendable {
+package struct WatchedHistory: Sendable {
     package let base: PropertyStore
     package let journal: Journal
     private let queue = DispatchQueue(label: "latchkey.histories")

@@ -6,12 +6,12 @@ internal import LatchkeyReplication
 internal import LatchkeyStore
 internal import LatchkeyStrategies
 
-/// What a replica executes the log on: a store, its history, and its files.
+/// The execution of the log on a replica's store, its history, and its files.
 ///
 /// **Design.** One thread calls what changes the state, so that one change waits
 /// for the one before. `keys` is guarded because a strategy asks for the note on a thread of its
 /// own; it does not change meanwhile.
-final class ExecutedStore: ReplicatedState {
+final class LogExecution: ReplicatedState {
     private let store: PropertyStore
     private let journal: Journal
     private let persistence: Persistence
@@ -38,7 +38,7 @@ final class ExecutedStore: ReplicatedState {
 
     /// Takes the decision of the change that is executed.
     private struct Receiver: DecisionReceiver {
-        let executing: ExecutedStore
+        let executing: LogExecution
         let proposal: LogEntry.Proposal
         let time: Timestamp
 

@@ -8,9 +8,9 @@ import Testing
 
 /// Reads that wait for the journal.
 @Suite(.timeLimit(.minutes(15)), .offPool)
-struct WatchedStoreTests {
-    private static func store(_ journal: Journal, shown: Revision) -> WatchedStore {
-        WatchedStore(.underLock(after: shown), journal)
+struct WatchedHistoryTests {
+    private static func store(_ journal: Journal, shown: Revision) -> WatchedHistory {
+        WatchedHistory(.underLock(after: shown), journal)
     }
 
     private static func commit(_ revision: Revision) -> Commit {

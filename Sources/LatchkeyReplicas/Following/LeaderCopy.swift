@@ -3,11 +3,11 @@ internal import LatchkeyGuards
 package import LatchkeyStore
 internal import LatchkeyStrategies
 
-/// The store of a replica, as its follower changes it.
+/// The leader's properties in the store of a replica, as its follower changes them.
 ///
 /// **Design.** One thread calls all of it, one call after the other, and nothing else changes the
 /// store. Each call blocks until readers see the change.
-package struct FollowedStore: Sendable {
+package struct LeaderCopy: Sendable {
     private let journal: Journal
     private let limits: StoreLimits
     private let store: PropertyStore

@@ -12,7 +12,7 @@ import Testing
 
 /// What a replica executes its log on, with its files.
 @Suite(.timeLimit(.minutes(15)), .offPool)
-struct ExecutedStoreTests {
+struct LogExecutionTests {
     private static let start: Revision = 1000
     private static let later: Revision = 1 << 40
 
@@ -20,7 +20,7 @@ struct ExecutedStoreTests {
     private struct Rig {
         let data: DurableData
         let journal: Journal
-        let executed: ExecutedStore
+        let execution: LogExecution
 
         init(_ path: String, _ kind: StrategyKind) throws {
             var settings = PersistenceSettings()
@@ -44,7 +44,7 @@ struct ExecutedStoreTests {
                 failed: { Issue.record("the disk has failed") }
             )
             let state = ClusterState(name: "test", etcd: { EtcdReport() })
-            executed = ExecutedStore(store, journal, persistence, state, nil)
+            execution = LogExecution(store, journal, persistence, state, nil)
         }
 
         /// Executes an entry with one change.
@@ -54,14 +54,14 @@ struct ExecutedStoreTests {
                 identity: nil,
                 change: .increment(.named("a"), by: 1)
             )
-            let commit = try executed.execute(proposal, at: Timestamp(milliseconds: 1)).get()
+            let commit = try execution.execute(proposal, at: Timestamp(milliseconds: 1)).get()
             reaches(place)
             return commit.revision
         }
 
         func reaches(_ place: UInt64) {
-            executed.reaches(
-                LogPosition(place: LogPlace(place), revision: executed.revision, rules: .second)
+            execution.reaches(
+                LogPosition(place: LogPlace(place), revision: execution.revision, rules: .second)
             )
         }
     }
@@ -75,10 +75,10 @@ struct ExecutedStoreTests {
             let position = try rig.data.persistence.readPosition()
                 .flatMap { LogPosition(decoding: $0) }
             #expect(position?.revision ?? start == rig.data.persistence.lastRevision)
-            #expect(rig.executed.revision == rig.data.persistence.lastRevision)
+            #expect(rig.execution.revision == rig.data.persistence.lastRevision)
             _ = try rig.execute(at: 10 * life)
-            rig.executed.jump(to: later)
-            #expect(rig.executed.revision == later && rig.journal.last == later)
+            rig.execution.jump(to: later)
+            #expect(rig.execution.revision == later && rig.journal.last == later)
             rig.reaches(10 * life + 1)
             for number in 0..<count {
                 #expect(try rig.execute(at: 10 * life + 2 + number) == later + 1 + number)
@@ -86,7 +86,7 @@ struct ExecutedStoreTests {
             #expect(rig.data.persistence.finish() == .written)
         }
         let last = try Rig(folder.path, kind)
-        #expect(last.executed.revision == 2 * later + 2)
+        #expect(last.execution.revision == 2 * later + 2)
         #expect(last.data.persistence.lastRevision == 2 * later + 2)
         #expect(last.data.persistence.finish() == .written)
     }
