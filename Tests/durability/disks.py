@@ -5,6 +5,7 @@ import concurrent.futures
 import contextlib
 import itertools
 import json
+import resource
 import shutil
 import subprocess
 import threading
@@ -13,70 +14,129 @@ import time
 import kill
 import load
 import shim
-from process import PATIENCE_SECONDS, Failure, await_true
+from process import PATIENCE_SECONDS, Failure, await_true, run
 from service import Service
 
 DISK_BYTES = 48 << 20
+# Of a file. What the service says is shorter, and its log is soon longer.
+LENGTH_BOUND = 1 << 18
+
+
+class NotTried(Exception):
+    """What this user, or this machine, cannot do."""
+
+
+@contextlib.contextmanager
+def small_disk(folder):
+    disk = folder / "disk"
+    disk.mkdir()
+    make_disk("mount", "-t", "tmpfs", "-o", f"size={DISK_BYTES}", "tmpfs", disk)
+    try:
+        yield disk
+    finally:
+        run("umount", "--lazy", disk)
+
+
+def make_disk(*words):
+    try:
+        run(*words)
+    except (Failure, OSError) as failure:
+        raise NotTried(f"a disk cannot be made: {failure}") from None
 
 
 def full(arguments, folder):
     """A small disk that is filled and emptied again, twice, with a kill in each state."""
-    counts = collections.Counter()
-    disk = folder / "disk"
-    disk.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", f"size={DISK_BYTES}", "tmpfs", str(disk)]
-    if subprocess.run(mount, stdin=subprocess.DEVNULL, capture_output=True).returncode != 0:
-        return "not tried, since this user may not mount a disk"
-    subject = None
-    ballast = disk / "ballast"
+    with small_disk(folder) as disk:
+        return fill_and_empty(arguments, disk, Ballast(disk))
 
-    def fill(running):
-        with ballast.open("wb", buffering=0) as file, contextlib.suppress(OSError):
+
+def bound(arguments, folder):
+    """The same with a bound on the length of files, which needs no disk."""
+    return fill_and_empty(arguments, folder, LengthBound())
+
+
+class Ballast:
+    """A file beside the data that takes all room that is left."""
+
+    def __init__(self, disk):
+        self.path = disk / "ballast"
+
+    def fill(self, _):
+        with self.path.open("wb", buffering=0) as file, contextlib.suppress(OSError):
             while True:
                 file.write(bytes(1 << 16))
-        # What was decided waits; what comes then is refused.
-        # What comes before is made on what the reserve has left.
-        answers = [subject.service.ask("PUT", load.path("quiet"), "1", expect=(201, 204, 507))]
-        await_true("the full disk is noticed", lambda: answers[-1][0] == 507 or answers.append(
-            subject.service.ask("PUT", load.path("quiet"), "1", expect=(201, 204, 507))))
+
+    def empty(self, _):
+        self.path.unlink()
+
+
+class LengthBound:
+    """Nothing can be written beyond a length of a file."""
+
+    def fill(self, service):
+        self._limit(service, LENGTH_BOUND)
+
+    def empty(self, service):
+        self._limit(service, resource.RLIM_INFINITY)
+
+    def _limit(self, service, byte_count):
+        if service.process.poll() is None:
+            resource.prlimit(service.process.pid, resource.RLIMIT_FSIZE,
+                             (byte_count, resource.RLIM_INFINITY))
+
+
+def fill_and_empty(arguments, disk, room):
+    counts = collections.Counter()
+    subject = kill.Folder(arguments, disk / "folder", 0, counts)
+
+    def fill(running):
+        room.fill(subject.service)
+        # What was decided waits; what comes then is refused. Before, the condition does not hold.
+        answers = []
+
+        def is_refused():
+            answers.append(subject.service.ask("PUT", load.path("quiet"), "1",
+                                               {"If-Match": '"1"'}, expect=(412, 507)))
+            return answers[-1][0] == 507
+
+        await_true("the full disk is noticed", is_refused)
         problem = json.loads(answers[-1][2])
         if problem["type"] != "/problems/disk-full":
             raise Failure(f"a write on the full disk is answered {problem}")
-        subject.service.ask("GET", load.path("quiet"), expect=(200, 404))
+        subject.service.ask("GET", load.path("quiet"), expect=(404,))
 
     def kill_full(running):
         fill(running)
         subject.service.kill()
-        ballast.unlink()
+        room.empty(subject.service)
         return True
 
     def empty(running):
         fill(running)
-        ballast.unlink()
+        room.empty(subject.service)
         since = time.monotonic_ns()
         await_true("writes go on when there is space", lambda: any(
             each.fate == load.MADE and each.begin > since
             for client in running.clients for each in client.outcomes[-50:]))
 
     try:
-        subject = kill.Folder(arguments, disk / "folder", 0, counts)
         for strategy in ("lock", "actor"):
             subject.round(strategy, empty)
             subject.round(strategy, kill_full)
+    except (Failure, OSError) as failure:
+        raise Failure(f"{failure}{subject.ending()}") from None
     finally:
-        if subject:
-            subject.close()
-        subprocess.run(["umount", "--lazy", str(disk)], check=True, stdin=subprocess.DEVNULL)
+        subject.close()
     return f"filled 4 times, {counts['commits']} commits"
 
 
 def low(arguments, folder):
     """A disk that the service fills: deletions make room, and nothing is lost or held."""
-    disk = folder / "disk"
-    disk.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", f"size={DISK_BYTES}", "tmpfs", str(disk)]
-    if subprocess.run(mount, stdin=subprocess.DEVNULL, capture_output=True).returncode != 0:
-        return "not tried, since this user may not mount a disk"
+    with small_disk(folder) as disk:
+        return fill_by_writing(arguments, folder, disk)
+
+
+def fill_by_writing(arguments, folder, disk):
     data, values = disk / "data", {}
     value = json.dumps("v" * 200_000)
 
@@ -101,43 +161,40 @@ def low(arguments, folder):
             raise Failure(f"{words}: status {done.returncode}, {done.stderr}")
         return done.stdout
 
-    try:
-        with Service(arguments.binary, data, log=folder / "log") as service:
-            number = 0
-            for _ in range(4):
-                while put(service, f"l/{number}"):
-                    number += 1
-                if not service.is_ready() or (data / "latchkey.reserve").exists():
-                    raise Failure("a low disk is not ready, or keeps its reserve")
-                for name in list(values):
-                    service.ask("DELETE", load.path(name), expect=(200, 204))
-                    del values[name]
-                await_true("there is room again", lambda: put(service, f"l/{number}"))
-                number += 1
-            # Now a kill while it is low, and a larger disk.
+    with Service(arguments.binary, data, log=folder / "log") as service:
+        number = 0
+        for _ in range(4):
             while put(service, f"l/{number}"):
                 number += 1
-            service.kill()
-        size = f"remount,size={2 * DISK_BYTES}"
-        subprocess.run(["mount", "-o", size, str(disk)], check=True, stdin=subprocess.DEVNULL)
-        if "writes-fail" in (folder / "log").read_text():
-            raise Failure("a write has failed, although the disk was only low")
-        with Service(arguments.binary, data, log=folder / "log2") as service:
-            expect_values(service)
-            for name in list(values)[2:]:
+            if not service.is_ready() or (data / "latchkey.reserve").exists():
+                raise Failure("a low disk is not ready, or keeps its reserve")
+            for name in list(values):
                 service.ask("DELETE", load.path(name), expect=(200, 204))
                 del values[name]
-            if (status := service.end()) != 0:
-                raise Failure(f"the end has status {status}")
-        said = command("compact")
-        size = (data / "latchkey.db").stat().st_size
-        if size > 1 << 20:
-            raise Failure(f"after compact, the database has {size} bytes: {said}")
-        command("check")
-        with Service(arguments.binary, data, log=folder / "log3") as service:
-            expect_values(service)
-    finally:
-        subprocess.run(["umount", "--lazy", str(disk)], check=True, stdin=subprocess.DEVNULL)
+            await_true("there is room again", lambda: put(service, f"l/{number}"))
+            number += 1
+        # Now a kill while it is low, and a larger disk.
+        while put(service, f"l/{number}"):
+            number += 1
+        service.kill()
+    size = f"remount,size={2 * DISK_BYTES}"
+    subprocess.run(["mount", "-o", size, str(disk)], check=True, stdin=subprocess.DEVNULL)
+    if "writes-fail" in (folder / "log").read_text():
+        raise Failure("a write has failed, although the disk was only low")
+    with Service(arguments.binary, data, log=folder / "log2") as service:
+        expect_values(service)
+        for name in list(values)[2:]:
+            service.ask("DELETE", load.path(name), expect=(200, 204))
+            del values[name]
+        if (status := service.end()) != 0:
+            raise Failure(f"the end has status {status}")
+    said = command("compact")
+    size = (data / "latchkey.db").stat().st_size
+    if size > 1 << 20:
+        raise Failure(f"after compact, the database has {size} bytes: {said}")
+    command("check")
+    with Service(arguments.binary, data, log=folder / "log3") as service:
+        expect_values(service)
     return f"filled 5 times with {number} values; {said.strip()}"
 
 

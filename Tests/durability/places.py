@@ -27,15 +27,17 @@ PLANTS = {}
 def run(arguments, scratch):
     lines, failures = [], []
     for name, case in (("clock", clock), ("read-only", read_only), ("reader", reader),
-                       ("full", disks.full), ("low", disks.low), ("gone", disks.gone),
-                       ("hang", disks.hang), ("held", disks.held), ("sigterm", sigterm),
-                       ("second", second)):
+                       ("full", disks.full), ("bound", disks.bound), ("low", disks.low),
+                       ("gone", disks.gone), ("hang", disks.hang), ("held", disks.held),
+                       ("sigterm", sigterm), ("second", second)):
         if arguments.only and name not in arguments.only:
             continue
         folder = scratch / name
         folder.mkdir()
         try:
             lines.append(f"{name}: {case(arguments, folder)}")
+        except disks.NotTried as reason:
+            lines.append(f"{name}: not tried, since {reason}")
         except (Failure, Refused) as failure:
             failures.append(f"{name}: {failure}")
     if failures:
