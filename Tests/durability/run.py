@@ -25,6 +25,7 @@ from process import Failure, Refused  # noqa: E402
 
 import errors  # noqa: E402
 import flips  # noqa: E402
+import following  # noqa: E402
 import held  # noqa: E402
 import kill  # noqa: E402
 import places  # noqa: E402
@@ -34,9 +35,10 @@ import shim  # noqa: E402
 import switching  # noqa: E402
 
 CAMPAIGNS = {"power": power, "kill": kill, "errors": errors, "flips": flips,
-             "places": places, "readers": readers, "held": held, "switching": switching}
+             "places": places, "readers": readers, "held": held, "switching": switching,
+             "following": following}
 # With --switch: those whose services are switched all the time. Without: the others.
-SWITCHED = ("switching", "kill", "readers")
+SWITCHED = ("switching", "following", "kill", "readers")
 # The options that say how much, in the short form and in the long one.
 AMOUNTS = {
     "images": (32, 1000, "disks made from the recorded runs"),
@@ -49,12 +51,13 @@ AMOUNTS = {
     "flips": (20, 1000, "times that each file is damaged"),
     "terms": (2, 16, "ends by SIGTERM"),
     "switches": (8, 200, "under load, from each strategy"),
+    "followers": (2, 8, "that are switched"),
 }
 # What each campaign has to find, as a positive control.
 CONTROLS = (("power", "wal"), ("power", "all"), ("kill", "cut"), ("kill", "refused"),
             ("errors", "refused"), ("flips", "other"), ("readers", "lost"), ("readers", "changed"),
             ("readers", "left-out"), ("held", "interval"))
-SWITCHED_CONTROLS = (("switching", "refused"),)
+SWITCHED_CONTROLS = (("switching", "refused"), ("following", "older"), ("following", "lost"))
 # So many images are enough for a loss to be found.
 PLANTED_IMAGES = 12
 
@@ -66,7 +69,8 @@ def main():
     if arguments.campaign not in CAMPAIGNS and arguments.switch:
         names, controls = SWITCHED, SWITCHED_CONTROLS
     elif arguments.campaign not in CAMPAIGNS:
-        names, controls = [name for name in CAMPAIGNS if name != "switching"], CONTROLS
+        names, controls = [name for name in CAMPAIGNS
+                           if name not in ("switching", "following")], CONTROLS
     plans = [*((name, arguments.plant) for name in names), *controls]
     # The library writes to no file that outlives the test, and memory is faster than a disk.
     fast = pathlib.Path("/dev/shm")
