@@ -325,13 +325,14 @@ durability-quick: build ## `make durability` in under 2 minutes
 	Tests/durability/run.py quick --binary $(RELEASE_BINARY) $(ARGS)
 
 .PHONY: switching
-switching: build ## judged histories while another strategy is chosen every 50 ms (half an hour)
-	scripts/require test clients
+switching: build ## judged histories while another strategy is chosen every 50 ms (40 minutes)
+	scripts/require test clients cluster
 	Tests/durability/run.py all --switch --binary $(RELEASE_BINARY) $(ARGS)
+	Tests/cluster/run.py --binary $(RELEASE_BINARY) --switch --rounds 24
 	Tests/clients/histories/run.py --binary $(RELEASE_BINARY) --switch --seconds 300
 
 .PHONY: switching-quick
-switching-quick: build ## `make switching` in under 40 seconds, from each strategy
+switching-quick: build ## `make switching` in a minute, from each strategy; without a cluster
 	scripts/require load
 	Tests/durability/run.py quick --switch --binary $(RELEASE_BINARY) $(ARGS)
 

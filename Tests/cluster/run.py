@@ -5,18 +5,19 @@
 
 In each round six clients write and read at all replicas, plain readers and steady writers have one
 each, and a watch goes from one to the other, while one or two faults happen (faults.py): also
-cuts of the network where that can be done (network.py), losses of power, and full disks. Then the
-answers have to be those of one service (judge.py), and the replicas the same. At the end violations
-are planted in what was recorded, and have to be found. Campaigns of their own follow: increments
-with a key at all replicas at once (counting.py), watches that change the replica (moving.py), full
-disks of one replica and of most (filling.py), and upgrades from the version before (upgrading.py).
-A cluster lives for some rounds; the next one has the next seed. The promises are those of
-docs/cluster.md.
+cuts of the network where that can be done (network.py), losses of power, and full disks. In every
+second round, another strategy is chosen at each replica every 50 ms, too. Then the answers have to
+be those of one service (judge.py), and the replicas the same. At the end violations are planted in
+what was recorded, and have to be found. Campaigns of their own follow: increments with a key at all
+replicas at once (counting.py), watches that change the replica (moving.py), full disks of one
+replica and of most (filling.py), and upgrades from the version before (upgrading.py). A cluster
+lives for some rounds; the next one has the next seed. The promises are those of docs/cluster.md.
 Standard library, and a C compiler.
 """
 
 import argparse
 import collections
+import contextlib
 import itertools
 import json
 import pathlib
@@ -44,15 +45,20 @@ from clients import Client, Prober, Reader, Watcher  # noqa: E402
 from faults import CUTS, FAULTS, end_replica, kill_all, kill_member, kill_replica  # noqa: E402
 from faults import move_leader  # noqa: E402
 from replicas import Cluster, await_true  # noqa: E402
+from switcher import Switcher  # noqa: E402
 
 CLIENTS, ROUNDS_OF_CLUSTER, JOIN_SECONDS_MAX = 6, 6, PATIENCE_SECONDS
+# Of each replica, in a round that has some.
+SWITCHES_MIN = 20
 
 
 class Campaign:
     """One cluster: its rounds, and all that was asked and answered."""
 
-    def __init__(self, cluster, choose, seconds, faults, availability):
+    def __init__(self, cluster, choose, seconds, faults, availability, switch_period=0):
+        """Strategies are switched in every round whose number is a multiple of the period."""
         self.cluster, self.choose, self.seconds = cluster, choose, seconds
+        self.switch_period = switch_period
         self.faults, self.availability = faults, availability
         self.tokens, self.operations = itertools.count(1), []
         self.changes, self.number = [], 0
@@ -78,11 +84,17 @@ class Campaign:
         faults = [threading.Thread(target=run_fault, args=(self.cluster, *plan, words, errors))
                   for plan in plans]
         end = time.monotonic() + self.seconds
-        for thread in talkers + [self.watcher] + faults:
-            thread.start()
-        for fault in faults:
-            fault.join(2 * JOIN_SECONDS_MAX)
-        time.sleep(max(0.0, end - time.monotonic()))
+        with contextlib.ExitStack() as stack:
+            switchers = [stack.enter_context(Switcher(replica, self.choose.random()))
+                         for replica in self.cluster.replicas if self.is_switched()]
+            for thread in talkers + [self.watcher] + faults:
+                thread.start()
+            for fault in faults:
+                fault.join(2 * JOIN_SECONDS_MAX)
+            time.sleep(max(0.0, end - time.monotonic()))
+            for each in switchers:
+                await_true(f"replica {each.service.number} is switched", lambda each=each: errors
+                           or each.error or len(each.reports) >= SWITCHES_MIN)
         for talker in talkers:
             talker.is_stopped.set()
         for talker in talkers:
@@ -98,6 +110,8 @@ class Campaign:
             self.availability.judge(operations, probers, readers, self.cluster.excuses)
         except Failure as failure:
             raise Failure(f"after {words}: {failure}") from None
+        if switchers:
+            words.append(f"{sum(len(each.reports) for each in switchers)} switches")
         fates = collections.Counter(each.fate for each in self.operations)
         return (f"{'; '.join(words)}: {len(self.operations)} operations so far, "
                 + ", ".join(f"{count} {fate}" for fate, count in sorted(fates.items()))
@@ -105,6 +119,9 @@ class Campaign:
                 f"{self.watcher.middles} in transactions; "
                 + ", ".join(f"{what} {seconds:.2f} s" for what, seconds in
                             self.availability.last.items() if seconds > 1))
+
+    def is_switched(self):
+        return self.switch_period and self.number % self.switch_period == 0
 
     def resumed(self):
         """The watch of the round before, as a new thread."""
@@ -287,7 +304,8 @@ def run(arguments, network_of_all):
         choose, campaign, holds = random.Random(seed), None, False
         try:
             with Cluster(arguments.binary, folder, choose, network_of_all) as cluster:
-                campaign = Campaign(cluster, choose, arguments.seconds, plan, availability)
+                campaign = Campaign(cluster, choose, arguments.seconds, plan, availability,
+                                    switch_period=1 if arguments.switch else 2)
                 for number in range(1, rounds + 1):
                     print(f"ok seed {seed}, round {number}: {campaign.round()}", flush=True)
                     passed += 1
@@ -305,9 +323,9 @@ def run(arguments, network_of_all):
         if holds or not arguments.keep:
             shutil.rmtree(folder, ignore_errors=True)
         seed += 1
-    judged, failures = run_judged(arguments, network_of_all)
-    upgrades, more_failures = run_upgrades(arguments, network_of_all)
-    passed, failed = passed + judged + upgrades, failed + failures + more_failures
+    for others in () if arguments.switch else (run_judged, run_upgrades):
+        more_passed, more_failed = others(arguments, network_of_all)
+        passed, failed = passed + more_passed, failed + more_failed
     print(f"\n{operations} operations, {commits} commits, {time.monotonic() - began:.0f} s")
     print(f"faults: {plan}")
     print(f"longest: {availability}")
@@ -331,6 +349,8 @@ def parse_arguments():
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 31))
     parser.add_argument("--judge-times", action="store_true",
                         help="fail beyond the times of docs/cluster.md; for a machine at rest")
+    parser.add_argument("--switch", action="store_true",
+                        help="another strategy every 50 ms in all rounds; no other campaigns")
     parser.add_argument("--no-cuts", action="store_true", help="leave the network as it is")
     parser.add_argument("--only",
                         help="names of faults, campaigns and upgrades, with commas between them")
