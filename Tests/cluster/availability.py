@@ -37,6 +37,8 @@ class Availability:
         down = _by_replica(excuses["all"])
         idle = _by_replica(excuses["all"] + excuses["writes"])
         for each in operations:
+            if each.status == 507 and not is_excused(each, down[each.replica]):
+                raise Failure(f"a replica whose disk has room answers 507: {each}")
             if each.kind in WRITES and each.fate in (REFUSED, UNKNOWN) and each.status:
                 self._take("503 for a write" if each.fate == REFUSED else "unknown outcome",
                            each.begin, each.end, down[each.replica], each)
@@ -71,6 +73,11 @@ class Availability:
 def _by_replica(excuses):
     return {number: sorted((begin, end) for replica, begin, end in excuses if replica == number)
             for number in range(3)}
+
+
+def is_excused(each, excuses):
+    """Whether an operation was on its way at a time that is excused."""
+    return any(begin < each.end and each.begin < end for begin, end in excuses)
 
 
 def longest_part(begin, end, excuses):

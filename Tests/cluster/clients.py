@@ -78,7 +78,7 @@ class Talker(threading.Thread):
         each.status = answer.status
         each.age = int(float(answer.headers.get("Latchkey-Age", "0")) * 1e9)
         self.take(each, answer.headers, text)
-        if answer.status == 503:
+        if answer.status in (503, 507):
             self.is_stopped.wait(PAUSE_SECONDS)
         return True
 
@@ -93,7 +93,7 @@ class Talker(threading.Thread):
         status = each.status
         if status == 500 and b"/outcome-unknown" in text:
             each.fate = UNKNOWN
-        elif status in (429, 503):
+        elif status in (429, 503) or status == 507 and self.cluster.may_be_full:
             each.fate = REFUSED
         elif status in (404, 412):
             each.fate = FAILED

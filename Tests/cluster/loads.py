@@ -14,7 +14,7 @@ import time
 
 import planted
 from clients import Client, Prober, Reader, Watcher
-from judge import MADE, REFUSED, Order, check, compare_events
+from judge import MADE, Order, check, compare_events
 from moving import stop
 from process import PATIENCE_SECONDS, Failure, Latchkey, await_true
 from replicas import all_changes
@@ -24,8 +24,6 @@ CLIENTS = 3
 PAUSE_SECONDS = 0.02
 # Names of what is written beside the load.
 OTHERS = "o/"
-# The change is not made, since etcd is full.
-FULL = 507
 
 
 class Paced:
@@ -42,8 +40,7 @@ class Paced:
 
 
 class Worker(Paced, Client):
-    def take(self, each, headers, text):
-        take(self, each, headers, text, super().take)
+    """Writes and reads at all replicas."""
 
 
 class Looker(Paced, Reader):
@@ -64,7 +61,7 @@ class Writer(Paced, Prober):
 
     def take(self, each, headers, text):
         self.last = each.status, text[:300].decode(errors="replace")
-        take(self, each, headers, text, super().take)
+        super().take(each, headers, text)
 
     def made_since(self, since):
         """How many writes were made that began then or later."""
@@ -74,14 +71,6 @@ class Writer(Paced, Prober):
                 break
             count += each.fate == MADE
         return count
-
-
-def take(talker, each, headers, text, otherwise):
-    if each.status == FULL and talker.cluster.may_be_full:
-        each.fate = REFUSED
-        talker.is_stopped.wait(PAUSE_SECONDS)
-    else:
-        otherwise(each, headers, text)
 
 
 class Load:

@@ -93,6 +93,14 @@ def slow(start, changes, operations, events):
     return start, changes, operations, events
 
 
+def full(start, changes, operations, events):
+    """A replica whose disk has room says that it is full."""
+    each = next(each for each in operations if each.fate == MADE and each.kind == "put")
+    excuses = {"all": [(each.replica, each.end + 1, each.end + 2)], "writes": []}
+    Availability().judge([each.copy(fate=REFUSED, status=507)], [], [], excuses)
+    return start, changes, operations, events
+
+
 def pause(start, changes, operations, events):
     """A replica made no write for 7 s beyond the end of what excused it."""
     replica = SimpleNamespace(number=0)
@@ -113,7 +121,8 @@ def replace(operations, each, other):
 PLANTS = {"a lost write": lost, "a doubled one": doubled, "a stale linearizable read": stale,
           "a 503 that shows up": refused, "an age that is too small": young,
           "an older state than asked for": old, "a count that is too small": count,
-          "a late 503": slow, "a pause of writes": pause, "a lost event": event}
+          "a late 503": slow, "a 507 of a disk with room": full,
+          "a pause of writes": pause, "a lost event": event}
 
 
 def judge(start, changes, operations, events):

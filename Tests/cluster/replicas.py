@@ -155,6 +155,9 @@ class Replica(Latchkey):
 class Cluster:
     """Members of etcd, and replicas. A context manager that ends them all."""
 
+    # Whether a write can be refused with 507: a disk is filled, or etcd.
+    may_be_full = False
+
     def __init__(self, binary, folder, choose, network, member_count=3, replica_count=3):
         self.choose, self.network = choose, network
         self.members = [self.make_member(folder, number) for number in range(member_count)]

@@ -58,6 +58,7 @@ class Campaign:
     def __init__(self, cluster, choose, seconds, faults, availability, switch_period=0):
         """Strategies are switched in every round whose number is a multiple of the period."""
         self.cluster, self.choose, self.seconds = cluster, choose, seconds
+        cluster.may_be_full = True
         self.switch_period = switch_period
         self.faults, self.availability = faults, availability
         self.tokens, self.operations = itertools.count(1), []
