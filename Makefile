@@ -95,18 +95,20 @@ $(HEAP): Tests/allocations/counter.c
 	mkdir -p $(@D)
 	$(CC) -O2 -Wall -Wextra -shared -fPIC -o $@ $<
 
-Benchmarks/build/closed: Benchmarks/closed.c Sources/CLatchkeyLoad/load.c Benchmarks/client.h
+Benchmarks/build/closed: Benchmarks/closed.c Sources/lab/CLatchkeyLoad/load.c Benchmarks/client.h
 	mkdir -p $(@D)
-	$(CC) -O2 -Wall -Wextra -Wno-unknown-pragmas -ISources/CLatchkeyLoad/include -o $@ $(filter %.c,$^)
+	$(CC) -O2 -Wall -Wextra -Wno-unknown-pragmas -ISources/lab/CLatchkeyLoad/include -o $@ \
+	    $(filter %.c,$^)
 
 Benchmarks/build/sessions: Benchmarks/sessions.c Benchmarks/client.h
 	mkdir -p $(@D)
 	$(CC) -O2 -Wall -Wextra -o $@ $< -lgnutls
 
-Benchmarks/build/puts: Benchmarks/puts.c $(wildcard Sources/CLatchkeyRPC/*.c) Benchmarks/client.h
+Benchmarks/build/puts: Benchmarks/puts.c Benchmarks/client.h \
+    $(wildcard Sources/replicas/CLatchkeyRPC/*.c)
 	mkdir -p $(@D)
-	$(CC) -O2 -Wall -Wextra -ISources/CLatchkeyRPC/include -o $@ $(filter %.c,$^) -lnghttp2 \
-	    -lgnutls -pthread
+	$(CC) -O2 -Wall -Wextra -ISources/replicas/CLatchkeyRPC/include -o $@ $(filter %.c,$^) \
+	    -lnghttp2 -lgnutls -pthread
 
 Benchmarks/build/%: Benchmarks/%.c Benchmarks/client.h
 	mkdir -p $(@D)

@@ -29,6 +29,34 @@ let isStrict = Context.environment["LATCHKEY_STRICT"] != nil
 /// Makefile and Dockerfile say it: `scripts/version build` prints it.
 let build = Context.environment["LATCHKEY_BUILD"] ?? ""
 
+/// The houses, which are the folders of `Sources`, and their targets from top to bottom.
+let houses = [
+    "program": [
+        "latchkey", "LatchkeyLab", "LatchkeyCommandLine", "CLatchkeyBuild", "CLatchkeyLocales",
+        "CLatchkeyStart",
+    ],
+    "replicas": [
+        "LatchkeyReplicas", "LatchkeyReplication", "CLatchkeyRPC",
+    ],
+    "service": [
+        "LatchkeyService", "LatchkeyWatches", "LatchkeyAccess", "LatchkeyFrame",
+        "LatchkeyOperations", "LatchkeyPersistence", "LatchkeyStore", "LatchkeyHTTP",
+        "CLatchkeyHTTP",
+    ],
+    "lab": [
+        "LatchkeyReport", "LatchkeyComparison", "CLatchkeyLoad",
+    ],
+    "library": [
+        "LatchkeyGuards", "LatchkeyMetering", "LatchkeyContention", "LatchkeyMetrics",
+        "LatchkeyStrategies", "LatchkeySyncTesting", "LatchkeySync",
+    ],
+    "ground": [
+        "LatchkeyClient", "LatchkeyMachine", "LatchkeyJSON", "LatchkeyTrace", "LatchkeySettings",
+        "CLatchkeyFetch", "CLatchkeyPages", "CLatchkeyMachine", "CLatchkeySystem", "CMicrohttpd",
+        "CSQLite", "CGnuTLS", "CCurl", "CNghttp2", "CZlib",
+    ],
+]
+
 let package = Package(
     name: "latchkey",
     // Tested on Linux only. These systems have the module Synchronization, without which no lock
@@ -397,6 +425,12 @@ if let names = Context.environment["LATCHKEY_TEST_TARGETS"] {
     let wanted = Set(names.split(separator: " ").map(String.init))
     precondition(wanted.isSubset(of: package.targets.map(\.name)), "\(names): not all are here")
     package.targets.removeAll { $0.type == .test && !wanted.contains($0.name) }
+}
+
+for target in package.targets {
+    if let house = houses.first(where: { $0.value.contains(target.name) }) {
+        target.path = "Sources/\(house.key)/\(target.name)"
+    }
 }
 
 for target in package.targets where target.type != .system {

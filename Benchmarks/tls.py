@@ -71,7 +71,7 @@ def make_certificate(folder):
 
 def priorities():
     """The versions and ciphers of the service, out of its source, for the floor."""
-    source = (TOP / "Sources/CLatchkeyHTTP/tls/tls.c").read_text(encoding="utf-8")
+    source = (TOP / "Sources/service/CLatchkeyHTTP/tls/tls.c").read_text(encoding="utf-8")
     found = re.search(r'priorities\[\] =((?:\s*"[^"]*")+);', source)
     if not found:
         raise Failure("tls.c has no priorities")

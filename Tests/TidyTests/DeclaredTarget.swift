@@ -14,18 +14,40 @@ struct DeclaredTarget {
         file.path.hasPrefix(folder + "/")
     }
 
+    /// By target the house that it stands in, with its place there from top to bottom.
+    static func houses(in tree: Tree) -> [String: (house: String, place: Int)] {
+        var found: [String: (house: String, place: Int)] = [:]
+        var house: String?
+        let lines = tree.file("Package.swift")?.lines ?? []
+        for line in lines.drop(while: { $0 != "let houses = [" }).prefix(while: { $0 != "]" }) {
+            let quoted = quoted(in: line)
+            if line.hasSuffix("[") {
+                house = quoted.first
+            } else if let house {
+                for name in quoted { found[name] = (house, found.count) }
+            }
+        }
+        return found
+    }
+
+    private static func quoted(in line: some StringProtocol) -> [String] {
+        line.split(separator: "\"", omittingEmptySubsequences: false).enumerated()
+            .filter { $0.offset % 2 == 1 }.map { String($0.element) }
+    }
+
     /// All targets, read from the layout that the formatter gives `Package.swift`.
     static func all(in tree: Tree) -> [DeclaredTarget] {
+        let houses = houses(in: tree)
         var targets: [DeclaredTarget] = []
         var awaitsName = false
         var isInside = false
         for (index, line) in (tree.file("Package.swift")?.lines ?? []).enumerated() {
-            var quoted = line.split(separator: "\"", omittingEmptySubsequences: false).enumerated()
-                .filter { $0.offset % 2 == 1 }.map { String($0.element) }
+            var quoted = quoted(in: line)
             if line.contains("arget(") || line.contains(".systemLibrary(") { awaitsName = true }
             if awaitsName, line.contains("name: \""), !quoted.isEmpty {
                 let name = quoted.removeFirst()
-                let folder = (name.hasSuffix("Tests") ? "Tests/" : "Sources/") + name
+                let house = houses[name].map { $0.house + "/" } ?? ""
+                let folder = (name.hasSuffix("Tests") ? "Tests/" : "Sources/" + house) + name
                 targets.append(DeclaredTarget(name: name, line: index + 1, folder: folder))
                 awaitsName = false
             }

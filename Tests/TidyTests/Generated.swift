@@ -20,7 +20,7 @@ struct Generated: Sendable {
         return SourceFile(path: path, text: parts.joined().joined(separator: "\n") + "\n")
     }
 
-    private static let catalogue = "Sources/LatchkeySync/LatchkeySync.docc/"
+    private static let catalogue = "Sources/library/LatchkeySync/LatchkeySync.docc/"
 
     static let all: [Generated] = [
         Generated(path: "README.md", in: "strategies") { _ in

@@ -22,9 +22,10 @@ struct PathSet: Sendable {
 }
 
 extension SourceFile {
-    /// The target that a file below `Sources` belongs to.
+    /// The target that a file below `Sources` belongs to, in a house or in none.
     var target: String? {
         let parts = path.split(separator: "/")
-        return parts.count > 2 && parts[0] == "Sources" ? String(parts[1]) : nil
+        guard parts.count > 2, parts[0] == "Sources" else { return nil }
+        return String(House(rawValue: String(parts[1])) == nil ? parts[1] : parts[2])
     }
 }

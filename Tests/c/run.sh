@@ -25,15 +25,16 @@ build_test() {
     shift
     # shellcheck disable=SC2046,SC2086
     "$cc" -std=gnu17 -g -Wall -Wextra -Werror -fno-omit-frame-pointer "$@" \
-        -ISources/CLatchkeyHTTP -ISources/CLatchkeyHTTP/include -ITests/c \
-        Sources/CLatchkeyHTTP/*/*.c Tests/c/*.c \
+        -ISources/service/CLatchkeyHTTP -ISources/service/CLatchkeyHTTP/include -ITests/c \
+        Sources/service/CLatchkeyHTTP/*/*.c Tests/c/*.c \
         -lmicrohttpd -lgnutls -pthread $wraps
 }
 
 # The client of open loops, and its own test program.
 load_test() {
     gcc -std=gnu17 -g -O1 -Wall -Wextra -Werror -Wno-unknown-pragmas "$@" \
-        -ISources/CLatchkeyLoad/include Sources/CLatchkeyLoad/load.c Tests/c/load/load_test.c \
+        -ISources/lab/CLatchkeyLoad/include Sources/lab/CLatchkeyLoad/load.c \
+        Tests/c/load/load_test.c \
         -pthread -o "$build/load_test_$kind"
     timeout 900 "$build/load_test_$kind"
 }

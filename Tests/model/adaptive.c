@@ -1,4 +1,4 @@
-// Sources/LatchkeySync/RawLocks/AdaptiveLock.swift and AdaptiveLock+Sleeping.swift: the lock
+// LatchkeySync/RawLocks/AdaptiveLock.swift and AdaptiveLock+Sleeping.swift: the lock
 // excludes, and wakes whoever sleeps.
 //
 // Design: the same functions, statement by statement, but for what only takes time (a holder that

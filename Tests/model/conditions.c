@@ -1,4 +1,4 @@
-// Sources/LatchkeySync/RawLocks/ConditionLine.swift: no wake-up is lost, and no condition is asked
+// LatchkeySync/RawLocks/ConditionLine.swift: no wake-up is lost, and no condition is asked
 // that has ended.
 //
 // Design: the same functions as there and in AdaptiveLock+Waiting.swift, statement by statement.

@@ -1,4 +1,4 @@
-// Sources/LatchkeySync/Support/Epochs.swift: nothing is freed while it is read, and all is freed.
+// LatchkeySync/Support/Epochs.swift: nothing is freed while it is read, and all is freed.
 //
 // Design: the same functions, statement by statement, with the names of its Design comment (R1 to
 // R4, N1, N2, W1, W2, C1, C2). Left out is what other code answers for: the set of threads that

@@ -1,4 +1,4 @@
-// Sources/LatchkeySync/RawLocks/MCSLock.swift: the lock excludes, lets each waiter in, and uses no
+// LatchkeySync/RawLocks/MCSLock.swift: the lock excludes, lets each waiter in, and uses no
 // node that has ended.
 //
 // Design: the same functions, statement by statement. A node is three places, and its address is

@@ -1,4 +1,4 @@
-// Sources/LatchkeyGuards: while a stripe gets another guard, never two are inside, no write is lost
+// LatchkeyGuards: while a stripe gets another guard, never two are inside, no write is lost
 // or doubled, one thread's writes stay in order, a transaction is one step, and all of them end.
 //
 // Design: a lock is a word; a queue is a line of slots, where a place is taken in one step. Who

@@ -3,23 +3,28 @@ extension Rule {
         "a C symbol that others can see has its target's prefix",
         files: .cSources,
         broken: [
-            Tree(["Sources/CLatchkeyHTTP/a.c": "int start(void) {\n}\n"]),
-            Tree(["Sources/CLatchkeyHTTP/include/a.h": "static inline int stop(void) {\n}\n"]),
-            Tree(["Sources/CLatchkeyHTTP/include/a.h": "struct a *latchkey_start(int a);\n"]),
-            Tree(["Sources/CLatchkeyHTTP/include/a.h": "#define LIMIT 1\n"]),
-            Tree(["Sources/CLatchkeyHTTP/a.c": "void *malloc(size_t count) {\n}\n"]),
+            Tree(["Sources/service/CLatchkeyHTTP/a.c": "int start(void) {\n}\n"]),
+            Tree([
+                "Sources/service/CLatchkeyHTTP/include/a.h": "static inline int stop(void) {\n}\n"
+            ]),
+            Tree(["Sources/service/CLatchkeyHTTP/include/a.h": "struct a *latchkey_start(int a);\n"]
+            ),
+            Tree(["Sources/service/CLatchkeyHTTP/include/a.h": "#define LIMIT 1\n"]),
+            Tree(["Sources/service/CLatchkeyHTTP/a.c": "void *malloc(size_t count) {\n}\n"]),
         ],
         kept: [
             Tree([
-                "Sources/CLatchkeyHTTP/include/CLatchkeyHTTP.h": """
+                "Sources/service/CLatchkeyHTTP/include/CLatchkeyHTTP.h": """
                 #define CLATCHKEYHTTP_H
                 #define LATCHKEY_HTTP_LIMIT 1
                 typedef void (*latchkey_http_handler)(void *context);
                 struct latchkey_http_server *latchkey_http_start(int port);
 
                 """,
-                "Sources/CLatchkeyHTTP/a.c": "static int local(void) {\n    return other();\n}\n",
-                "Sources/CLatchkeyHTTP/internal.h": "#define LIKELY(x) x\nenum { MASK = (1) };\n",
+                "Sources/service/CLatchkeyHTTP/a.c":
+                    "static int local(void) {\n    return other();\n}\n",
+                "Sources/service/CLatchkeyHTTP/internal.h":
+                    "#define LIKELY(x) x\nenum { MASK = (1) };\n",
             ])
         ]
     ) { file in

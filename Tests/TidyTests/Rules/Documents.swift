@@ -64,18 +64,18 @@ extension Rule {
         "every strategy is named in the README and in docs/strategies.md",
         broken: [
             Tree([
-                "Sources/LatchkeySync/StrategyKind.swift": "    case spin = \"spin\"\n",
+                "Sources/library/LatchkeySync/StrategyKind.swift": "    case spin = \"spin\"\n",
                 "README.md": "| `lock` | spins |\n",
             ])
         ],
         kept: [
             Tree([
-                "Sources/LatchkeySync/StrategyKind.swift": "    case spin = \"spin\"\n",
+                "Sources/library/LatchkeySync/StrategyKind.swift": "    case spin = \"spin\"\n",
                 "README.md": "| `spin` | spins |\n",
             ])
         ]
     ) { tree in
-        let kinds = tree.file("Sources/LatchkeySync/StrategyKind.swift")?.lines ?? []
+        let kinds = tree.file("Sources/library/LatchkeySync/StrategyKind.swift")?.lines ?? []
         let names = kinds.compactMap { line -> Substring? in
             let parts = line.split(separator: "\"")
             return parts.count > 1 && line.contains("case ") ? parts[1] : nil
@@ -100,7 +100,7 @@ extension Rule {
             ]),
             Tree([
                 "CHANGELOG.md": release,
-                "Sources/LatchkeyCommandLine/Version.swift":
+                "Sources/program/LatchkeyCommandLine/Version.swift":
                     "package let latchkeyVersion = \"1.1.0\"\n",
             ]),
         ],
@@ -141,7 +141,10 @@ extension Rule {
     private static func versions(in tree: Tree) -> [Substring] {
         let places = [
             ("openapi.yaml", "  version: "),
-            ("Sources/LatchkeyCommandLine/Version.swift", "package let latchkeyVersion = \""),
+            (
+                "Sources/program/LatchkeyCommandLine/Version.swift",
+                "package let latchkeyVersion = \""
+            ),
         ]
         return places.compactMap { path, opening in
             let line = tree.file(path)?.lines.first { $0.hasPrefix(opening) }

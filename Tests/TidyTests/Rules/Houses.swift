@@ -1,41 +1,8 @@
-/// The houses that the targets stand in, from top to bottom.
+/// The houses that the targets stand in, from top to bottom: `Package.swift` says which ones.
 ///
-/// A new target gets a place here. The table in `docs/ARCHITECTURE.md` is made from this and from
-/// `Package.swift`.
+/// The table in `docs/ARCHITECTURE.md` is made from these and from `Package.swift`.
 enum House: String, CaseIterable {
     case program, replicas, service, lab, library, ground
-
-    var targets: [String] {
-        switch self {
-        case .program:
-            [
-                "latchkey", "LatchkeyLab", "LatchkeyCommandLine", "CLatchkeyBuild",
-                "CLatchkeyLocales", "CLatchkeyStart",
-            ]
-        case .replicas:
-            ["LatchkeyReplicas", "LatchkeyReplication", "CLatchkeyRPC"]
-        case .service:
-            [
-                "LatchkeyService", "LatchkeyWatches", "LatchkeyAccess", "LatchkeyFrame",
-                "LatchkeyOperations", "LatchkeyPersistence", "LatchkeyStore", "LatchkeyHTTP",
-                "CLatchkeyHTTP",
-            ]
-        case .lab:
-            ["LatchkeyReport", "LatchkeyComparison", "CLatchkeyLoad"]
-        case .library:
-            [
-                "LatchkeyGuards", "LatchkeyMetering", "LatchkeyContention", "LatchkeyMetrics",
-                "LatchkeyStrategies", "LatchkeySyncTesting", "LatchkeySync",
-            ]
-        case .ground:
-            [
-                "LatchkeyClient", "LatchkeyMachine", "LatchkeyJSON", "LatchkeyTrace",
-                "LatchkeySettings", "CLatchkeyFetch", "CLatchkeyPages", "CLatchkeyMachine",
-                "CLatchkeySystem", "CMicrohttpd", "CSQLite", "CGnuTLS", "CCurl", "CNghttp2",
-                "CZlib",
-            ]
-        }
-    }
 
     /// The houses whose targets may be used.
     private var below: [House] {
@@ -49,10 +16,6 @@ enum House: String, CaseIterable {
         }
     }
 
-    static func of(_ target: String) -> House? {
-        allCases.first { $0.targets.contains(target) }
-    }
-
     /// Uses that go up.
     ///
     /// A row that is not needed any more is found.
@@ -61,7 +24,11 @@ enum House: String, CaseIterable {
     ]
 
     /// What is wrong with a target's place.
-    static func faults(of target: DeclaredTarget) -> [String] {
+    static func faults(of target: DeclaredTarget, in tree: Tree) -> [String] {
+        let houses = DeclaredTarget.houses(in: tree)
+        func of(_ name: String) -> House? {
+            houses[name].flatMap { House(rawValue: $0.house) }
+        }
         guard let house = of(target.name) else { return ["\(target.name) stands in no house"] }
         let up = target.dependencies.map(\.name).filter { used in
             of(used).map { !house.below.contains($0) } ?? false
@@ -76,9 +43,11 @@ enum House: String, CaseIterable {
     ///
     /// The targets of a house that use nothing share a row.
     static func table(in tree: Tree) -> [String] {
-        let targets = DeclaredTarget.all(in: tree)
+        let places = DeclaredTarget.houses(in: tree)
         let rows = allCases.flatMap { house in
-            let here = house.targets.compactMap { name in targets.first { $0.name == name } }
+            let here = DeclaredTarget.all(in: tree).filter {
+                places[$0.name]?.house == house.rawValue
+            }.sorted { places[$0.name]?.place ?? 0 < places[$1.name]?.place ?? 0 }
             let lowest = here.filter(\.dependencies.isEmpty).map { "`\($0.name)`" }
             let users = here.filter { !$0.dependencies.isEmpty }.map { target in
                 let used = target.dependencies.map(\.name).joined(separator: ", ")
@@ -98,16 +67,45 @@ extension Rule {
             Tree(["Package.swift": ".target(name: \"LatchkeyNew\"),\n"]),
             Tree([
                 "Package.swift": """
+                let houses = [
+                    "service": [
+                        "LatchkeyStore",
+                    ],
+                    "library": [
+                        "LatchkeySync",
+                    ],
+                ]
                 .target(name: "LatchkeySync", dependencies: ["LatchkeyStore"]),
                 .target(name: "LatchkeyStore"),
 
                 """
             ]),
-            Tree(["Package.swift": ".target(name: \"LatchkeyService\"),\n"]),
+            Tree([
+                "Package.swift": """
+                let houses = [
+                    "service": [
+                        "LatchkeyService",
+                    ],
+                ]
+                .target(name: "LatchkeyService"),
+
+                """
+            ]),
         ],
         kept: [
             Tree([
                 "Package.swift": """
+                let houses = [
+                    "replicas": [
+                        "LatchkeyReplication",
+                    ],
+                    "service": [
+                        "LatchkeyStore", "LatchkeyService",
+                    ],
+                    "library": [
+                        "LatchkeySync",
+                    ],
+                ]
                 .target(name: "LatchkeyReplication", dependencies: ["LatchkeyStore"]),
                 .target(name: "LatchkeyStore", dependencies: ["LatchkeySync"]),
                 .testTarget(name: "LatchkeySyncTests", dependencies: ["LatchkeyStore"]),
@@ -118,7 +116,7 @@ extension Rule {
     ) { tree in
         let targets = DeclaredTarget.all(in: tree).filter { $0.folder.hasPrefix("Sources/") }
         return targets.flatMap { target in
-            House.faults(of: target).map {
+            House.faults(of: target, in: tree).map {
                 Finding(path: "Package.swift", line: target.line, message: $0)
             }
         }

@@ -6,9 +6,10 @@ extension Rule {
         "code decides by a strategy's traits, never by its name",
         files: PathSet { path in
             PathSet.swiftSources.contains(path)
-                && !["Sources/LatchkeySync/", "Sources/LatchkeyStrategies/"].contains {
-                    path.hasPrefix($0)
-                }
+                && !["Sources/library/LatchkeySync/", "Sources/library/LatchkeyStrategies/"]
+                    .contains {
+                        path.hasPrefix($0)
+                    }
         },
         broken: [
             Tree(["Sources/A/A.swift": "let count = kind == .actor ? 1 : 8\n"]),
@@ -20,7 +21,7 @@ extension Rule {
             Tree(["Sources/A/A.swift": "let a = StrategyKind.standard, b = StrategyKind.allCases\n"]
             ),
             Tree(["Sources/A/A.swift": "if json.kind == .array, lock == .unlocked { f() }\n"]),
-            Tree(["Sources/LatchkeySync/A.swift": "    case actor = \"actor\"\n"]),
+            Tree(["Sources/library/LatchkeySync/A.swift": "    case actor = \"actor\"\n"]),
         ]
     ) { file in
         file.code.enumerated().compactMap { index, line in

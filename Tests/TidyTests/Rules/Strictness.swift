@@ -38,26 +38,30 @@ extension Rule {
 
     /// The libraries that are built for Apple's systems, too.
     private static let portable = PathSet { path in
-        path.hasPrefix("Sources/LatchkeySync") || path.hasPrefix("Sources/LatchkeyStrategies/")
+        path.hasPrefix("Sources/library/LatchkeySync")
+            || path.hasPrefix("Sources/library/LatchkeyStrategies/")
     }
 
     static let olderSystems = Rule(
         "what came with macOS 26 is marked, in the libraries that are built there",
         files: portable,
         broken: [
-            Tree(["Sources/LatchkeySync/A.swift": "let a = InlineArray<8, Int>(repeating: 0)\n"]),
-            Tree(["Sources/LatchkeySyncTesting/A.swift": "Task.immediate {}\n"]),
+            Tree([
+                "Sources/library/LatchkeySync/A.swift":
+                    "let a = InlineArray<8, Int>(repeating: 0)\n"
+            ]),
+            Tree(["Sources/library/LatchkeySyncTesting/A.swift": "Task.immediate {}\n"]),
         ],
         kept: [
             Tree([
-                "Sources/LatchkeyStrategies/A.swift": """
+                "Sources/library/LatchkeyStrategies/A.swift": """
                 @available(macOS 26, *)
                 func start() { Task.immediate {} }
 
                 """
             ]),
-            Tree(["Sources/LatchkeySync/A.swift": "// Not Task.immediate.\n"]),
-            Tree(["Sources/LatchkeyStore/A.swift": "let a: UTF8Span\n"]),
+            Tree(["Sources/library/LatchkeySync/A.swift": "// Not Task.immediate.\n"]),
+            Tree(["Sources/service/LatchkeyStore/A.swift": "let a: UTF8Span\n"]),
         ]
     ) { file in
         guard !file.code.contains(where: { $0.contains("available(macOS 26, ") }) else { return [] }
