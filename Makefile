@@ -34,7 +34,7 @@ PACKAGES := .build-release/package
 FLOOR := Benchmarks/build/floor
 PARKING_LOT := Benchmarks/build/parking-lot/release/parking-lot-peer
 HEAP := Benchmarks/build/heap.so
-BENCH_CLIENTS := $(addprefix Benchmarks/build/, closed puts sessions watchers writers)
+BENCH_CLIENTS := $(addprefix Benchmarks/build/, puts sessions watchers writers)
 # Runs a command with the libmicrohttpd of the other Debian.
 OTHER = folder=$$(scripts/other-microhttpd) && LD_LIBRARY_PATH="$$folder"
 SWIFT_SOURCES := Package.swift Sources Tests $(wildcard Benchmarks Examples)
@@ -94,11 +94,6 @@ $(FLOOR): Benchmarks/floor.c
 $(HEAP): Tests/allocations/counter.c
 	mkdir -p $(@D)
 	$(CC) -O2 -Wall -Wextra -shared -fPIC -o $@ $<
-
-Benchmarks/build/closed: Benchmarks/closed.c Sources/lab/CLatchkeyLoad/load.c Benchmarks/client.h
-	mkdir -p $(@D)
-	$(CC) -O2 -Wall -Wextra -Wno-unknown-pragmas -ISources/lab/CLatchkeyLoad/include -o $@ \
-	    $(filter %.c,$^)
 
 Benchmarks/build/sessions: Benchmarks/sessions.c Benchmarks/client.h
 	mkdir -p $(@D)

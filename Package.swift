@@ -44,7 +44,7 @@ let houses = [
         "CLatchkeyHTTP",
     ],
     "lab": [
-        "LatchkeyReport", "LatchkeyComparison", "CLatchkeyLoad",
+        "LatchkeyReport", "LatchkeyComparison",
     ],
     "library": [
         "LatchkeyGuards", "LatchkeyMetering", "LatchkeyContention", "LatchkeyMetrics",
@@ -88,7 +88,6 @@ let package = Package(
         .systemLibrary(name: "CNghttp2"),
         .target(name: "CLatchkeySystem"),
         .target(name: "CLatchkeyMachine"),
-        .target(name: "CLatchkeyLoad"),
         // For the program only: its first code.
         .target(name: "CLatchkeyStart"),
         // For the program only: it has no locales then.
@@ -175,9 +174,8 @@ let package = Package(
         .target(
             name: "LatchkeyComparison",
             dependencies: [
-                "CLatchkeyLoad", "CLatchkeyMachine", "CLatchkeySystem", "LatchkeyContention",
-                "LatchkeyMachine", "LatchkeyMetrics", "LatchkeySettings", "LatchkeyStrategies",
-                "LatchkeyTrace",
+                "CLatchkeyMachine", "CLatchkeySystem", "LatchkeyContention", "LatchkeyMachine",
+                "LatchkeyMetrics", "LatchkeySettings", "LatchkeyStrategies", "LatchkeyTrace",
             ]
         ),
         .target(

@@ -90,7 +90,7 @@ def parse_arguments():
     parser.add_argument("--binary", required=True, help="the latchkey to measure, a release build")
     parser.add_argument("--floor", required=True, help="the floor program")
     parser.add_argument("--clients", required=True, type=pathlib.Path,
-                        help="the folder of the programs closed, puts, sessions, watchers, writers")
+                        help="the folder of the programs puts, sessions, watchers, writers")
     parser.add_argument("--micro", help="the program that measures without HTTP")
     parser.add_argument("--heap", help="the library that --micro counts allocations with")
     parser.add_argument("--parking-lot", help="the program that races parking_lot's Mutex")

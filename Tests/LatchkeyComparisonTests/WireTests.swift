@@ -88,7 +88,8 @@ struct WireTests {
         }
         #expect(refusal { _ in } == nil)
         #expect(refusal { $0.durationSeconds = 0.5 }?.contains("whole seconds") == true)
-        #expect(refusal { $0.arrival = .open(operationsPerSecond: 9) }?.contains("rate") == true)
+        let openLoop = refusal { $0.arrival = .open(operationsPerSecond: 5000) }
+        #expect(openLoop == "--transport http has a closed loop only: leave out --arrival.")
         #expect(refusal { $0.keys = [HTTPComparison.keysMax] } == nil)
         #expect(refusal { $0.keys = [HTTPComparison.keysMax + 1] }?.contains("--keys") == true)
     }

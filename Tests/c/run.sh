@@ -30,15 +30,6 @@ build_test() {
         -lmicrohttpd -lgnutls -pthread $wraps
 }
 
-# The client of open loops, and its own test program.
-load_test() {
-    gcc -std=gnu17 -g -O1 -Wall -Wextra -Werror -Wno-unknown-pragmas "$@" \
-        -ISources/lab/CLatchkeyLoad/include Sources/lab/CLatchkeyLoad/load.c \
-        Tests/c/load/load_test.c \
-        -pthread -o "$build/load_test_$kind"
-    timeout 900 "$build/load_test_$kind"
-}
-
 run() {
     printf '%s\n' "c wrapper: $1"
     case $1 in
@@ -47,12 +38,10 @@ run() {
             -o "$build/http_test_asan"
         timeout 900 env ASAN_OPTIONS=detect_leaks=1:strict_string_checks=1 \
             "$build/http_test_asan"
-        load_test -fsanitize=address,undefined -fno-sanitize-recover=all
         ;;
     tsan)
         build_test gcc -O1 -fsanitize=thread -o "$build/http_test_tsan"
         timeout 900 env TSAN_OPTIONS=halt_on_error=0:exitcode=1 "$build/http_test_tsan"
-        load_test -fsanitize=thread
         ;;
     valgrind)
         build_test gcc -O1 -o "$build/http_test_valgrind"

@@ -51,36 +51,6 @@ struct CompareOverHTTPTests {
         #expect(!report.isInterrupted)
     }
 
-    @Test(.timeLimit(.minutes(15)))
-    func `an open loop over HTTP needs no wrk, and responses count from the due time`()
-        async throws
-    {
-        let folder = try TemporaryFolder()
-        let path = folder.path + "/a.json"
-        let result = try await Program.result(
-            of: Self.command + [
-                "lock,actor", "--repeats", "1", "--duration", "500ms", "--arrival", "open:2000",
-                "--keys", "20", "--json", path,
-            ],
-            environment: ["PATH": "/no-programs"]
-        )
-        #expect(result.status == 0, "\(result.errors)")
-        #expect(result.output.contains("Each request is sent when it is due"))
-        let report = try ComparisonReport(file: path)
-        #expect(report.cases.map(\.strategy) == ["lock", "actor"])
-        for entry in report.baselines + report.cases {
-            let measured = entry.repeats[0]
-            #expect(measured.operations > 0 && measured.operations <= 1000)
-            #expect(measured.refused == 0)
-            let response = try #require(measured.response)
-            let fromDue = try #require(measured.responseFromIntendedStart)
-            // What did not begin in time is in there, too.
-            #expect(fromDue.timedCount == 1000)
-            #expect(fromDue.meanNanoseconds >= response.meanNanoseconds)
-            #expect(measured.startDelay?.timedCount == response.timedCount)
-        }
-    }
-
     /// A script in the place of `wrk` runs it in the warm-up and in the first repeat.
     ///
     /// In the second one it sends nothing and reports three lost connections.

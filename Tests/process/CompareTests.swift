@@ -59,6 +59,7 @@ struct CompareTests {
         (["--arrival", "open:10"], "--arrival has fewer than 100 operations in a repeat"),
         (["--duration", "2h"], "--duration takes a time from 5ms to 60s"),
         (["--transport", "http", "--section", "5"], "--section has no meaning over HTTP."),
+        (["--transport", "http", "--arrival", "open:5000"], "--transport http has a closed loop"),
         (["--against", "a.json"], "--against needs --from, the earlier report."),
         (["--from", "a.json", "--threads", "1"], "--from measures nothing, so --threads has no"),
     ])

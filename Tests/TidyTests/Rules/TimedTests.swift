@@ -73,7 +73,6 @@ let timedTests: [String: Int] = [
     "Tests/c/gone_test.c": 1,
     "Tests/c/head_test.c": 1,
     "Tests/c/http_test.c": 8,
-    "Tests/c/load/load_test.c": 1,
     "Tests/c/pieces_test.c": 1,
     "Tests/c/producer.c": 2,
     "Tests/c/steps.c": 1,
@@ -85,6 +84,6 @@ let timedTests: [String: Int] = [
     // The clock that a program sees, moved.
     "Tests/durability/powerloss.c": 5,
     // A whole run that hangs.
-    "Tests/c/run.sh": 5,
+    "Tests/c/run.sh": 4,
     "Tests/model/run.sh": 1,
 ]

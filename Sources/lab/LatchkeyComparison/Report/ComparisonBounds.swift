@@ -25,6 +25,4 @@ package enum ComparisonBounds {
     package static let arrivalsMin = 100.0
     /// More operations in a second than any processor begins.
     package static let arrivalRateMax = 1e9
-    /// Over HTTP: the requests of a repeat are made before it.
-    package static let requestsMax = 10_000_000.0
 }

@@ -205,7 +205,6 @@ package struct ComparisonRun: Sendable {
                 settings,
                 schedule,
                 executable: executable,
-                trace: trace,
                 probe: probe,
                 isInterrupted: isInterrupted
             )

@@ -23,7 +23,7 @@ extension ComparisonSettings: Configurable {
             \.arrival,
             "When operations begin. closed: a thread begins the next operation when the last one "
                 + "has ended. open:RATE: operations begin at RATE per second in total, and the "
-                + "response counts from when an operation should have begun.",
+                + "response counts from when an operation should have begun; not over HTTP.",
             text: \.rawValue,
             value: { Arrival(rawValue: $0) }
         ),
@@ -40,7 +40,7 @@ extension ComparisonSettings: Configurable {
             \.durationSeconds,
             default: "90ms",
             "The time for which a repeat is measured, such as 200ms or 2s; without a unit, in "
-                + "seconds. Over HTTP it is by default 1s, and in a closed loop in whole seconds.",
+                + "seconds. Over HTTP it is in whole seconds, by default 1s.",
             text: { shortText($0) },
             value: { Measure.seconds.decimal($0) }
         ),

@@ -7,6 +7,11 @@ extension ComparisonSettings {
             guard condition else { throw ComparisonError(message) }
         }
         try require(
+            transport == .memory || arrival == .closed,
+            "--transport http has a closed loop only: leave out "
+                + (trace == nil ? "--arrival." : "--trace.")
+        )
+        try require(
             trace == nil || durationSeconds >= ComparisonBounds.durationSeconds.lowerBound,
             "--trace is too short: at this speed it takes less than 5 ms."
         )
@@ -21,20 +26,12 @@ extension ComparisonSettings {
                 "--transport http measures the service, which has Latchkey's strategies only."
             )
             try require(
-                arrival != .closed
-                    || durationSeconds >= 1 && durationSeconds == durationSeconds.rounded(),
+                durationSeconds >= 1 && durationSeconds == durationSeconds.rounded(),
                 "--duration takes whole seconds over HTTP, since wrk does."
             )
             try require(
-                trace != nil || keys.allSatisfy { $0 <= HTTPComparison.keysMax },
+                keys.allSatisfy { $0 <= HTTPComparison.keysMax },
                 "--keys takes at most \(HTTPComparison.keysMax) over HTTP."
-            )
-        }
-        if transport == .http, let rate = arrival.operationsPerSecond {
-            try require(
-                rate * durationSeconds <= ComparisonBounds.requestsMax,
-                "a repeat over HTTP has at most \(Int(ComparisonBounds.requestsMax)) requests: "
-                    + "lower the rate or --duration."
             )
         }
         if case .recorded = arrival {

@@ -14,6 +14,8 @@ package struct HTTPComparison: ComparisonMethod {
     package static let keysMax = 10_000
 
     /// The method, for readers of the figures.
+    ///
+    /// A report of 0.1 can have an open loop.
     package static func method(_ arrival: Arrival) -> String {
         (arrival == .closed
             ? "Over HTTP the response time is as wrk corrects it for requests that it could not "
@@ -32,16 +34,12 @@ package struct HTTPComparison: ComparisonMethod {
     /// The first load on a service is thrown away.
     private static let warmUpSeconds = 1
     private static let warmUpConnections = 8
-    /// Of an open loop.
-    private static let warmUpRate = 5_000.0
 
     private let services: [Service]
     private let settings: ComparisonSettings
     private let executable: String
-    /// Of a closed loop.
-    private let load: LoadGenerator?
+    private let load: LoadGenerator
     private let isInterrupted: @Sendable () -> Bool
-    private let trace: ReplayedTrace?
     private let probe: CacheLineProbe
 
     private var processes: [Service: ServiceProcess] = [:]
@@ -56,17 +54,15 @@ package struct HTTPComparison: ComparisonMethod {
         _ settings: ComparisonSettings,
         _ schedule: Schedule,
         executable: String,
-        trace: ReplayedTrace? = nil,
         probe: CacheLineProbe = CacheLineProbe(),
         isInterrupted: @escaping @Sendable () -> Bool
     ) throws(ComparisonError) {
         self.settings = settings
-        self.trace = trace
         self.probe = probe
         self.executable = executable
         self.isInterrupted = isInterrupted
         services = schedule.cases.map { Self.service($0, settings) }.uniqued()
-        load = settings.arrival == .closed ? try LoadGenerator(seed: settings.seed) : nil
+        load = try LoadGenerator(seed: settings.seed)
         instrument.meteringNanosecondsPerOperation = 0
         instrument.samplingMean = 0
     }
@@ -114,7 +110,14 @@ package struct HTTPComparison: ComparisonMethod {
             try process.resetContention()
             let lineBefore = probe.nanoseconds()
             let processorBefore = process.processorSeconds
-            let seen = try seen(planned, process, repeatIndex)
+            let seen = try load.run(
+                process,
+                planned.isBaseline ? nil : planned.workload,
+                connections: planned.threads,
+                seconds: Int(settings.durationSeconds),
+                round: repeatIndex,
+                isInterrupted: isInterrupted
+            )
             let processorAfter = process.processorSeconds
             let lineAfter = probe.nanoseconds()
             let row = try process.contention(service.strategy)
@@ -129,9 +132,7 @@ package struct HTTPComparison: ComparisonMethod {
                 operations: seen.operations,
                 seconds: seen.seconds,
                 operationsPerThread: [],
-                response: seen.response,
-                responseFromIntendedStart: seen.responseFromIntendedStart,
-                startDelay: seen.startDelay
+                response: seen.response
             )
             if let processorBefore, let processorAfter {
                 measured.cpuSeconds = processorAfter - processorBefore
@@ -147,62 +148,12 @@ package struct HTTPComparison: ComparisonMethod {
     }
 
     private func warmUp(_ process: ServiceProcess) throws(ComparisonError) {
-        if let load {
-            _ = try load.run(
-                process,
-                nil,
-                connections: Self.warmUpConnections,
-                seconds: Self.warmUpSeconds,
-                round: 0,
-                isInterrupted: isInterrupted
-            )
-            return
-        }
-        _ = try TimedLoad(perSecond: Self.warmUpRate, seconds: Double(Self.warmUpSeconds)).run(
-            port: process.port,
+        _ = try load.run(
+            process,
+            nil,
             connections: Self.warmUpConnections,
-            seconds: Double(Self.warmUpSeconds),
-            isInterrupted: isInterrupted
-        )
-    }
-
-    /// What the client sees: `wrk`, or where requests are due at given times, our own.
-    private func seen(
-        _ planned: PlannedCase,
-        _ process: ServiceProcess,
-        _ repeatIndex: Int
-    ) throws(ComparisonError) -> LoadGenerator.Result {
-        let seconds = settings.durationSeconds
-        let touches = !planned.isBaseline
-        let timed: TimedLoad
-        switch planned.workload.arrival {
-        case .closed:
-            guard let load else { throw ComparisonError("There is no wrk.") }
-            return try load.run(
-                process,
-                planned.isBaseline ? nil : planned.workload,
-                connections: planned.threads,
-                seconds: Int(seconds),
-                round: repeatIndex,
-                isInterrupted: isInterrupted
-            )
-        case .open(let rate):
-            let seed = settings.seed &+ UInt64(repeatIndex)
-            let plan = touches ? OperationPlan(planned.workload, seed: seed) : nil
-            timed = TimedLoad(
-                perSecond: rate,
-                seconds: seconds,
-                plan,
-                stripes: planned.workload.stripes
-            )
-        case .recorded:
-            guard let trace else { throw ComparisonError("There is no trace to replay.") }
-            timed = try TimedLoad(trace, seconds: seconds, touchesProperties: touches)
-        }
-        return try timed.run(
-            port: process.port,
-            connections: planned.threads,
-            seconds: seconds,
+            seconds: Self.warmUpSeconds,
+            round: 0,
             isInterrupted: isInterrupted
         )
     }

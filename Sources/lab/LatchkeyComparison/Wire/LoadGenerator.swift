@@ -21,9 +21,6 @@ struct LoadGenerator {
         /// meanwhile, and only then lets the script read the quantiles and the mean. `timedCount`
         /// counts the real ones.
         var response: ComparisonReport.Durations
-        /// Of a ``TimedLoad``.
-        var responseFromIntendedStart: ComparisonReport.Durations?
-        var startDelay: ComparisonReport.Durations?
     }
 
     private static let timeoutSeconds = 5

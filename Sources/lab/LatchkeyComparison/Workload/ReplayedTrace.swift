@@ -3,12 +3,11 @@ package import LatchkeyTrace
 /// The part of a trace that a run replays, at the run's speed.
 ///
 /// Keys are numbered in the order in which they come. A recorded `list` is a read of the key 0,
-/// because it has no key. In process, sizes are not used: the section is that of `--section`.
+/// because it has no key. Sizes are not used: the section is that of `--section`.
 package struct ReplayedTrace: Sendable {
     struct Operation: Sendable, Equatable {
         var key: Int
         var kind: TraceRecord.Kind
-        var sizeClass: UInt8
         /// From the first operation of the trace on.
         var dueNanoseconds: UInt64
     }
@@ -48,7 +47,6 @@ package struct ReplayedTrace: Sendable {
             return Operation(
                 key: key,
                 kind: record.kind,
-                sizeClass: record.sizeClass,
                 dueNanoseconds: UInt64(
                     min(Double(record.nanoseconds - start) / speed, Self.dueNanosecondsMax)
                 )
