@@ -91,25 +91,6 @@ extension ComparisonReport.Crossover {
     }
 }
 
-extension ComparisonReport.ScalingFit {
-    /// Of `lock`, with an estimate for each term.
-    static func sample(
-        contention: ComparisonReport.Estimate,
-        coherency: ComparisonReport.Estimate,
-        peakThreads: Double? = nil
-    ) -> Self {
-        Self(
-            strategy: "lock",
-            workload: SampleReport.workload(),
-            singleThreadOperationsPerSecond: .init(value: 1e6, low: 9e5, high: 2e6),
-            contention: contention,
-            coherency: coherency,
-            peakThreads: peakThreads,
-            rSquared: 0.99
-        )
-    }
-}
-
 extension ComparisonReport.Case {
     /// Sets the rounds and their throughput; a bootstrap would take most of the time of a test.
     mutating func take(_ rounds: ComparisonReport.Rounds) {

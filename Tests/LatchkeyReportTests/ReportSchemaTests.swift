@@ -63,9 +63,6 @@ struct ReportSchemaTests {
             seconds: 1.5,
             isCutOff: true
         )
-        let estimate = ComparisonReport.Estimate(value: 1, low: 0, high: 2)
-        report.fits = [.sample(contention: estimate, coherency: estimate, peakThreads: 3)]
-        report.fits[0].peakOperationsPerSecond = 4
         report.crossovers = [.sample(0.4, "lock", "spin")]
         (report.crossovers[0].axis, report.crossovers[0].threads) = (.readRatio, 2)
         report.cliffs = [
@@ -106,7 +103,7 @@ struct ReportSchemaTests {
         report.schema = "another"
         report.cases[0].threads = 0
         report.cases[1].workload.readRatio = 2
-        report.fits[0].strategy = "hope"
+        report.crossovers[0].fasterAbove = "hope"
         #expect(try problems(report).count == 4)
     }
 }

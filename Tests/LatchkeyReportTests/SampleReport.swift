@@ -276,7 +276,6 @@ extension ComparisonReport {
                     )
                 }
             },
-            fits: [],
             crossovers: [],
             recommendation: nil
         )

@@ -224,50 +224,6 @@ struct TerminalReportTests {
         )
     }
 
-    @Test func `the terms of the scalability law are in the JSON and on the page only`() {
-        #expect(!text(fitted(0.1, 0.1), width: 160).contains("Scalability"))
-    }
-
-    /// A report with one fit, of cases that lie on its curve.
-    private func fitted(_ contention: Double, _ coherency: Double) -> ComparisonReport {
-        var report = SampleReport(strategies: [.lock, .spin], threads: [1, 2, 4]).make()
-        let curve = ScalabilityCurve(single: 1e6, contention: contention, coherency: coherency)
-        for index in report.cases.indices {
-            let median = curve.throughput(Double(report.cases[index].threads))
-            report.cases[index].summary.operationsPerSecond.median = median
-        }
-        func estimate(_ value: Double) -> ComparisonReport.Estimate {
-            ComparisonReport.Estimate(value: value, low: value, high: value)
-        }
-        report.fits = [
-            .sample(
-                contention: estimate(contention),
-                coherency: estimate(coherency),
-                peakThreads: curve.peakThreads
-            )
-        ]
-        return report
-    }
-
-    @Test(arguments: [(0.1, 0.1, "3.0"), (0.1, 0.001, "> 4"), (1.2, 0, "1.0"), (0.1, 0, "none")])
-    func `a peak beyond the sweep is not told`(
-        contention: Double,
-        coherency: Double,
-        expected: String
-    ) {
-        let report = fitted(contention, coherency)
-        #expect(report.peakText(report.fits[0]) == expected)
-        #expect(report.describesSweep(report.fits[0]))
-    }
-
-    @Test func `a curve that misses what was measured is marked, and has no peak`() {
-        var report = fitted(0.1, 0.1)
-        let cliff = report.cases.firstIndex { $0.strategy == "lock" && $0.threads == 4 }
-        if let cliff { report.cases[cliff].summary.operationsPerSecond.median /= 200 }
-        #expect(report.peakText(report.fits[0]) == "–")
-        #expect(!report.describesSweep(report.fits[0]))
-    }
-
     @Test func `a failed check is the loudest thing`() {
         var report = SampleReport(strategies: [.lock, .spin, .mutex]).make()
         report.verdicts = [

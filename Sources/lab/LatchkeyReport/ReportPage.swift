@@ -49,14 +49,7 @@ private struct Content: Encodable {
         var ranked: ComparisonReport.Spread?
     }
 
-    struct Fit: Encodable {
-        var workload: String
-        var isMissed: Bool
-        var peak: String
-    }
-
     private static let crossoverCountMax = 60
-    private static let fitCountMax = 200
 
     /// Without repeats, rounds, crossovers and cliffs, which the script does not draw from, and
     /// with the workloads that fit.
@@ -70,7 +63,6 @@ private struct Content: Encodable {
     var workloadsLeft = 0
     /// For each case of the report, then for each baseline.
     var marks: [Mark] = []
-    let fits: [Fit]
     /// The strategies of which the verdict speaks, at most five; the others are grey.
     let shown: [String]
     let crossovers: [String]
@@ -79,7 +71,6 @@ private struct Content: Encodable {
     let earlyEnd: String?
     let firstBucketNanoseconds = FigureText.quantileNanosecondsMin
     let selfWaitNote = ComparisonReport.Case.waitsForItselfNote
-    let missNote = ComparisonReport.missNote
     let method: String
     /// Whether the throughput of a case is that of rounds.
     let hasRounds: Bool
@@ -105,14 +96,6 @@ private struct Content: Encodable {
         crossoversLeft = full.crossovers.count - crossovers.count
         report = full
         (report.crossovers, report.cliffs) = ([], [])
-        report.fits = Array(full.fits.prefix(Self.fitCountMax))
-        fits = report.fits.map {
-            Fit(
-                workload: WorkloadText.description($0.workload),
-                isMissed: !full.describesSweep($0),
-                peak: full.peakText($0)
-            )
-        }
         for path in [\ComparisonReport.cases, \.baselines] {
             for index in report[keyPath: path].indices {
                 report[keyPath: path][index].repeats = []

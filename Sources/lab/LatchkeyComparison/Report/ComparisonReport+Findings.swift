@@ -44,33 +44,6 @@ extension ComparisonReport {
         return "`\(hang.strategy)` did not return; the run ended there, and \(rest)"
     }
 
-    /// A figure with its 95 % interval.
-    package struct Estimate: Codable, Sendable, Equatable {
-        package var value: Double
-        package var low: Double
-        package var high: Double
-    }
-
-    /// The Universal Scalability Law over a sweep of threads:
-    /// X(n) = λn / (1 + σ(n − 1) + κn(n − 1)).
-    package struct ScalingFit: Codable, Sendable, Equatable {
-        package var strategy: String
-        package var workload: ComparisonReport.Workload
-        /// λ: what one thread alone does.
-        package var singleThreadOperationsPerSecond: Estimate
-        /// σ: the share of the work that is done one thread at a time.
-        package var contention: Estimate
-        /// κ: the cost of keeping caches consistent.
-        package var coherency: Estimate
-        /// The number of threads at which the fitted curve is highest.
-        ///
-        /// Left out if it only rises.
-        package var peakThreads: Double?
-        package var peakOperationsPerSecond: Double?
-        /// The share of the variation that the curve explains.
-        package var rSquared: Double
-    }
-
     /// Where one strategy overtakes another: it is ahead at one of two neighbouring points, and
     /// behind at the other.
     package struct Crossover: Codable, Sendable, Equatable {

@@ -32,7 +32,6 @@ package struct ComparisonReport: Codable, Sendable, Equatable {
     package var verdicts: [Verdict]
     /// What the program's own strategies promise; left out if it has none.
     package var ownStrategies: [OwnStrategy]?
-    package var fits: [ScalingFit]
     /// Decided by ``conclude(isForced:)``, like `cliffs` and `recommendation`.
     package var crossovers: [Crossover] = []
     package var cliffs: [Cliff] = []

@@ -2,6 +2,10 @@ import LatchkeyContention
 import LatchkeyMachine
 
 extension ComparisonReport.Repeat {
+    package var operationsPerSecond: Double {
+        seconds > 0 ? Double(operations) / seconds : 0
+    }
+
     /// The result of a slice.
     ///
     /// In an open loop the threads poll until an operation is due. That would be most of their

@@ -25,10 +25,6 @@ extension ComparisonRun {
             $0.strategy == ComparisonReport.Baseline.unsynchronized.rawValue
         }
         let cases = cases(measured, method, modes, usual, areBaselines: false)
-        // A fit for each strategy and workload that was swept over enough numbers of threads.
-        let fits = cases.sweeps.compactMap {
-            ComparisonReport.ScalingFit($0, seed: settings.seed)
-        }
         var findings = method.findings
         if let failure = measured.failure {
             findings.append(failure.message)
@@ -54,8 +50,7 @@ extension ComparisonRun {
             instrument: method.instrument,
             baselines: baselines.map { $0.compared(with: unsynchronized) },
             cases: cases.map { $0.compared(with: unsynchronized) },
-            verdicts: verdicts,
-            fits: fits
+            verdicts: verdicts
         )
     }
 
@@ -117,21 +112,6 @@ extension ComparisonRun {
                 """
         )
         return [verdict]
-    }
-}
-
-private struct SweepKey: Hashable {
-    var strategy: String
-    var workload: ComparisonReport.Workload
-}
-
-extension [ComparisonReport.Case] {
-    /// The cases by strategy and workload, each group in ascending order of threads.
-    var sweeps: [[Element]] {
-        map { SweepKey(strategy: $0.strategy, workload: $0.workload) }.uniqued().map { key in
-            filter { $0.strategy == key.strategy && $0.workload == key.workload }
-                .sorted { $0.threads < $1.threads }
-        }
     }
 }
 

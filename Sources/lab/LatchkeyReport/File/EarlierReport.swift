@@ -23,7 +23,6 @@ struct EarlierReport: Decodable {
 
     private var baselines: [Entry]
     private var cases: [Entry]
-    private var fits: [Entry]
 
     /// Makes what was read a report of today's schema.
     func bringForward(_ report: inout ComparisonReport) {
@@ -46,7 +45,6 @@ struct EarlierReport: Decodable {
         }
         report.baselines = kept(report.baselines, baselines, \.workload)
         report.cases = kept(report.cases, cases, \.workload)
-        report.fits = kept(report.fits, fits, \.workload)
         // They were decided with all of the figures. Whoever shows the report decides again.
         (report.crossovers, report.cliffs, report.recommendation) = ([], [], nil)
         if hasThreads {
