@@ -11,15 +11,19 @@ import Testing
 struct RoundTests {
     private static func repeats(
         _ rates: [Double],
-        _ processors: [ComparisonReport.ProcessorDistance?] = []
+        _ line: [Double] = []
     ) -> [ComparisonReport.Repeat] {
         var repeats = LatchkeyComparisonTests.repeats(rates)
-        for (index, distance) in processors.enumerated() { repeats[index].processors = distance }
+        for index in repeats.indices { repeats[index].lineNanoseconds = line }
         return repeats
     }
 
-    private static func slices(_ rates: [Double], _ line: [Double] = []) -> [ShortSlice] {
-        rates.map { ShortSlice(operationsPerSecond: $0, lineNanoseconds: line) }
+    private static func slices(
+        _ rates: [Double],
+        _ line: [Double] = [],
+        isMoved: Bool = false
+    ) -> [ShortSlice] {
+        rates.map { ShortSlice(operationsPerSecond: $0, lineNanoseconds: line, isMoved: isMoved) }
     }
 
     private static func run(
@@ -40,56 +44,71 @@ struct RoundTests {
     ) {
         let rounds = ComparisonReport.Rounds(
             Self.slices([Double](repeating: 1e6 * ratio, count: 30)),
-            beside: Self.repeats([1e6, 1.01e6, 0.99e6, 1e6, 1e6]),
-            modes: nil
+            beside: Self.repeats([1e6, 1.01e6, 0.99e6, 1e6, 1e6])
         )
         #expect((rounds != nil) == counts)
-        #expect(rounds?.processors == nil)
+        #expect(rounds?.leftOut == nil)
     }
 
-    @Test func `fewer than 20 slices do not count`() throws {
-        let modes = try #require(CacheLineModes([100, 100, 400, 400]))
-        func rounds(_ steady: Int) -> ComparisonReport.Rounds? {
+    @Test func `fewer than 20 slices do not count`() {
+        func rounds(_ count: Int) -> ComparisonReport.Rounds? {
             ComparisonReport.Rounds(
-                Self.slices([Double](repeating: 1e6, count: steady), [100, 100])
-                    + Self.slices([Double](repeating: 1e6, count: 30), [100, 400]),
-                beside: Self.repeats([1e6, 1e6, 1e6]),
-                modes: modes
+                Self.slices([Double](repeating: 1e6, count: count)),
+                beside: Self.repeats([1e6, 1e6, 1e6])
             )
         }
         #expect(rounds(20) != nil)
         #expect(rounds(19) == nil)
     }
 
+    @Test(arguments: [(25, 20, 20), (20, 20, 20), (19, 5, 0), (30, 31, 0), (45, 0, 0)])
+    func `rounds in which the processors were moved are left out, if enough others are left`(
+        steady: Int,
+        moved: Int,
+        leftOut: Int
+    ) throws {
+        let found = ComparisonReport.Rounds(
+            Self.slices([Double](repeating: 1, count: moved), isMoved: true).map { slice in
+                var slice = slice
+                slice.operationsPerSecond = 1.2e6
+                return slice
+            } + Self.slices([Double](repeating: 1e6, count: steady)),
+            beside: Self.repeats([1e6, 1e6, 1e6])
+        )
+        let rounds = try #require(found)
+        #expect(rounds.leftOut ?? [] == Set(0..<leftOut))
+        #expect(rounds.counted.count == steady + moved - leftOut)
+        #expect(rounds.counted.contains(1.2e6) == (moved > leftOut))
+    }
+
     @Test func `a convoy that short slices do not show is seen in the repeats`() {
         let short = Self.slices([Double](repeating: 3e6, count: 30))
         let convoy = Self.repeats([93e3, 1.1e6, 17e3])
-        #expect(ComparisonReport.Rounds(short, beside: convoy, modes: nil) == nil)
+        #expect(ComparisonReport.Rounds(short, beside: convoy) == nil)
         // Two modes of the lock itself, of which the repeats' median is the better one.
         let modes = Self.repeats([3e6, 3.1e6, 3e6, 1.4e6, 1.45e6])
-        #expect(ComparisonReport.Rounds(short, beside: modes, modes: nil) == nil)
+        #expect(ComparisonReport.Rounds(short, beside: modes) == nil)
     }
 
     @Test func `slices and repeats are compared where the processors were as far apart`() throws {
-        let modes = try #require(CacheLineModes([100, 100, 400, 400]))
         let near = Self.slices([Double](repeating: 6e6, count: 20), [100, 100])
         let far = Self.slices([Double](repeating: 3e6, count: 5), [400, 400])
-        let changed = Self.slices([1, 1, 1], [100, 400])
         // All repeats were far apart, and most rounds near.
         let found = ComparisonReport.Rounds(
-            near + changed + far,
-            beside: Self.repeats([3e6, 3e6, 3e6], [.far, .far, .far]),
-            modes: modes
+            near + far,
+            beside: Self.repeats([3e6, 3e6, 3e6], [400, 400])
         )
         let rounds = try #require(found)
-        #expect(rounds.counted().count == 25 && !rounds.counted().contains(1))
-        #expect(rounds.processors?.count { $0 == .changed } == 3)
+        #expect(rounds.counted.count == 25)
         let summary = ComparisonReport.Summary(Self.repeats([3e6, 3e6, 3e6]), rounds)
         #expect(summary.operationsPerSecond.median == 6e6)
         #expect(!summary.isBistable && summary.slowRepeatOperationsPerSecond == nil)
+        // Some of the repeats were.
+        let both = Self.repeats([3e6, 3e6, 3e6], [400]) + Self.repeats([6.3e6, 6.3e6], [100])
+        #expect(ComparisonReport.Rounds(near + far, beside: both) != nil)
         // Where the far ones say something else, they say nothing.
-        let other = Self.repeats([1e6, 1e6, 1e6], [.far, .far, .far])
-        #expect(ComparisonReport.Rounds(near + far, beside: other, modes: modes) == nil)
+        let other = Self.repeats([1e6, 1e6, 1e6], [400, 400])
+        #expect(ComparisonReport.Rounds(near + far, beside: other) == nil)
     }
 
     // MARK: Who takes part
@@ -134,27 +153,6 @@ struct RoundTests {
         for place in 0..<count {
             for index in cases { #expect(orders.count { $0[place] == index } == 2) }
         }
-    }
-
-    // MARK: The usual distance
-
-    @Test func `throughput is that of the usual distance, if enough was measured there`() {
-        let distances: [ComparisonReport.ProcessorDistance] = [.far, .near, .far, .near, .far]
-        let repeats = Self.repeats([3e6, 6e6, 3.1e6, 6.1e6, 2.9e6], distances)
-        #expect(repeats.tells(.far, nil) && !repeats.tells(.near, nil))
-        let summary = ComparisonReport.Summary(repeats, nil, .far)
-        #expect(summary.operationsPerSecond.median == 3e6)
-        #expect(summary.operationsPerSecond.max == 3.1e6 && !summary.isBistable)
-        #expect(ComparisonReport.Summary(repeats).isBistable)
-        let rounds = ComparisonReport.Rounds(
-            operationsPerSecond: [Double](repeating: 3e6, count: 20) + [6e6, 6e6],
-            processors: .init(repeating: .far, count: 20) + [.near, .changed]
-        )
-        #expect(repeats.tells(.far, rounds) && !repeats.tells(.near, rounds))
-        let short = ComparisonReport.Summary(repeats, rounds, .far)
-        #expect(short.operationsPerSecond.max == 3e6)
-        let all = ComparisonReport.Summary(repeats, rounds)
-        #expect(all.operationsPerSecond.max == 6e6)
     }
 
     // MARK: In a run
@@ -223,6 +221,10 @@ struct RoundTests {
             #expect(slices.map(\.operationsPerSecond) == (0..<count).map(Double.init))
         }
         #expect(found.measured.lineReadings.count == 2 * (1 + 3) * count)
+        // The planted readings jump in each round, and one thread hands no line to another.
+        let moved = found.measured.shortSlices.values.count { $0.allSatisfy(\.isMoved) }
+        let unmoved = found.measured.shortSlices.values.count { !$0.contains(where: \.isMoved) }
+        #expect(moved == 3 && unmoved == 3)
     }
 
     @Test func `what fails in a round is named, and ends the rounds`() throws {

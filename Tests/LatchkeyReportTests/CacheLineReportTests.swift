@@ -7,19 +7,8 @@ import Testing
 
 /// What reports say of the distance of the processors.
 struct CacheLineReportTests {
-    private static func line(
-        _ average: Double,
-        _ modes: [(Double, Double)] = []
-    )
-        -> ComparisonReport.CacheLine
-    {
-        ComparisonReport.CacheLine(
-            pairs: [.init(first: 0, second: 1, roundTripNanoseconds: average)],
-            modes: (modes.isEmpty ? [(average, 1)] : modes).map {
-                .init(roundTripNanoseconds: $0.0, share: $0.1)
-            },
-            averageNanoseconds: average
-        )
+    private static func line(_ average: Double) -> ComparisonReport.CacheLine {
+        ComparisonReport.CacheLine(averageNanoseconds: average)
     }
 
     private static func report(
@@ -95,42 +84,7 @@ struct CacheLineReportTests {
         }
     }
 
-    // MARK: Within repeats
-
-    /// Repeats of one speed near and of another one far apart, in this order of modes.
-    private static func entry(
-        _ name: String,
-        _ speeds: [ComparisonReport.ProcessorDistance: Double],
-        _ order: [ComparisonReport.ProcessorDistance]
-    ) -> ComparisonReport.Case {
-        let rates = order.enumerated().map { index, mode in
-            (speeds[mode] ?? 1) * (1 + 0.002 * Double(index % 3))
-        }
-        var entry = ComparisonReport.Case.plain(name, 2, rates, SampleReport.workload())
-        for (index, mode) in order.enumerated() { entry.repeats[index].processors = mode }
-        return entry
-    }
-
-    @Test func `ratios are taken where the processors were as far apart`() throws {
-        let rates: [ComparisonReport.ProcessorDistance: Double] = [.near: 6e6, .far: 3e6]
-        let faster = rates.mapValues { 1.2 * $0 }
-        let one = Self.entry("spin", faster, [.near, .far, .near, .far, .near, .far])
-        let other = Self.entry("lock", rates, [.near, .far, .near, .far, .far, .near])
-        let pairs = RankedFigure.throughput.pairedSpeeds(one, other)
-        #expect(pairs.count == 4)
-        #expect(pairs.allSatisfy { abs($0 / $1 - 1.2) < 0.01 })
-        let ratio = try #require(SpeedRatio(one, other))
-        #expect(ratio.low > 1.15 && ratio.high < 1.25, "\(ratio)")
-        let inverse = try #require(SpeedRatio(other, one))
-        #expect(abs(inverse.low * ratio.high - 1) < 1e-9)
-    }
-
-    @Test func `if too few repeats are alike, all are compared`() {
-        let rates: [ComparisonReport.ProcessorDistance: Double] = [.near: 6e6, .far: 3e6]
-        let one = Self.entry("spin", rates, [.near, .near, .near, .near, .near])
-        let other = Self.entry("lock", rates, [.near, .near, .far, .far, .far])
-        #expect(RankedFigure.throughput.pairedSpeeds(one, other).count == 5)
-    }
+    // MARK: Left out
 
     @Test func `a repeat that is left out decides nothing`() throws {
         var report = ComparisonReport.plain([
@@ -146,67 +100,6 @@ struct CacheLineReportTests {
         #expect(report.conditions.ranking == .refused)
     }
 
-    // MARK: Both modes
-
-    /// A strategy that is this much faster in each mode, in a report of both modes.
-    private static func bothModes(
-        near: Double,
-        far: Double,
-        _ order: [ComparisonReport.ProcessorDistance]
-    ) -> ComparisonReport {
-        var report = ComparisonReport.plain([.lock: [2: [1]], .spin: [2: [1]]])
-        report.cases = [
-            entry("lock", [.near: 6e6, .far: 3e6], order),
-            entry("spin", [.near: 6e6 * near, .far: 3e6 * far], order),
-        ]
-        report.conclude(isForced: false)
-        return report
-    }
-
-    private static func modeGains(
-        _ report: ComparisonReport,
-        _ name: String,
-        _ other: String
-    ) -> ModeGains? {
-        ModeGains(Headline(report, Ranking(report)), name, other)
-    }
-
-    @Test func `where both modes came, the verdict says both`() throws {
-        let order =
-            [ComparisonReport.ProcessorDistance](repeating: .near, count: 5)
-            + [ComparisonReport.ProcessorDistance](repeating: .far, count: 5)
-        let report = Self.bothModes(near: 1.5, far: 1.3, order)
-        let modes = try #require(Self.modeGains(report, "spin", "lock"))
-        #expect(abs(modes.near / 1.5 - 1) < 1e-9 && abs(modes.far / 1.3 - 1) < 1e-9)
-        #expect(
-            modes.sentence(.throughput, over: "lock")
-                == "On several threads: 50 % more than `lock` with processors near each other, "
-                + "30 % more than `lock` with processors far apart."
-        )
-        #expect(report.recommendation?.strategies.first == "spin")
-        #expect(
-            report.recommendation?.notes.contains { $0.hasPrefix("On several threads: 50 %") }
-                == true
-        )
-        let worse = try #require(
-            Self.modeGains(Self.bothModes(near: 1.5, far: 0.8, order), "spin", "lock")
-        )
-        #expect(
-            worse.sentence(.throughput, over: "lock").hasSuffix(
-                "20 % slower than `lock` with processors far apart."
-            )
-        )
-        // A mode that came four times is not told of, nor is a strategy beside itself.
-        #expect(
-            Self.modeGains(
-                Self.bothModes(near: 2, far: 2, Array(order.dropLast())),
-                "spin",
-                "lock"
-            ) == nil
-        )
-        #expect(Self.modeGains(report, "lock", "lock") == nil)
-    }
-
     // MARK: In words
 
     @Test func `the terminal, Markdown and the page say how far apart the processors were`() throws
@@ -215,35 +108,36 @@ struct CacheLineReportTests {
         report.conclude(isForced: false)
         func terminal() -> String { report.terminal(width: 180) }
         #expect(
-            terminal().contains("A cache line takes 60 ns from one processor to another and back.")
+            terminal().contains(
+                "A cache line took 60 ns from one processor to another and back, on average."
+            )
         )
         #expect(MarkdownReport(report).text.contains("cache line 60 ns"))
         let page = String(decoding: try ReportPage(report).html(), as: UTF8.self)
         #expect(page.contains("\"cacheLineFact\":\"cache line 60 ns\""))
-        report.fingerprint.cacheLine = Self.line(120, [(57, 0.64), (392, 0.36)])
         let own = try #require(report.cases.firstIndex { $0.threads == 2 })
-        report.cases[own].repeats[0].processors = .changed
         report.cases[own].repeats[0].isLeftOut = true
-        report.cases[own].repeats[1].processors = .changed
-        #expect(
-            report.cacheLineText
-                == "The processors were near each other (a cache line takes 57 ns there and back) "
-                + "in 64 % of the readings, and far apart (392 ns) in 36 %. 1 repeat on several "
-                + "threads, in which that changed, is left out. 1 repeat in which it changed "
-                + "counts, since too few others would be left."
-        )
-        #expect(report.machine.hasSuffix("cache line 57 ns or 392 ns"))
-        report.fingerprint.cacheLine?.pairs += [
-            .init(first: 0, second: 2, roundTripNanoseconds: 210)
-        ]
-        #expect(
-            report.cacheLineText.contains(
-                "When the run began it was 120 ns between 0 and 1, and 210 ns between 0 and 2."
-            )
-        )
-        report.fingerprint.cacheLine = .init(pairs: [], modes: [], missingBecause: "No pair.")
+        #expect(report.cacheLineText.hasSuffix(" 1 repeat in which it jumped is left out."))
+        report.cases[own].repeats[1].isLeftOut = true
+        #expect(report.cacheLineText.hasSuffix(" 2 repeats in which it jumped are left out."))
+        report.fingerprint.cacheLine = .init(missingBecause: "No pair.")
         #expect(terminal().contains("a cache line between processors was not measured. No pair."))
         report.fingerprint.cacheLine = nil
         #expect(!terminal().contains("cache line"))
+    }
+
+    @Test func `of a report of 0.1, the rounds in which the distance changed are left out`() throws
+    {
+        let text = """
+            {"operationsPerSecond":[1,2,3,4],"processors":["near","changed","far","changed"]}
+            """
+        let rounds = try JSONDecoder().decode(
+            ComparisonReport.Rounds.self,
+            from: Data(text.utf8)
+        )
+        #expect(rounds.counted == [1, 3])
+        let written = try JSONEncoder().encode(rounds)
+        #expect(try JSONDecoder().decode(ComparisonReport.Rounds.self, from: written) == rounds)
+        #expect(!String(decoding: written, as: UTF8.self).contains("processors"))
     }
 }

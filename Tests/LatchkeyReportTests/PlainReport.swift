@@ -94,7 +94,7 @@ extension ComparisonReport.Crossover {
 extension ComparisonReport.Case {
     /// Sets the rounds and their throughput; a bootstrap would take most of the time of a test.
     mutating func take(_ rounds: ComparisonReport.Rounds) {
-        let sorted = rounds.counted().sorted()
+        let sorted = rounds.counted.sorted()
         self.rounds = rounds
         summary.operationsPerSecond = ComparisonReport.Spread(
             min: sorted[0],

@@ -213,7 +213,6 @@ struct ReportFileTests {
         (measured.meteredOperations, measured.futexCalls) = (11, 12)
         (measured.systemCalls, measured.refused) = (13, 14)
         (measured.lineNanoseconds, measured.isLeftOut) = ([57, 392], true)
-        measured.processors = .changed
         (measured.operations, measured.operationsPerThread) = (30, [10, 20])
         report.cases[0].repeats = [measured]
         let rows = String(decoding: report.csv(), as: UTF8.self).split(separator: "\r\n").map {
@@ -227,7 +226,7 @@ struct ReportFileTests {
             "skew": "zipf:0.99", "arrival": "closed", "repeat": "0",
             "operations": "30", "seconds": "0.2", "operationsPerSecond": "150.0",
             "operationsPerThread": "10 20", "meteredOperations": "11", "futexCalls": "12",
-            "lineNanoseconds": "57.0 392.0", "processors": "changed", "isLeftOut": "true",
+            "lineNanoseconds": "57.0 392.0", "isLeftOut": "true",
             "refused": "14", "responseP50Nanoseconds": "7.0", "waitTimedCount": "1000",
             "responseFromIntendedStartP999Nanoseconds": "3200.0",
         ]

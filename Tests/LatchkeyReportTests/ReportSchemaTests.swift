@@ -42,13 +42,9 @@ struct ReportSchemaTests {
         report.cases[0].repeats[0].futexCalls = 1
         report.cases[0].repeats[0].refused = 1
         report.cases[0].repeats[0].lineNanoseconds = [60, 240]
-        report.cases[0].repeats[0].processors = .changed
         report.cases[0].repeats[0].isLeftOut = true
         report.fingerprint.cacheLine = ComparisonReport.CacheLine(
-            pairs: [.init(first: 0, second: 1, roundTripNanoseconds: 60)],
-            modes: [.init(roundTripNanoseconds: 60, share: 1)],
             averageNanoseconds: 60,
-            series: [60, 61],
             missingBecause: "Nothing is missing."
         )
         report.cases[0].repeats[0].responseFromIntendedStart = .sample(p50: 1)

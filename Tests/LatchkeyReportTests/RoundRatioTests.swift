@@ -9,12 +9,13 @@ import Testing
 @Suite struct RoundRatioTests {
     /// Two strategies on two threads, the second one this much faster: repeats that tell nothing
     /// apart, and rounds in which the processors are far apart for a while, in both strategies.
+    ///
+    /// Rounds in `moved` say something else.
     private static func report(
         _ ratio: Double,
-        far: Double? = nil,
         seed: UInt64 = 1,
         farShare: Double = 0.3,
-        changed: Set<Int> = [],
+        moved: Set<Int> = [],
         drift: Double = 0
     ) -> ComparisonReport {
         var random = SeededRandom(seed: seed)
@@ -23,13 +24,10 @@ import Testing
             .lock: [2: [2.5e6, 5e6, 5.2e6, 2.6e6, 5.1e6]],
             .adaptive: [2: [5.1e6, 2.6e6, 5.3e6, 5e6, 2.4e6]],
         ])
-        let distances = (0..<50).map { round -> ComparisonReport.ProcessorDistance in
-            changed.contains(round) ? .changed : random.unit() < farShare ? .far : .near
-        }
-        for (index, nearFactor) in [1, ratio].enumerated() {
-            let speeds = distances.map { distance in
-                let factor = distance == .far && index == 1 ? far ?? ratio : nearFactor
-                let mode = distance == .far ? 0.5 : distance == .changed ? 0.1 * factor : 1
+        let areFar = (0..<50).map { _ in random.unit() < farShare }
+        for (index, factor) in [1, ratio].enumerated() {
+            let speeds = areFar.enumerated().map { round, isFar in
+                let mode = moved.contains(round) ? 0.1 * factor : isFar ? 0.5 : 1
                 return (5e6 * factor * mode * exp(0.02 * random.normal())).rounded()
             }.enumerated().map { round, speed in
                 index == 0
@@ -37,26 +35,9 @@ import Testing
             }
             let rounds = ComparisonReport.Rounds(
                 operationsPerSecond: speeds,
-                processors: distances
+                leftOut: moved.isEmpty ? nil : moved
             )
             report.cases[index].take(rounds)
-        }
-        return report
-    }
-
-    /// The same, with the figures in the table of this mode.
-    private static func report(
-        near: Double,
-        far: Double,
-        usual: ComparisonReport.ProcessorDistance,
-        seed: UInt64 = 1
-    ) throws -> ComparisonReport {
-        var report = Self.report(near, far: far, seed: seed, farShare: 0.5)
-        for index in report.cases.indices {
-            let rounds = try #require(report.cases[index].rounds)
-            report.cases[index].processors = usual
-            let median = Statistics.median(rounds.counted(at: usual))
-            report.cases[index].summary.operationsPerSecond.median = median
         }
         return report
     }
@@ -156,105 +137,24 @@ import Testing
         }
     }
 
-    @Test func `a slice in which the distance changed decides nothing`() throws {
+    @Test func `a round in which the processors were moved decides nothing`() throws {
         // 29 of 50 would say a factor of 0.1.
-        let ratio = try Self.ratio(Self.report(1.2, changed: Set(0..<29)))
+        let ratio = try Self.ratio(Self.report(1.2, moved: Set(0..<29)))
         #expect(ratio.low > 1.15 && ratio.high < 1.25, "\(ratio)")
     }
 
-    @Test func `where one slice was near and the other far, the pair does not count`() throws {
+    @Test func `a round that is left out of one strategy counts in no ratio`() throws {
         var report = Self.report(1)
-        report.cases[0].rounds?.processors = .init(repeating: .near, count: 50)
-        report.cases[1].rounds?.processors =
-            .init(repeating: .far, count: 28) + .init(repeating: .near, count: 22)
+        report.cases[1].rounds?.leftOut = Set(0..<28)
         let other = try #require(report.cases[0].rounds)
-        let pairs = report.cases[1].rounds?.ratioLogarithms(to: other)
-        #expect(pairs?.count == 22)
+        #expect(report.cases[1].rounds?.ratioLogarithms(to: other).count == 22)
+        #expect(other.ratioLogarithms(to: try #require(report.cases[1].rounds)).count == 22)
     }
 
-    @Test func `a ratio that is another one in each mode is that of the usual mode`() throws {
-        for usual in [ComparisonReport.ProcessorDistance.near, .far] {
-            let report = try Self.report(near: 1.45, far: 1.15, usual: usual)
-            let ratio = try Self.ratio(report)
-            let planted = usual == .near ? 1.45 : 1.15
-            #expect(ratio.low > planted * 0.96 && ratio.high < planted * 1.04, "\(ratio)")
-        }
-    }
-
-    @Test func `the list has the figure of line one in the usual mode, and a median else`() throws {
-        var count = 0
-        for seed in 0..<10 {
-            var report = try Self.report(near: 1.3, far: 1.15, usual: .near, seed: UInt64(seed))
-            let distances = try #require(report.cases[1].rounds?.processors)
-            let outliers = distances.indices.filter { distances[$0] == .far }.prefix(3)
-            for index in outliers { report.cases[1].rounds?.operationsPerSecond[index] *= 20 }
-            // In fewer than 20 rounds of a mode there is none.
-            let headline = Headline(report, Ranking(report))
-            guard let modes = ModeGains(headline, "adaptive", "lock") else { continue }
-            count += 1
-            let whole = try Self.ratio(report)
-            #expect(abs(modes.near / whole.value - 1) < 1e-9, "\(modes) \(whole)")
-            #expect(abs(modes.far / 1.15 - 1) < 0.03, "\(modes)")
-            let found = ComparisonReport.Recommendation(report)
-            let gain = try #require(found.sentence.firstMatch(of: /Use `adaptive`: (\d+) % more/))
-            #expect(
-                found.notes.contains { $0.hasPrefix("On several threads: \(gain.1) % more than") },
-                "\(found)"
-            )
-        }
-        #expect(count >= 7, "\(count) reports")
-    }
-
-    @Test(arguments: [
-        (0.8, "Except: with processors far apart: 20 % slower than `lock`."),
-        (0.95, "Except: with processors far apart: not better than `lock`."),
-        (1.05, "Only one case was measured."),
-    ])
-    func `where the other mode takes the gain away, line two says so`(
-        far: Double,
-        expected: String
-    ) throws {
-        let report = try Self.report(near: 1.45, far: far, usual: .near)
-        let found = ComparisonReport.Recommendation(report)
-        #expect(found.strategies.first == "adaptive")
-        let percent = found.flip.replacing(/(19|21) %/, with: "20 %")
-        #expect(percent == expected, "\(found.flip)")
-        // In the usual mode, line one has the figure.
-        let kept = try ComparisonReport.Recommendation(
-            Self.report(near: far, far: 1.45, usual: .near)
-        )
-        #expect(kept.strategies.first == "lock")
-        #expect(kept.flip == "Only one case was measured.")
-    }
-
-    @Test func `that condition stands before those under which another is better`() throws {
-        var report = try Self.report(near: 1.45, far: 0.8, usual: .near)
-        var slow = report.cases[0]
-        slow.strategy = "spin"
-        let single = ComparisonReport.plain([
-            .lock: [1: steady(1e6)], .adaptive: [1: steady(1e6)], .spin: [1: steady(1.5e6)],
-        ])
-        report.settings.strategies = single.settings.strategies
-        report.cases += [slow] + single.cases
-        let found = ComparisonReport.Recommendation(report)
-        #expect(found.strategies.first == "adaptive")
-        let pattern =
-            /Except: with processors far apart: \d+ % slower than `lock`; `spin` on 1 [^;]+ more\./
-        #expect(try pattern.wholeMatch(in: found.flip) != nil, "\(found.flip)")
-    }
-
-    @Test func `a file with fewer distances than slices is read as if they had changed`() throws {
-        var report = Self.report(1.2)
-        report.cases[0].rounds?.processors?.removeLast(20)
-        let other = try #require(report.cases[0].rounds)
-        #expect(try #require(report.cases[1].rounds).ratioLogarithms(to: other).count == 30)
-    }
-
-    @Test func `the verdict is that of the rounds, with both modes and without marks`() throws {
+    @Test func `the verdict is that of the rounds, without marks`() throws {
         let report = Self.report(1.3, farShare: 0.5).concluded()
         let found = try #require(report.recommendation)
         #expect(found.sentence.hasPrefix("Use `adaptive`: "), "\(found)")
-        #expect(found.notes.contains { $0.hasPrefix("On several threads: ") }, "\(found)")
         #expect(!found.notes.contains { $0.contains("two modes (~)") || $0.contains("(!)") })
         #expect(report.cases.allSatisfy { RankedFigure.throughput.marks($0).isEmpty })
         // The same repeats without rounds do not tell the two apart.

@@ -221,7 +221,7 @@ struct VerdictTruthTests {
         _ threads: Int
     ) throws -> Double {
         let entry = report.cases.first { $0.strategy == name && $0.threads == threads }
-        let counted = try #require(entry).repeats.counted(at: entry?.processors)
+        let counted = try #require(entry).counted
         return Statistics.median(counted.map(\.operationsPerSecond))
     }
 

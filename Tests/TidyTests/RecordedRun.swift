@@ -28,7 +28,7 @@ struct RecordedRun {
     /// fairness at the greatest number of threads.
     var everything: [String] {
         let head = ["wait p50", "wait p99", "wait max", "time/op", "Jain"]
-        return ["One run, \(report.day): \(report.machine). \(report.usualText)", ""]
+        return ["One run, \(report.day): \(report.machine).", ""]
             + table(["Strategy"] + counts.map { "\($0)" } + head) { name in
                 let summary = found(name, most)?.summary
                 let wait = summary?.wait

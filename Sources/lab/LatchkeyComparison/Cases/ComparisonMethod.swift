@@ -64,6 +64,8 @@ struct ShortSlice: Sendable, Equatable {
     var operationsPerSecond: Double
     /// Before and after it.
     var lineNanoseconds: [Double]
+    /// Whether the processors were moved during its round.
+    var isMoved = false
 }
 
 /// Why a round has no result, and in which case.

@@ -2,78 +2,48 @@ import Foundation
 import LatchkeyMachine
 
 extension ComparisonReport.CacheLine {
-    /// The pairs as they are now.
+    /// Without a reading, and why there will be none.
     init(_ probe: CacheLineProbe) {
-        let pairs = probe.pairs.compactMap { pair in
-            probe.nanoseconds(pair).map {
-                Pair(first: pair.first, second: pair.second, roundTripNanoseconds: $0)
-            }
-        }
-        self.init(pairs: pairs, modes: [])
+        self.init()
         if probe.pairs.isEmpty {
             missingBecause = "There is no pair: this process may run on one processor only."
-        } else if pairs.isEmpty {
+        } else {
             missingBecause = "Other threads kept the processors busy."
         }
     }
 
-    /// A strip of a page has about as many columns.
-    static let seriesCountMax = 200
-
-    /// Adds what the readings of the run have in common, and returns their modes if they have two.
-    ///
-    /// The readings are in the order in which they were taken.
-    mutating func add(_ readings: [Double]) -> CacheLineModes? {
-        guard !readings.isEmpty else { return nil }
+    /// Takes the readings of a run.
+    mutating func take(_ readings: [Double]) {
+        guard !readings.isEmpty else { return }
         missingBecause = nil
-        let step = (readings.count + Self.seriesCountMax - 1) / Self.seriesCountMax
-        series = stride(from: 0, to: readings.count, by: step).map { start in
-            Statistics.median(Array(readings[start..<min(start + step, readings.count)]))
-        }
-        let logarithms = readings.map { log($0) }
-        averageNanoseconds = exp(logarithms.reduce(0, +) / Double(readings.count))
-        guard let found = CacheLineModes(readings) else {
-            modes = [Mode(roundTripNanoseconds: Statistics.median(readings), share: 1)]
-            return nil
-        }
-        let farShare = Double(readings.count(where: found.isFar)) / Double(readings.count)
-        modes = [
-            Mode(roundTripNanoseconds: found.near, share: 1 - farShare),
-            Mode(roundTripNanoseconds: found.far, share: farShare),
-        ]
-        return found
+        averageNanoseconds = exp(readings.reduce(0) { $0 + log($1) } / Double(readings.count))
+    }
+
+    /// From this ratio of two readings on, the processors were moved between them.
+    static let jumpRatio = 2.0
+
+    /// Whether the processors were moved between some of these readings.
+    static func jumps(_ readings: [Double]) -> Bool {
+        guard let least = readings.min(), let most = readings.max() else { return false }
+        return most >= jumpRatio * least
     }
 }
 
 extension [ComparisonReport.Repeat] {
-    /// The repeats of a case with the distance of the processors.
+    /// The repeats of a case, of which those are left out during which the processors were moved.
     ///
-    /// On several threads, repeats in which it changed are left out, as long as enough others are
-    /// left: half of all, and as many as can be ranked. One thread hands no line to another.
-    func marked(by modes: CacheLineModes, threads: Int) -> Self {
-        var marked = map { found in
-            var found = found
-            found.processors = modes.distance(found.lineNanoseconds ?? [])
-            return found
+    /// On several threads, and as long as enough others are left: half of all, and as many as can
+    /// be ranked. One thread hands no line to another.
+    func marked(threads: Int) -> Self {
+        let moved = indices.filter {
+            ComparisonReport.CacheLine.jumps(self[$0].lineNanoseconds ?? [])
         }
-        let changed = marked.indices.filter { marked[$0].processors == .changed }
-        let left = count - changed.count
+        let left = count - moved.count
         guard threads > 1, left >= ComparisonReport.Conditions.repeatsMin, 2 * left >= count else {
-            return marked
+            return self
         }
-        for index in changed { marked[index].isLeftOut = true }
+        var marked = self
+        for index in moved { marked[index].isLeftOut = true }
         return marked
-    }
-
-    /// Whether enough was measured at this distance of the processors to show it alone: of the
-    /// rounds, or where there are none of the repeats.
-    func tells(
-        _ distance: ComparisonReport.ProcessorDistance,
-        _ rounds: ComparisonReport.Rounds?
-    ) -> Bool {
-        if let rounds {
-            return rounds.counted(at: distance).count >= ComparisonReport.Rounds.countedMin
-        }
-        return counted(at: distance).count >= ComparisonReport.Conditions.repeatsMin
     }
 }

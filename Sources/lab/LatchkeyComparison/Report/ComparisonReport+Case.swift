@@ -18,11 +18,6 @@ extension ComparisonReport {
         /// Then the throughput is theirs. Left out for a strategy that is far slower than the best
         /// one, and where there are none.
         package var rounds: Rounds?
-        /// How far apart the processors were where the throughput was measured.
-        ///
-        /// Left out unless the run had two modes and enough was measured in the usual one: then it
-        /// is of everything.
-        package var processors: ProcessorDistance?
         package var summary: Summary
         /// True for a strategy of the program's that applies writes asynchronously; else left out,
         /// since our strategies are known by name.
@@ -93,9 +88,7 @@ extension ComparisonReport {
         /// How long a cache line took there and back between processors, before the unmetered part
         /// of the repeat and after it.
         package var lineNanoseconds: [Double]?
-        /// Left out unless the run had two modes.
-        package var processors: ProcessorDistance?
-        /// True if the repeat does not count, because the distance of the processors changed.
+        /// True if the repeat does not count, because the processors were moved during it.
         package var isLeftOut: Bool?
     }
 
@@ -106,8 +99,8 @@ extension ComparisonReport {
     /// the ratio.
     package struct Rounds: Codable, Sendable, Equatable {
         package var operationsPerSecond: [Double]
-        /// In the same order; left out unless the run had two modes.
-        package var processors: [ProcessorDistance]?
+        /// The rounds that do not count, because the processors were moved during them.
+        package var leftOut: Set<Int>?
     }
 
     /// Quantiles of durations.

@@ -13,18 +13,15 @@ extension ComparisonRun {
         fingerprint: ComparisonReport.Fingerprint
     ) -> ComparisonReport {
         var (measured, fingerprint) = (measured, fingerprint)
-        let modes = fingerprint.cacheLine?.add(measured.lineReadings)
-        let usual = fingerprint.cacheLine?.usualDistance
-        if let modes {
-            measured.repeats = zip(schedule.cases, measured.repeats).map { planned, repeats in
-                repeats.marked(by: modes, threads: planned.threads)
-            }
+        fingerprint.cacheLine?.take(measured.lineReadings)
+        measured.repeats = zip(schedule.cases, measured.repeats).map { planned, repeats in
+            repeats.marked(threads: planned.threads)
         }
-        let baselines = cases(measured, method, modes, usual, areBaselines: true)
+        let baselines = cases(measured, method, areBaselines: true)
         let unsynchronized = baselines.filter {
             $0.strategy == ComparisonReport.Baseline.unsynchronized.rawValue
         }
-        let cases = cases(measured, method, modes, usual, areBaselines: false)
+        let cases = cases(measured, method, areBaselines: false)
         var findings = method.findings
         if let failure = measured.failure {
             findings.append(failure.message)
@@ -57,26 +54,17 @@ extension ComparisonRun {
     private func cases(
         _ measured: Measured,
         _ method: any ComparisonMethod,
-        _ modes: CacheLineModes?,
-        _ usual: ComparisonReport.ProcessorDistance?,
         areBaselines: Bool
     ) -> [ComparisonReport.Case] {
         schedule.cases.indices.compactMap { index in
             let (planned, repeats) = (schedule.cases[index], measured.repeats[index])
             guard planned.isBaseline == areBaselines, !repeats.isEmpty else { return nil }
             let rounds = measured.shortSlices[index].flatMap { slices in
-                ComparisonReport.Rounds(
-                    slices,
-                    beside: repeats,
-                    modes: planned.threads > 1 ? modes : nil
-                )
+                ComparisonReport.Rounds(slices, beside: repeats)
             }
             // The section of a workload of one's own does not consist of steps.
             let cost = method.cost(planned)
             let sectionSteps = planned.workload.name == nil ? cost?.sectionSteps : nil
-            let distance = usual.flatMap { usual in
-                planned.threads > 1 && repeats.tells(usual, rounds) ? usual : nil
-            }
             return ComparisonReport.Case(
                 strategy: planned.subject.name,
                 threads: planned.threads,
@@ -85,8 +73,7 @@ extension ComparisonRun {
                 outsideSteps: cost?.outsideSteps,
                 repeats: repeats,
                 rounds: rounds,
-                processors: distance,
-                summary: ComparisonReport.Summary(repeats, rounds, distance),
+                summary: ComparisonReport.Summary(repeats, rounds),
                 isAsynchronous: isOwn(planned) && planned.usesPool ? true : nil
             )
         }
@@ -131,14 +118,13 @@ extension ComparisonReport.Case {
 extension ComparisonReport.Summary {
     init(
         _ repeats: [ComparisonReport.Repeat],
-        _ rounds: ComparisonReport.Rounds? = nil,
-        _ distance: ComparisonReport.ProcessorDistance? = nil
+        _ rounds: ComparisonReport.Rounds? = nil
     ) {
-        let repeats = repeats.counted()
+        let repeats = repeats.counted
         // Rounds say the same as repeats, so these have no modes that are far from each other.
-        let rates = rounds == nil ? repeats.counted(at: distance).map(\.operationsPerSecond) : []
+        let rates = rounds == nil ? repeats.map(\.operationsPerSecond) : []
         let spread =
-            rounds.map { ComparisonReport.Spread(slices: $0.clusters(at: distance)) }
+            rounds.map { ComparisonReport.Spread(slices: $0.clusters) }
             ?? ComparisonReport.Spread(rates)
         let modes = Modes(rates)
         func median(_ figure: (ComparisonReport.Repeat) -> Double?) -> Double? {

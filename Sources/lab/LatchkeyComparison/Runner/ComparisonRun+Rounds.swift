@@ -3,8 +3,9 @@
 /// **Why.** On a virtual machine, modes of the processors last from fractions of a second to
 /// seconds, and double or halve what contended strategies do. A round measures the strategies of
 /// one situation one after the other within a fraction of a second, so that they meet the same
-/// mode. And there are many rounds, so the median of their ratios in a mode is known to a few
-/// percent. Repeats stay long: short slices hide a convoy, and say little about fairness.
+/// mode. And there are many rounds, so the median of their ratios is known to a few percent. A
+/// round of several threads does not count if the way of a cache line jumps within it. Repeats
+/// stay long: short slices hide a convoy, and say little about fairness.
 ///
 /// **Who takes part.** The current strategy, and what is at least a third as fast as the best one
 /// of its situation, by the first repeat: what is slower needs no ratio to a percent. With the mode
@@ -74,9 +75,14 @@ extension ComparisonRun {
                 )
                 do throws(RoundFailure) {
                     let found = try course.method.measureRound(cases, roundIndex: round)
+                    // One thread hands no line to another.
+                    let isMoved =
+                        cases[0].threads > 1
+                        && ComparisonReport.CacheLine.jumps(found.flatMap(\.lineNanoseconds))
                     // What was read after a slice was read before the next one.
                     course.measured.lineReadings += found.first?.lineNanoseconds.prefix(1) ?? []
-                    for (index, slice) in zip(order, found) {
+                    for (index, var slice) in zip(order, found) {
+                        slice.isMoved = isMoved
                         course.measured.shortSlices[index, default: []].append(slice)
                         course.measured.lineReadings += slice.lineNanoseconds.suffix(1)
                     }
@@ -105,41 +111,41 @@ extension ComparisonReport.Rounds {
     static let modesFactorMax = 2.0
     /// Fewer slices decide nothing.
     package static let countedMin = 20
-    /// A mode with fewer slices is not compared.
+    /// Fewer slices are not compared with a repeat.
     private static let slicesMin = 5
 
     /// The short slices of a case, if they say the same as its repeats.
     ///
     /// A lock that falls into a convoy in a long slice does not do so in a short one, and one with
-    /// modes of its own has them for longer than a short slice. So it is asked of the repeats with
-    /// the same distance of the processors whether they have two modes, or another median. If so,
-    /// the repeats are right.
-    init?(
-        _ slices: [ShortSlice],
-        beside repeats: [ComparisonReport.Repeat],
-        modes: CacheLineModes?
-    ) {
-        let distances = modes.map { modes in
-            slices.map { modes.distance($0.lineNanoseconds) ?? .changed }
-        }
+    /// modes of its own has them for longer than a short slice. So it is asked of the repeats
+    /// whether they have two modes, or another median than the slices beside which a cache line
+    /// took about as long. If so, the repeats are right.
+    ///
+    /// Rounds in which the processors were moved are left out if enough others are left: half of
+    /// all, and as many as decide.
+    init?(_ slices: [ShortSlice], beside repeats: [ComparisonReport.Repeat]) {
+        let moved = slices.indices.filter { slices[$0].isMoved }
+        let left = slices.count - moved.count
+        let isEnough = left >= Self.countedMin && 2 * left >= slices.count
         self.init(
             operationsPerSecond: slices.map { $0.operationsPerSecond.rounded() },
-            processors: distances
+            leftOut: moved.isEmpty || !isEnough ? nil : Set(moved)
         )
-        guard counted().count >= Self.countedMin else { return nil }
-        var pairs: [(long: [Double], short: [Double])] = []
-        for distance in [ComparisonReport.ProcessorDistance.near, .far] where modes != nil {
-            let long = repeats.filter { $0.processors == distance }.map(\.operationsPerSecond)
-            let short = counted(at: distance)
-            guard !long.isEmpty, short.count >= Self.slicesMin else { continue }
-            pairs.append((long, short))
+        guard counted.count >= Self.countedMin else { return nil }
+        let all = Statistics.median(counted)
+        let speeds = repeats.counted.map { found in
+            let line = found.lineNanoseconds ?? []
+            let alike = slices.indices.filter { index in
+                counts(index)
+                    && !ComparisonReport.CacheLine.jumps(line + slices[index].lineNanoseconds)
+            }.map { slices[$0].operationsPerSecond }
+            let short = alike.count >= Self.slicesMin ? Statistics.median(alike) : all
+            // As if a line had taken as long as beside most slices.
+            return found.operationsPerSecond * all / max(short, Modes.valueMin)
         }
-        if pairs.isEmpty { pairs = [(repeats.map(\.operationsPerSecond), counted())] }
-        for (long, short) in pairs {
-            let ratio = Statistics.median(short) / max(Statistics.median(long), Modes.valueMin)
-            guard ratio <= Self.factorMax, 1 / ratio <= Self.factorMax,
-                Modes(long).map({ $0.better <= Self.modesFactorMax * $0.worse }) ?? true
-            else { return nil }
-        }
+        let ratio = all / max(Statistics.median(speeds), Modes.valueMin)
+        guard ratio <= Self.factorMax, 1 / ratio <= Self.factorMax,
+            Modes(speeds).map({ $0.better <= Self.modesFactorMax * $0.worse }) ?? true
+        else { return nil }
     }
 }

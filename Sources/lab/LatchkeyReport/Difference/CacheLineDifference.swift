@@ -4,10 +4,10 @@ internal import LatchkeyComparison
 ///
 /// What several threads share is then comparable: its throughput follows the way of a cache line.
 struct CacheLineDifference {
-    /// The least ratio of the averages at which two reports are of different modes.
+    /// The least ratio of the averages at which two reports are not alike.
     ///
-    /// Between the modes of one virtual machine lies a factor of four. A run of which a fourth was
-    /// in the other mode is below this bound, one of which a half was is above.
+    /// A hypervisor that moves the processors changes a reading by a factor of four. A run of which
+    /// a fourth had other readings is below this bound, one of which a half had is above.
     static let ratioMin = 1.5
 
     let before: Double

@@ -25,7 +25,7 @@ extension ComparisonReport {
             arrival repeat operations seconds operationsPerSecond operationsPerThread \
             meteredOperations contended handOffs cpuSeconds voluntarySwitches involuntarySwitches \
             minorFaults majorFaults futexCalls systemCalls refused \
-            lineNanoseconds processors isLeftOut
+            lineNanoseconds isLeftOut
             """
         let durations = """
             TimedCount MeanNanoseconds P50Nanoseconds P90Nanoseconds P99Nanoseconds \

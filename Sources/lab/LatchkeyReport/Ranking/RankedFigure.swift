@@ -32,7 +32,7 @@ enum RankedFigure {
 
     /// The speed of each repeat that has one.
     private func values(_ entry: ComparisonReport.Case) -> [Double] {
-        entry.repeats.counted(at: entry.processors).compactMap(speed)
+        entry.counted.compactMap(speed)
     }
 
     /// The same, if the figure is of these repeats and not of rounds.

@@ -102,9 +102,6 @@ extension ComparisonReport.Recommendation {
                     + "\(interval(figure, ratio))."
             )
         }
-        if let current = headline.current, let modes = ModeGains(headline, name, current) {
-            notes.append(modes.sentence(figure, over: current))
-        }
         if !asGood.isEmpty {
             notes.append("Within 10 % of `\(name)`: \(FigureText.names(asGood)).")
         }

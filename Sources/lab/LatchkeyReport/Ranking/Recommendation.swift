@@ -51,10 +51,7 @@ extension ComparisonReport.Recommendation {
         outcome = others.isEmpty ? .one : .several
         passedOver = Self.passedOver(headline)
         sentence = Self.sentence(report, headline, name)
-        let modes = headline.current.flatMap { current in
-            ModeGains(headline, name, current)?.condition(ranking.figure, over: current)
-        }
-        flip = Self.flip(headline, modes)
+        flip = Self.flip(headline)
         notes = Self.notes(report, headline, name)
     }
 
@@ -198,12 +195,11 @@ extension ComparisonReport.Recommendation {
     private static let flipCountMax = 3
     private static let flipWordCountMax = 36
 
-    /// `modes` is where the processors' distance takes the gain away, in a clause.
-    private static func flip(_ headline: Headline, _ modes: String?) -> String {
+    private static func flip(_ headline: Headline) -> String {
         let ranking = headline.ranking
         let flips = sortedFlips(headline)
         guard !flips.isEmpty else {
-            return modes.map { "Except: \($0)." } ?? unflipped(headline)
+            return unflipped(headline)
         }
         let shown = shownFlips(headline)
         let left = flips.count - shown.count
@@ -213,11 +209,7 @@ extension ComparisonReport.Recommendation {
                 + shown.map { place($0, ranking) }.joined(separator: "; ") + rest
                 + "; the run is too noisy to tell which."
         }
-        let clauses = shown.map { clause($0, headline) }
-        // It stands first, where it is of the strategy in line one. The list has it anyway.
-        let whole = [modes].compactMap(\.self) + clauses
-        let hasRoom = whole.map(\.wordCount).reduce(0, +) <= flipWordCountMax
-        return "Except: " + (hasRoom ? whole : clauses).joined(separator: "; ") + rest + "."
+        return "Except: " + shown.map { clause($0, headline) }.joined(separator: "; ") + rest + "."
     }
 
     /// That nothing flips.

@@ -5,10 +5,9 @@ internal import LatchkeyComparison
 ///
 /// In one case the **rounds** decide, if both strategies have them: short slices with one number
 /// were taken within a fraction of a second, so that what disturbs both cancels in their ratio.
-/// Where both figures are of the usual mode of the processors, the rounds in that mode count only.
 /// The interval is that of the ``ClusteredMedian`` of these ratios. The value is the ratio of the
-/// figures in the table, or where that is outside the interval, its end. Slices during or between
-/// which the distance of the processors changed do not count.
+/// figures in the table, or where that is outside the interval, its end. Rounds during
+/// which the processors were moved do not count.
 ///
 /// Else the **repeats** of both decide, also of one that has rounds: short slices say something
 /// else than long ones. The value is the ratio of the medians of the repeats, or if one has rounds,
@@ -16,9 +15,7 @@ internal import LatchkeyComparison
 /// narrower one is taken:
 /// - **within the repeats**: repeats with one index were taken next to each other, so that what
 ///   disturbs both cancels in their ratio. The interval is that of the median of these ratios. Of
-///   five it is their range. It holds the value, too. Where the processors were near each other in
-///   one of a pair and far apart in the other, the pair does not count, as long as enough others
-///   do;
+///   five it is their range. It holds the value, too;
 /// - **of the medians**: the two intervals of the medians, as independent. Not if one of the two
 ///   has rounds.
 ///
@@ -60,21 +57,16 @@ struct SpeedRatio: Equatable {
         self = paired.flatMap { $0.width < independent.width ? $0 : nil } ?? independent
     }
 
-    /// `nil` unless both have rounds, and enough with one distance of the processors.
-    ///
-    /// Where both figures are of one mode of the processors, the ratio is, too: locks are not as
-    /// far from each other in the other one.
+    /// `nil` unless both have rounds, and enough that count.
     private init?(
         rounds one: ComparisonReport.Case,
         _ other: ComparisonReport.Case
     ) {
         guard let own = one.rounds, let others = other.rounds else { return nil }
-        let usual = one.usual(with: other)
         let ratios = own.ratioLogarithms(to: others)
-            .filter { usual == nil || $0.processors == usual }
         guard ratios.count >= ComparisonReport.Rounds.countedMin else { return nil }
         let interval = ClusteredMedian.interval(
-            ComparisonReport.Rounds.clusters(ratios.map { ($0.round, $0.logarithm) })
+            ComparisonReport.Rounds.clusters(ratios)
         )
         (low, high) = (exp(interval.low), exp(interval.high))
         value = (low * high).squareRoot()
@@ -129,32 +121,12 @@ struct SpeedRatio: Equatable {
 }
 
 extension ComparisonReport.Rounds {
-    /// The ratios of the slices of one round, as logarithms, with the distance that the processors
-    /// had; those in which it was not the same are left out.
-    func ratioLogarithms(
-        to other: Self
-    ) -> [(round: Int, logarithm: Double, processors: ComparisonReport.ProcessorDistance?)] {
-        zip(numbered, other.numbered).enumerated().compactMap { round, pair in
-            let (own, theirs) = pair
-            guard own.processors == theirs.processors, own.processors != .changed else {
-                return nil
-            }
-            return (round, SpeedRatio.logarithm(own.speed, theirs.speed), own.processors)
+    /// The ratios of the slices of each round that counts, as logarithms.
+    func ratioLogarithms(to other: Self) -> [(round: Int, value: Double)] {
+        zip(operationsPerSecond, other.operationsPerSecond).enumerated().compactMap { round, pair in
+            guard counts(round), other.counts(round) else { return nil }
+            return (round, SpeedRatio.logarithm(pair.0, pair.1))
         }
-    }
-
-    /// The slices with their distance; a file can have fewer of these.
-    private var numbered: [(speed: Double, processors: ComparisonReport.ProcessorDistance?)] {
-        operationsPerSecond.enumerated().map { index, speed in
-            (speed, processors.map { $0.indices.contains(index) ? $0[index] : .changed })
-        }
-    }
-}
-
-extension ComparisonReport.Case {
-    /// The usual mode of the processors, if both figures are of it.
-    func usual(with other: Self) -> ComparisonReport.ProcessorDistance? {
-        processors == other.processors ? processors : nil
     }
 }
 
@@ -172,18 +144,11 @@ extension RankedFigure {
     }
 
     /// Their speeds.
-    ///
-    /// Only those in which the processors were as far apart, if they can be ranked.
     func pairedSpeeds(
         _ one: ComparisonReport.Case,
         _ other: ComparisonReport.Case
     ) -> [(Double, Double)] {
-        let pairs = pairedRepeats(one, other)
-        let usual = one.usual(with: other)
-        let same = one.threads > 1 ? pairs.filter { $0.processors == $1.processors } : []
-        let ofUsual = same.filter { usual == nil || $0.0.processors == usual }
-        let alike = [ofUsual, same].first { $0.count >= ComparisonReport.Conditions.repeatsMin }
-        return (alike ?? pairs).compactMap { one, other in
+        pairedRepeats(one, other).compactMap { one, other in
             guard let own = speed(one), let theirs = speed(other) else { return nil }
             return (own, theirs)
         }

@@ -44,8 +44,7 @@ struct Standing: Equatable {
     /// The median of the repeats, also where rounds decide the speed.
     var repeatsSpeed: Double {
         guard let entry, entry.rounds != nil else { return speed }
-        let speeds = entry.repeats.counted(at: entry.processors)
-            .compactMap(RankedFigure(entry.workload).speed)
+        let speeds = entry.counted.compactMap(RankedFigure(entry.workload).speed)
         return speeds.isEmpty ? speed : Statistics.median(speeds)
     }
 }
