@@ -175,7 +175,8 @@ let package = Package(
             name: "LatchkeyComparison",
             dependencies: [
                 "CLatchkeyMachine", "CLatchkeySystem", "LatchkeyContention", "LatchkeyMachine",
-                "LatchkeyMetrics", "LatchkeySettings", "LatchkeyStrategies", "LatchkeyTrace",
+                "LatchkeyMetrics", "LatchkeySettings", "LatchkeyStrategies", "LatchkeySyncTesting",
+                "LatchkeyTrace",
             ]
         ),
         .target(

@@ -267,7 +267,7 @@ extension ComparisonReport {
             baselines: [],
             cases: [],
             verdicts: StrategyKind.allCases.flatMap { kind in
-                [Verdict.Check.counts, .tornReads, .linearizability].map { check in
+                [Verdict.Check.counts, .laws].map { check in
                     Verdict(
                         strategy: kind.rawValue,
                         check: check,

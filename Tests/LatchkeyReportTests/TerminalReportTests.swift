@@ -132,8 +132,7 @@ struct TerminalReportTests {
                   after them are for 2 threads.
                 More columns: use a terminal of 154 columns, --csv or --html.
 
-                All \(3 * count) checks passed (counts, torn-reads, linearizability; \
-                \(count) strategies).
+                All \(2 * count) checks passed (counts, laws; \(count) strategies).
 
                 Use `spin`: 21 % more than `lock` on 1 to 2 threads.
                 No other was found better by 10 % in either case.

@@ -29,10 +29,9 @@ public struct Observed<Operation: Sendable & CustomStringConvertible>: Sendable 
 
 /// Whether operations at the same time have an order that explains their answers.
 ///
-/// **Design.** The algorithm of `LinearizabilityCheck` in LatchkeyComparison (Wing and Gong's
-/// search, with Lowe's memory of configurations), for any state instead of one register, and
-/// without what makes long histories of registers fast. Operations that leave the state as it is
-/// are taken at once. Where there is a choice, the operation that responded first is tried first.
+/// **Design.** Wing and Gong's search, with Lowe's memory of configurations. Operations that leave
+/// the state as it is are taken at once. Where there is a choice, the operation that responded
+/// first is tried first.
 public enum ModelCheck {
     /// What was found.
     public enum Outcome: Equatable {

@@ -27,8 +27,9 @@ public import LatchkeyComparison
 ///
 /// **Strategies.** A ``RawLock``, or any strategy, under a name of 1 to 40 letters, digits, `-`,
 /// `_` and `.` that is not one of ours. It is compared with all of ours, in interleaved repeats.
-/// Before that, it is checked for lost updates, torn reads and linearizability. If a check fails or
-/// an operation does not return within eight seconds, nothing is measured and the status is 1.
+/// Before that, the laws of a lock are tried on it: no update is lost, reads are whole, a writer
+/// is alone, every waiter is woken. If one is broken, or an operation does not return within eight
+/// seconds, nothing is measured and the status is 1.
 ///
 /// **A workload.** A lab with a ``Workload`` measures the program's own value and critical sections
 /// under every strategy, instead of the built-in section.

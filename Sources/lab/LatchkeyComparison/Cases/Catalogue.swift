@@ -42,7 +42,6 @@ package struct Catalogue: Sendable {
     /// Checks a strategy by its name, ours or the program's.
     func verdicts(
         _ name: StrategyName,
-        seed: UInt64,
         isInterrupted: @escaping @Sendable () -> Bool
     ) -> [ComparisonReport.Verdict] {
         if let strategy = strategy(name) {
@@ -50,10 +49,10 @@ package struct Catalogue: Sendable {
                 seconds: BoundedWait.secondsForOwn,
                 isInterrupted: isInterrupted
             )
-            return strategy.verdicts(seed, bound)
+            return strategy.verdicts(bound)
         }
         return name.kind.map {
-            StrategyVerdicts.check($0, seed: seed, isInterrupted: isInterrupted)
+            StrategyVerdicts.check($0, isInterrupted: isInterrupted)
         } ?? []
     }
 
@@ -104,8 +103,7 @@ package struct RegisteredStrategy: Sendable {
     @usableFromInline package let name: StrategyName
     @usableFromInline package let traits: StrategyTraits
     @usableFromInline let slice: Measuring
-    @usableFromInline let verdicts:
-        @Sendable (_ seed: UInt64, _ bound: BoundedWait) -> [ComparisonReport.Verdict]
+    @usableFromInline let verdicts: @Sendable (_ bound: BoundedWait) -> [ComparisonReport.Verdict]
 
     /// A strategy that can block.
     ///
@@ -132,9 +130,7 @@ package struct RegisteredStrategy: Sendable {
             return try SectionSlice(slice, SyntheticSection<ManyValues>(slice))
                 .blocking(name, make)
         }
-        verdicts = { seed, bound in
-            StrategyVerdicts.check(blocking: make(), as: name, seed: seed, bound: bound)
-        }
+        verdicts = { StrategyVerdicts.check(blocking: make, as: name, bound: $0) }
     }
 
     /// A strategy that only has submitting access functions.
@@ -157,9 +153,7 @@ package struct RegisteredStrategy: Sendable {
             return try SectionSlice(slice, SyntheticSection<ManyValues>(slice))
                 .submitting(name, make)
         }
-        verdicts = { seed, bound in
-            StrategyVerdicts.check(submitting: make(), as: name, seed: seed, bound: bound)
-        }
+        verdicts = { StrategyVerdicts.check(submitting: make, as: name, bound: $0) }
     }
 }
 

@@ -5,9 +5,11 @@ extension ComparisonReport {
         package enum Check: String, Codable, Sendable, CaseIterable {
             /// The counts at the end are the number of operations: no update was lost.
             case counts
-            /// No reader saw one field of a pair without the other.
+            /// The strategy excludes and admits whom it promises to.
+            case laws
+            /// Of reports of 0.1: no reader saw one field of a pair without the other.
             case tornReads = "torn-reads"
-            /// The recorded history has an order that a single thread could have produced.
+            /// Of reports of 0.1: the history has an order that one thread could have produced.
             case linearizability
             /// The check and the expectations of a workload of one's own.
             case workload
@@ -23,7 +25,7 @@ extension ComparisonReport {
         package var strategy: String
         package var check: Check
         package var outcome: Outcome
-        /// How many operations or reads were checked.
+        /// How many operations or laws were checked.
         package var checkedCount: Int
         /// What was found, in a sentence.
         ///
@@ -31,7 +33,9 @@ extension ComparisonReport {
         package var finding: String?
 
         /// Whether an operation did not return: then nothing was counted.
-        package var isHang: Bool { check == .counts && outcome == .failed && checkedCount == 0 }
+        package var isHang: Bool {
+            [.counts, .laws].contains(check) && outcome == .failed && checkedCount == 0
+        }
     }
 
     /// Why the run ended before all repeats were done, in a sentence; `nil` if it did not.

@@ -146,11 +146,7 @@ package struct ComparisonRun: Sendable {
     private func check(_ names: [StrategyName], _ course: inout Course) {
         for name in names where !course.isInterrupted() {
             course.begin("checking \(name.rawValue)")
-            let found = catalogue.verdicts(
-                name,
-                seed: settings.seed,
-                isInterrupted: course.isInterrupted
-            )
+            let found = catalogue.verdicts(name, isInterrupted: course.isInterrupted)
             guard !found.isEmpty else { break }
             course.measured.verdicts += found
             course.clock.finish(StrategyVerdicts.estimatedSeconds)

@@ -1,285 +1,110 @@
-import CLatchkeySystem
-import Dispatch
-import Foundation
 public import LatchkeyStrategies
+internal import LatchkeySyncTesting
 
-/// Checks the promises of a strategy on a workload made for that.
+/// Tries the laws of a strategy: whether it excludes and admits whom it promises to.
 ///
-/// **Design.** Some threads read, write and compare-and-set four properties behind one guard. Each
-/// records its own operations; the only thing that they share besides the guard is the clock of the
-/// history. When all are done, the number of changes is compared with what the guarded value
-/// counted, torn reads are added up, and the history is checked. None of it is timed, so the
-/// recording may cost what it likes.
+/// They are those of `LatchkeySyncTesting` that decide whether figures are right. Whether readers
+/// overlap or who waits longest enters first is seen in the figures.
+///
+/// **Design.** Each law starts threads of its own, on a value of its own, and joins them. It runs
+/// beside the thread that controls the run, which waits for it with a bound: a law of a strategy
+/// that hangs is left behind. None of it is timed.
 @usableFromInline
 package enum StrategyVerdicts {
-    static let threads = 4
-    /// The most operations that each thread records.
-    static let operationsMax = 6_000
-    /// After how many seconds a thread stops even if it has recorded fewer.
-    static let secondsMax = 0.4
-    /// The fewest operations of a thread, which a busy machine may let begin late.
-    static let operationsMin = 50
-    /// Does an operation on the guarded value.
-    private typealias Client = @Sendable (RegisterOperation) -> RegisterFinding
+    private static let laws: [@Sendable (StrategyLaws) -> [StrategyLaws.Violation]] = [
+        { $0.noUpdateIsLost() }, { $0.readsAreWhole() }, { $0.writersExcludeEveryone() },
+        { $0.readersExcludeWriters() }, { $0.noWakeUpIsLost() },
+    ]
 
-    /// The time of a check, with the search, on average over the strategies.
+    /// The time of a check, on average over the strategies.
     static let estimatedSeconds = 0.3
 
     /// Checks a strategy by its name.
     ///
     /// - Parameters:
     ///   - kind: The strategy.
-    ///   - seed: What the operations are drawn from.
     ///   - isInterrupted: Asked now and then while something is waited for.
-    /// - Returns: A verdict for each check; nothing if it was interrupted.
+    /// - Returns: A verdict; nothing if it was interrupted.
     package static func check(
         _ kind: StrategyKind,
-        seed: UInt64,
         isInterrupted: @escaping @Sendable () -> Bool = { false }
     ) -> [ComparisonReport.Verdict] {
         let bound = BoundedWait(isInterrupted: isInterrupted)
-        let guarded = AnySynchronized(Registers(), kind: kind)
-        let blocking = kind.traits.appliesWritesAsynchronously ? nil : guarded.blocking
-        let client = blocking.map { Self.client(blocking: $0) } ?? client(submitting: guarded)
-        return check(kind.rawValue, guarded, seed, bound, client)
+        return check(kind.accept(LawsOfKind()), kind.rawValue, bound)
     }
 
     /// Checks a strategy through the access functions that programs would use: the blocking ones,
     /// unless it applies writes later.
     @usableFromInline
     static func check<ChosenStrategy: BlockingStrategy>(
-        blocking strategy: ChosenStrategy,
-        as name: String = ChosenStrategy.name,
-        seed: UInt64,
+        blocking make: @escaping @Sendable () -> ChosenStrategy,
+        as name: String,
         bound: BoundedWait = BoundedWait()
     ) -> [ComparisonReport.Verdict] {
-        if ChosenStrategy.traits.appliesWritesAsynchronously {
-            return check(submitting: strategy, as: name, seed: seed, bound: bound)
-        }
-        let guarded = Synchronized(Registers(), strategy: strategy)
-        return check(name, guarded, seed, bound, client(blocking: guarded))
+        check(laws(blocking: make), name, bound)
     }
 
     /// Checks a strategy through its submitting access functions.
     @usableFromInline
     static func check<ChosenStrategy: Strategy>(
-        submitting strategy: ChosenStrategy,
-        as name: String = ChosenStrategy.name,
-        seed: UInt64,
+        submitting make: @escaping @Sendable () -> ChosenStrategy,
+        as name: String,
         bound: BoundedWait = BoundedWait()
     ) -> [ComparisonReport.Verdict] {
-        let guarded = Synchronized(Registers(), strategy: strategy)
-        return check(name, guarded, seed, bound, client(submitting: guarded))
+        check(StrategyLaws(submitting: make), name, bound)
     }
 
-    private static func client(
-        blocking guarded: Synchronized<Registers, some BlockingStrategy>
-    ) -> Client {
-        { operation in
-            operation.isRead
-                ? guarded.read { $0.read(operation) } : guarded.write { $0.run(operation) }
-        }
+    fileprivate static func laws<ChosenStrategy: BlockingStrategy>(
+        blocking make: @escaping @Sendable () -> ChosenStrategy
+    ) -> StrategyLaws {
+        ChosenStrategy.traits.appliesWritesAsynchronously
+            ? StrategyLaws(submitting: make) : StrategyLaws(blocking: make)
     }
 
-    /// Each client waits for its completion.
-    private static func client(
-        submitting guarded: Synchronized<Registers, some Strategy>
-    ) -> Client {
-        { operation in
-            let reply = Reply<RegisterFinding>()
-            while true {
-                do {
-                    if operation.isRead {
-                        try guarded.submitRead({ $0.read(operation) }, completion: reply.fulfil)
-                    } else {
-                        try guarded.submitWrite({ $0.run(operation) }, completion: reply.fulfil)
-                    }
-                    return reply.wait()
-                } catch {
-                    // The backlog is full: the others' accesses go on meanwhile.
-                    continue
-                }
-            }
-        }
-    }
-
-    /// The verdicts on what the clients record, or the one on a run that does not end.
     private static func check(
+        _ tried: StrategyLaws,
         _ name: String,
-        _ guarded: Synchronized<Registers, some Strategy>,
-        _ seed: UInt64,
-        _ bound: BoundedWait,
-        _ client: @escaping Client
+        _ bound: BoundedWait
     ) -> [ComparisonReport.Verdict] {
+        var violations: [StrategyLaws.Violation] = []
+        var verdict = ComparisonReport.Verdict(
+            strategy: name,
+            check: .laws,
+            outcome: .failed,
+            checkedCount: 0
+        )
         do throws(MeasurementFailure) {
-            let records = try record(seed: seed, bound, client)
-            let final: [Registers] = try bound.results(count: 1) {
-                (_, completion) throws(BacklogFull) in
-                try guarded.submitRead({ $0 }, completion: completion)
+            for law in laws {
+                violations += try bound.results(count: 1) { _, completion in
+                    completion(law(tried))
+                }[0]
             }
-            return verdicts(name, records, final: final[0])
         } catch {
             guard case .stuck = error else { return [] }
-            let verdict = ComparisonReport.Verdict(
-                strategy: name,
-                check: .counts,
-                outcome: .failed,
-                checkedCount: 0,
-                finding: "An operation did not return within \(Int(bound.seconds)) s."
-            )
+            verdict.finding = "An operation did not return within \(Int(bound.seconds)) s."
             return [verdict]
         }
-    }
-
-    /// Runs the threads, each of which records what `perform` found.
-    private static func record(
-        seed: UInt64,
-        _ bound: BoundedWait,
-        _ client: @escaping Client
-    ) throws(MeasurementFailure) -> [ClientRecord] {
-        let clock = HistoryClock()
-        let records = Guarded<[ClientRecord]>([])
-        let left = DispatchGroup()
-        let end = latchkey_system_nanoseconds() + UInt64(secondsMax * 1e9)
-        for number in 0..<threads {
-            left.enter()
-            Thread.detachNewThread {
-                var record = ClientRecord(client: number, seed: seed)
-                while record.history.count < operationsMax,
-                    record.history.count < operationsMin || latchkey_system_nanoseconds() < end
-                {
-                    record.add(clock, client)
-                }
-                records.write { [record] in $0.append(record) }
-                left.leave()
-            }
+        verdict.checkedCount = laws.count
+        verdict.outcome = violations.isEmpty ? .passed : .failed
+        if !violations.isEmpty {
+            // They begin with the name of the type.
+            let broken = violations.map { $0.trimmingPrefix(tried.name + ": ") }.uniqued()
+            verdict.finding = "It broke a law: " + broken.joined(separator: "; ") + "."
         }
-        try bound.wait(for: left)
-        return records.read { $0 }
-    }
-
-    private static func verdicts(
-        _ name: String,
-        _ records: [ClientRecord],
-        final: Registers
-    ) -> [ComparisonReport.Verdict] {
-        let history = records.flatMap(\.history)
-        let changes = history.count { $0.left != nil }
-        let torn = records.reduce(0) { $0 + $1.tornCount }
-        let reads = records.reduce(0) { $0 + $1.readCount }
-        func verdict(
-            _ check: ComparisonReport.Verdict.Check,
-            _ checkedCount: Int,
-            _ finding: String?
-        ) -> ComparisonReport.Verdict {
-            ComparisonReport.Verdict(
-                strategy: name,
-                check: check,
-                outcome: finding == nil ? .passed : .failed,
-                checkedCount: checkedCount,
-                finding: finding
-            )
-        }
-        var linearizability = verdict(.linearizability, history.count, nil)
-        switch LinearizabilityCheck.check(history, start: 0) {
-        case .linearizable: break
-        case .undecided:
-            linearizability.outcome = .undecided
-            linearizability.finding = "The search for an order reached its bound."
-        case .violated(let why):
-            linearizability.outcome = .failed
-            linearizability.finding = why
-        }
-        return [
-            verdict(
-                .counts,
-                changes,
-                final.changes == UInt64(changes)
-                    ? nil
-                    : "\(changes) changes were made, and the value counted \(final.changes)."
-            ),
-            verdict(
-                .tornReads,
-                reads,
-                torn == 0 ? nil : "\(torn) of \(reads) reads found one field without the other."
-            ),
-            linearizability,
-        ]
+        return [verdict]
     }
 }
 
-/// The record of one client.
-private struct ClientRecord: Sendable {
-    let client: Int
-    private(set) var history: [RecordedOperation] = []
-    private(set) var readCount = 0
-    private(set) var tornCount = 0
-
-    private var random: SeededRandom
-    /// The value of each property when the client last saw it: what it compares with.
-    private var seen = [UInt64](repeating: 0, count: Registers.propertyCount)
-
-    init(client: Int, seed: UInt64) {
-        self.client = client
-        random = SeededRandom(seed: seed &+ UInt64(client) &* 0x1_0001)
-        history.reserveCapacity(StrategyVerdicts.operationsMax)
+private struct LawsOfKind: StrategyVisitor {
+    func visit<ChosenStrategy: MakeableStrategy>(
+        _ strategy: ChosenStrategy.Type
+    ) -> StrategyLaws {
+        StrategyLaws(submitting: { ChosenStrategy() })
     }
 
-    /// Does one more operation: half reads, the rest writes and compare-and-sets in equal parts.
-    mutating func add(
-        _ clock: HistoryClock,
-        _ perform: (RegisterOperation) -> RegisterFinding
-    ) {
-        let property = Int.random(in: 0..<Registers.propertyCount, using: &random)
-        // No two writes write the same, so that a read says which one it saw.
-        let new = UInt64(client + 1) << 32 | UInt64(history.count + 1)
-        let action: RecordedOperation.Action =
-            switch random.next() % 4 {
-            case 0: .write(new)
-            case 1: .compareAndSet(expected: seen[property], new: new, succeeded: false)
-            default: .read(found: 0)
-            }
-        let operation = RegisterOperation(
-            property: property,
-            action: action,
-            pause: Pause(&random)
-        )
-        let invokedAt = clock.next()
-        let found = perform(operation)
-        let respondedAt = clock.next()
-        seen[property] = found.value
-        readCount += operation.isRead ? 1 : 0
-        tornCount += found.isTorn ? 1 : 0
-        history.append(
-            RecordedOperation(
-                client: client,
-                property: property,
-                action: found.action,
-                invokedAt: invokedAt,
-                respondedAt: respondedAt
-            )
-        )
-    }
-}
-
-/// A value that one thread waits for and another one gives.
-///
-/// SAFETY: `@unchecked Sendable` because `value` is set once, before the signal, and read after
-/// the wait that the signal ends.
-private final class Reply<Value: Sendable>: @unchecked Sendable {
-    private var value: Value?
-    private let arrived = DispatchSemaphore(value: 0)
-
-    func fulfil(_ value: Value) {
-        self.value = value
-        arrived.signal()
-    }
-
-    func wait() -> Value {
-        arrived.wait()
-        guard let value else {
-            preconditionFailure("The reply was signalled without a value.")
-        }
-        return value
+    func visitBlocking<ChosenStrategy: MakeableStrategy & BlockingStrategy>(
+        _ strategy: ChosenStrategy.Type
+    ) -> StrategyLaws {
+        StrategyVerdicts.laws(blocking: { ChosenStrategy() })
     }
 }
