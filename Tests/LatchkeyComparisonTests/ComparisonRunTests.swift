@@ -142,6 +142,34 @@ struct SliceTests {
         )
     }
 
+    /// A thread that waits before it is at the start line, as one that was never made.
+    @Test(arguments: [false, true])
+    func `a thread that does not start ends the slice, and so does an interrupt`(
+        isInterrupted: Bool
+    ) {
+        var slice = slice(threads: 3, workload())
+        slice.startSeconds = isInterrupted ? 600 : 0.05
+        slice.isInterrupted = { isInterrupted }
+        let guarded = Synchronized<OneValue, LockStrategy>(OneValue(count: 1))
+        let section = SyntheticSection<OneValue>(slice)
+        let start = DispatchSemaphore(value: 0)
+        defer { start.signal() }
+        let error = #expect(throws: MeasurementFailure.self) {
+            try slice.run { thread, _ in
+                if thread == 1 { start.wait() }
+                return AnyOperator(OneStripeOperator(guarded, section))
+            }
+        }
+        switch error {
+        case .interrupted: #expect(isInterrupted)
+        case .failed(let cause):
+            #expect(!isInterrupted)
+            let pattern = /Only [0-2] of 3 threads started within 50 ms\. Raise .* 'ulimit -u'\./
+            #expect(cause.message.wholeMatch(of: pattern) != nil, "\(cause)")
+        case _: Issue.record("\(String(describing: error))")
+        }
+    }
+
     @Test func `an update that is lost is found in the final values`() async throws {
         let workload = workload(readRatio: 0)
         let slice = slice(threads: 4, workload)

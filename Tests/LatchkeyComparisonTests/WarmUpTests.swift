@@ -12,6 +12,7 @@ import Testing
 struct WarmUpTests {
     @Test func `neither operations nor waits of the warm-up are in the figures`() async throws {
         let workload = workload(readRatio: 0)
+        let started = Guarded<StageClock?>(nil)
         let slice = Slice(
             workload: workload,
             plans: [OperationPlan(workload, seed: 1)],
@@ -20,15 +21,23 @@ struct WarmUpTests {
             measuredNanoseconds: 10_000_000,
             isMetered: true,
             isInterrupted: {
-                // Asked in the warm-up first, which so lasts until there was enough to forget.
+                let isWarmingUp = started.read { $0.map { !$0.isStill(.arriving) } ?? false }
+                guard isWarmingUp else { return false }
+                // The warm-up so lasts until there was enough to forget.
                 while QuickAtFirstLock.lockedCount < QuickAtFirstLock.quickCount {
                     sched_yield()
                 }
                 return false
             }
         )
-        let output = try SectionSlice(slice, SyntheticSection<OneValue>(slice))
-            .visitBlocking(QuickAtFirstStrategy.self)
+        let meter = try #require(slice.meter(QuickAtFirstStrategy.traits, as: "quick-at-first"))
+        let strategy = meter.metered(QuickAtFirstStrategy())
+        let guarded = Synchronized(OneValue(count: 1), strategy: strategy)
+        let section = SyntheticSection<OneValue>(slice)
+        let output = try slice.run(meter) { _, clock in
+            started.write { $0 = clock }
+            return AnyOperator(OneStripeOperator(guarded, section))
+        }
         let tally = output.tallies[0]
         #expect(tally.operationsInAll >= QuickAtFirstLock.quickCount)
         #expect(tally.operations <= tally.operationsInAll - QuickAtFirstLock.quickCount)

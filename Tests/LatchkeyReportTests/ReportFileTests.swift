@@ -159,6 +159,18 @@ struct ReportFileTests {
         #expect(reader.terminationStatus == 0)
     }
 
+    @Test func `a report keeps the permissions of the file that it replaces`() throws {
+        let folder = try TemporaryFolder()
+        let path = folder.path + "/a.json"
+        try Data("older".utf8).write(to: URL(filePath: path))
+        #expect(unsafe chmod(path, 0o600) == 0)
+        try ReportFile.write(Array("newer".utf8), to: path)
+        var status = stat()
+        #expect(unsafe stat(path, &status) == 0)
+        #expect(status.st_mode & 0o777 == 0o600)
+        #expect(try ReportFile.read(path) == Array("newer".utf8))
+    }
+
     @Test func `a missing file is named`() {
         let error = #expect(throws: ReportFileError.self) {
             _ = try ComparisonReport(file: "no/such.json")

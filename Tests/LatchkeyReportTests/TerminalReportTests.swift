@@ -37,6 +37,34 @@ struct TerminalReportTests {
         #expect(paragraph.split(separator: "\n").allSatisfy { $0.count <= width })
     }
 
+    @Test(arguments: ["\u{202E}", "\u{2066}", "\u{200F}", "\u{61C}", "\u{2028}", "\u{1B}"])
+    func `what turns or breaks the text around it is replaced, on each kind of report`(
+        mark: String
+    ) throws {
+        var report = SampleReport(strategies: [.lock, .spin]).make()
+        report.fingerprint.processorModel = "model\(mark)of"
+        for index in report.cases.indices { report.cases[index].strategy += "\(mark)x" }
+        report.conclude(isForced: false)
+        let page = try String(decoding: ReportPage(report).html(), as: UTF8.self)
+        let difference = try ReportDifference(from: report, against: report)
+        for text in [
+            text(report, width: 160), MarkdownReport(report).text, page, difference.html,
+            difference.text(style: TerminalStyle(width: 100, usesColor: false)),
+        ] {
+            #expect(!text.unicodeScalars.contains(mark.unicodeScalars.first ?? "a"))
+        }
+        #expect(text(report, width: 160).contains("spin\u{FFFD}x"))
+    }
+
+    @Test func `one repeat has no interval`() {
+        var sample = SampleReport(strategies: [.lock, .spin], threads: [1])
+        sample.repeats = 1
+        let lines = text(sample.make(), width: 160).split(separator: "\n")
+        #expect(lines.count { $0.hasPrefix("spin ") && $0.contains(" none ") } == 1)
+        sample.repeats = 2
+        #expect(!text(sample.make(), width: 160).contains(" none "))
+    }
+
     @Test func `one of a kind is in the singular`() {
         var sample = SampleReport(strategies: [.lock], threads: [1])
         sample.repeats = 1

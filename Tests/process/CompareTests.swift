@@ -280,6 +280,58 @@ struct CompareTests {
         #expect(result.errors.contains("has the schema 'a\u{FFFD}]0;b\u{FFFD}c'"))
     }
 
+    @Test func `a refusal that lists names of a foreign file has none of their marks`() async throws
+    {
+        let folder = try TemporaryFolder()
+        let path = folder.path + "/a.json"
+        #expect(try await run(Self.least + ["--json", path]).status == 0)
+        var report = try ComparisonReport(file: path)
+        report.settings.strategies.append(StrategyName(rawValue: "a\u{202E}b\u{1B}c"))
+        try Data(report.json()).write(to: URL(filePath: path))
+        let result = try await run(["compare", "--from", path, "--current", "hope"])
+        #expect(result.status == 2)
+        #expect(result.errors.contains("a\u{FFFD}b\u{FFFD}c"), "\(result.errors)")
+        #expect(!result.errors.contains("\u{202E}") && !result.errors.contains("\u{1B}"))
+    }
+
+    @Test func `a report is read from standard input, but not two`() async throws {
+        let folder = try TemporaryFolder()
+        let path = folder.path + "/a.json"
+        #expect(try await run(Self.least + ["--json", path]).status == 0)
+        let file = try await run(["compare", "--from", path])
+        let shell = "exec <\(path)"
+        let input = try await run(["compare", "--from", "-"], after: shell)
+        #expect(input.status == 0 && input.output == file.output, "\(input.errors)")
+        let copied = try await run(["compare", "--from", "-", "--json", "-"], after: shell)
+        #expect(copied.status == 0 && copied.output.hasPrefix("{"), "\(copied.errors)")
+        let later = ["compare", "--from", path, "--against", "-", "--force"]
+        let against = try await run(later, after: shell)
+        #expect(against.status == 0, "\(against.errors)")
+        let empty = try await run(["compare", "--from", "-"], after: "exec </dev/null")
+        #expect(empty.status == 2 && empty.errors == "latchkey: standard input is empty.\n")
+        let both = try await run(["compare", "--from", "-", "--against", "-"])
+        #expect(both.status == 2)
+        #expect(both.errors.contains("--from and --against cannot both be standard input."))
+    }
+
+    /// Two of them would be one while the first is pending.
+    @Test func `interrupts that come at once are one, and what is finished is written`()
+        async throws
+    {
+        let folder = try TemporaryFolder()
+        let program = try Program([
+            "compare", "--strategies", "lock", "--threads", "1", "--duration", "40ms",
+            "--repeats", "50", "--json", folder.path + "/a.json", "--force",
+        ])
+        let result = try await offPool {
+            try program.awaitErrors(containing: " 10 % ")
+            for _ in 0..<1_000 { program.signal(SIGINT) }
+            return program.finish()
+        }
+        #expect(result.status == 130)
+        #expect(try ComparisonReport(file: folder.path + "/a.json").isInterrupted)
+    }
+
     @Test(arguments: Self.interrupts)
     func `an interrupt prints and writes what is finished`(signal: Int32) async throws {
         let folder = try TemporaryFolder()

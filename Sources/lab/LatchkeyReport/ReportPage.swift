@@ -25,7 +25,9 @@ package struct ReportPage {
     package func html() throws(ReportFileError) -> [UInt8] {
         let content = try Content(report, byteCountMax: Self.byteCountMax - Self.reservedByteCount)
         // Nothing in the data can end the element that holds it.
-        let data = try String(decoding: ComparisonReport.json(content), as: UTF8.self)
+        let json = try String(decoding: ComparisonReport.json(content), as: UTF8.self)
+        // JSON has escaped control characters; the others would turn the text around them.
+        let data = TerminalStyle.withoutControls(json)
             .replacing("<", with: "\\u003c")
         // Only the page's own script knows this number.
         let nonce = String(UInt64.random(in: .min ... .max), radix: 16)

@@ -55,7 +55,10 @@ struct TerminalColumn {
         let comparison = [
             Self("of best", -2) { ranking.shareOfBest($0).map(FigureText.percent) },
             Self("interval", -1) { entry in
-                ranking.figure.spread(entry).map(ranking.figure.intervalText)
+                // One repeat alone says nothing about another one.
+                let isOne = entry.rounds == nil && entry.counted.count < 2
+                return isOne
+                    ? "none" : ranking.figure.spread(entry).map(ranking.figure.intervalText)
             },
         ]
         let loop =

@@ -7,10 +7,10 @@ internal import Synchronization
 
 /// `latchkey compare`, and the command line of a program with a ``Lab``: which strategy, and why.
 ///
-/// **Design.** The run is on the main thread. SIGINT, SIGTERM and SIGHUP only count: the run asks
-/// for the count every few milliseconds, and the report then has what is finished. The second of a
-/// kind ends the process at once, because the handler gives the signal back to the system; what
-/// the run has started over HTTP dies with it.
+/// **Design.** The run is on the main thread. The first SIGINT, SIGTERM or SIGHUP only leaves its
+/// time: the run looks there every few milliseconds, and the report then has what is finished. One
+/// that comes later, and not with it, ends the process at once, because the handler gives the
+/// signal back to the system; what the run has started over HTTP dies with it.
 package enum CompareCommand {
     package static let manual = """
         latchkey compare: measures what each strategy costs, and recommends one
@@ -44,7 +44,8 @@ package enum CompareCommand {
         combination. Ctrl-C ends the run early and prints what is finished. A run waits
         up to 30 s for a quiet machine.
 
-        A FILE named - is standard output. The table goes to standard error then.
+        A FILE named - is standard output. The table goes to standard error then. After
+        --from or --against it is standard input.
 
         Status:
           0    finished; with --against, nothing is worse beyond the noise
@@ -69,6 +70,7 @@ package enum CompareCommand {
                    \(program) --from a.json --against b.json [--html FILE ...] [--force]
 
             A FILE named - is standard output. The table goes to standard error then.
+            After --from or --against it is standard input.
 
             Adds to Latchkey's strategies: \(subjects.joined(separator: ", ")).
             Ctrl-C ends the run early and prints what is finished.
@@ -126,7 +128,13 @@ package enum CompareCommand {
 
     // MARK: Measuring
 
-    private static let interrupts = Atomic<Int>(0)
+    /// When the first one came, in nanoseconds; 0 before.
+    private static let interruptedAt = Atomic<UInt64>(0)
+    /// What comes so soon after the first one came with it: a terminal and a program that started
+    /// this one both send it.
+    private static let repeatNanoseconds: UInt64 = 500_000_000
+    private static var isInterrupted: Bool { interruptedAt.load(ordering: .relaxed) > 0 }
+
     /// Threads beside those that are measured.
     private static let threadCountOver = 8
 
@@ -137,7 +145,8 @@ package enum CompareCommand {
         let trace = try replayedTrace(values, catalogue)
         let settings = try CompareFlags.settings(values, catalogue, replaying: trace)
         try checkOutput(values)
-        let threadCount = (settings.threads.max() ?? 1) + threadCountOver
+        let threadsMax = max(settings.threads.max() ?? 1, StrategyVerdicts.threadsMax)
+        let threadCount = threadsMax + threadCountOver
         if let reason = ThreadRoom.refusal(of: threadCount) { fail(reason) }
         watchInterrupts()
         var line = ProgressLine(descriptor: 2) { say($0, to: 2) }
@@ -154,7 +163,7 @@ package enum CompareCommand {
         var isAnnounced = false
         let outcome = orFail {
             try run.run(
-                isInterrupted: { interrupts.load(ordering: .relaxed) > 0 },
+                isInterrupted: { isInterrupted },
                 whenReady: { if !settings.isForced { awaitQuiet() } },
                 progress: { progress in
                     if !isAnnounced, let seconds = progress.remainingSeconds {
@@ -206,7 +215,7 @@ package enum CompareCommand {
 
     private static func awaitQuiet() {
         QuietMachine.wait(
-            isInterrupted: { interrupts.load(ordering: .relaxed) > 0 },
+            isInterrupted: { isInterrupted },
             say: { complain(TerminalStyle.withoutControls($0)) }
         )
     }
@@ -215,17 +224,27 @@ package enum CompareCommand {
         report.verdicts.contains { $0.outcome == .failed } ? 1 : 0
     }
 
-    /// The count is made before the handler can be called, since making it is not for a handler.
+    /// The time is made before the handler can be called, since making it is not for a handler.
     ///
     /// The parent process may have blocked the signals, or set them to be ignored.
     /// That is undone but for SIGHUP: `nohup` ignores it on purpose.
     private static func watchInterrupts() {
-        interrupts.store(0, ordering: .relaxed)
+        interruptedAt.store(0, ordering: .relaxed)
         var watched = EndingSignals.set
         for number in EndingSignals.numbers {
             signal(number) { number in
-                CompareCommand.interrupts.add(1, ordering: .relaxed)
+                var time = timespec()
+                unsafe clock_gettime(CLOCK_MONOTONIC, &time)
+                let now = UInt64(time.tv_sec) * 1_000_000_000 + UInt64(time.tv_nsec)
+                let first = CompareCommand.interruptedAt.compareExchange(
+                    expected: 0,
+                    desired: now,
+                    ordering: .relaxed
+                )
+                guard !first.exchanged, now - first.original >= CompareCommand.repeatNanoseconds
+                else { return }
                 signal(number, SIG_DFL)
+                raise(number)
             }
         }
         unsafe pthread_sigmask(SIG_UNBLOCK, &watched, nil)
@@ -247,6 +266,9 @@ package enum CompareCommand {
             throw UsageError("--against needs --from, the earlier report.")
         }
         let isForced = values.isOn("force")
+        if ["from", "against"].allSatisfy({ values.text($0) == ReportFile.standardStream }) {
+            throw UsageError("--from and --against cannot both be standard input.")
+        }
         var report = orFail { try ComparisonReport(file: values.text("from")) }
         guard values.isGiven("against") else {
             // Of a report that an earlier version wrote, too, the verdict is today's.
@@ -254,7 +276,8 @@ package enum CompareCommand {
                 let names = (catalogue.names + report.settings.strategies).uniqued()
                 let name = try Flag(
                     CompareFlags.current,
-                    .choice(names.map(\.rawValue)),
+                    // A refusal lists them, and some are of a file.
+                    .choice(names.map { TerminalStyle.withoutControls($0.rawValue) }),
                     default: "",
                     ""
                 ).check(values.text(CompareFlags.current), source: "--current")
@@ -288,16 +311,13 @@ package enum CompareCommand {
         exit(difference.isWorse ? 1 : 0)
     }
 
-    /// The name of standard output among files.
-    private static let standardOutput = "-"
-
     /// Finds out before the run, not after it, that a report cannot be written.
     private static func checkOutput(_ values: FlagValues) throws(UsageError) {
         var sources = reservedFiles(values)
         for flag in CompareFlags.files where values.isGiven(flag.name) {
             let path = values.text(flag.name)
-            if path != standardOutput { orFail { try ReportFile.checkCanWrite(path) } }
-            let file = path == standardOutput ? path : ReportFile.target(of: path)
+            if path != ReportFile.standardStream { orFail { try ReportFile.checkCanWrite(path) } }
+            let file = path == ReportFile.standardStream ? path : ReportFile.target(of: path)
             guard let target = file else { continue }
             if let other = sources.updateValue(values.source(flag), forKey: target) {
                 throw UsageError("\(other) and \(values.source(flag)) name the same file.")
@@ -308,7 +328,8 @@ package enum CompareCommand {
     /// Files that no report may replace, by what they are: what is read, and where text goes.
     private static func reservedFiles(_ values: FlagValues) -> [String: String] {
         var files = [("/dev/stderr", "standard error"), ("/dev/stdout", "standard output")]
-        for flag in CompareFlags.inputs where values.isGiven(flag.name) {
+        for flag in CompareFlags.inputs
+        where values.isGiven(flag.name) && values.text(flag.name) != ReportFile.standardStream {
             files.append((values.text(flag.name), values.source(flag)))
         }
         let targets = files.compactMap { path, name in
@@ -343,7 +364,7 @@ package enum CompareCommand {
         for file in files where values.isGiven(file.name) {
             do {
                 let bytes = try file.make()
-                if values.text(file.name) == standardOutput {
+                if values.text(file.name) == ReportFile.standardStream {
                     printed = bytes
                 } else {
                     try ReportFile.write(bytes, to: values.text(file.name))

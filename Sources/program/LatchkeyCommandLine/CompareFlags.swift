@@ -86,8 +86,8 @@ package enum CompareFlags {
 
     static let from = file(
         "from",
-        "Reads a report from a JSON file and measures nothing. Prints it again, or with --against "
-            + "what changed."
+        "Reads a report from a JSON file, or as - from standard input, and measures nothing. "
+            + "Prints it again, or with --against what changed."
     )
 
     private static let against = file(

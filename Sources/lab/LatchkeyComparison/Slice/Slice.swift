@@ -16,6 +16,8 @@ struct Slice: Sendable {
     var measuredNanoseconds: UInt64
     /// How long the threads may take to stop, besides the sections that are under way.
     var stopSeconds = BoundedWait.secondsDefault
+    /// How long they may take to start: the system can refuse one without a word.
+    var startSeconds = 30.0
     /// When operations are due, in an open loop.
     var pace: Pace?
     /// Whether contention is metered.
@@ -114,9 +116,7 @@ extension Slice {
                 left.leave()
             }
         }
-        while clock.arrivedCount < threads {
-            usleep(50)
-        }
+        try awaitArrival(clock)
         clock.advance(to: .warmingUp)
         let isWarm = rest(warmUpNanoseconds)
         meter?.reset()
@@ -137,6 +137,30 @@ extension Slice {
             responses: pace == nil ? nil : responses,
             contention: meter.map { ContentionReport.Row($0) }
         )
+    }
+
+    /// Returns when all threads are at the start line.
+    private func awaitArrival(_ clock: StageClock) throws(MeasurementFailure) {
+        let end = latchkey_system_nanoseconds() + UInt64(startSeconds * 1e9)
+        while clock.arrivedCount < threads {
+            let isInterrupted = isInterrupted()
+            let now = latchkey_system_nanoseconds()
+            guard !isInterrupted, now < end else {
+                // Those that are there leave.
+                clock.end(at: now)
+                throw isInterrupted
+                    ? .interrupted
+                    : .failed(
+                        ComparisonError(
+                            "Only \(clock.arrivedCount) of \(threads) threads started within "
+                                + "\(FigureText.given(seconds: startSeconds)). "
+                                + "Raise TasksMax= of a unit, --pids-limit of a container, or "
+                                + "'ulimit -u'."
+                        )
+                    )
+            }
+            usleep(50)
+        }
     }
 
     /// The time in which the threads finish the operations that are under way, with a margin.

@@ -16,6 +16,9 @@ package enum StrategyVerdicts {
         { $0.readersExcludeWriters() }, { $0.noWakeUpIsLost() },
     ]
 
+    /// The most threads that a law has at once, with the one that it runs on.
+    package static let threadsMax = 10
+
     /// The time of a check, on average over the strategies.
     static let estimatedSeconds = 0.3
 

@@ -27,8 +27,11 @@ extension ReportDifference {
 
     /// Nothing in a report is markup.
     private static func escaped(_ text: String) -> String {
-        text.replacing("&", with: "&amp;").replacing("<", with: "&lt;")
-            .replacing(">", with: "&gt;").replacing("\"", with: "&quot;")
+        TerminalStyle.withoutControls(text).replacing("&", with: "&amp;").replacing(
+            "<",
+            with: "&lt;"
+        )
+        .replacing(">", with: "&gt;").replacing("\"", with: "&quot;")
     }
 
     private static let head = """

@@ -65,7 +65,7 @@ extension ComparisonReport {
 
     /// Reads a report from a file.
     package init(file path: String) throws(ReportFileError) {
-        try self.init(json: ReportFile.read(path), source: path)
+        try self.init(json: ReportFile.read(path), source: ReportFile.name(ofRead: path))
     }
 
     private static func sentence(schema: String, source: String) -> String {

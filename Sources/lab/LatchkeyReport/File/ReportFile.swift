@@ -6,6 +6,10 @@ internal import LatchkeyMachine
 ///
 /// A report is written whole or not at all: see ``WholeFile``.
 package enum ReportFile {
+    /// The name of standard output among files that are written, and of standard input among those
+    /// that are read.
+    package static let standardStream = "-"
+
     /// Far more than a report needs, and harmless to read.
     private static let byteCountMax = 1 << 28
 
@@ -34,20 +38,27 @@ package enum ReportFile {
     package static func target(of path: String) -> String? { WholeFile.target(of: path) }
 
     package static func read(_ path: String) throws(ReportFileError) -> [UInt8] {
-        try explained("\(path) cannot be read") {
+        let name = name(ofRead: path)
+        return try explained("\(name) cannot be read") {
             let data = try open(path).read(upToCount: byteCountMax + 1) ?? Data()
-            guard !data.isEmpty else { throw ReportFileError(message: "\(path) is empty.") }
+            guard !data.isEmpty else { throw ReportFileError(message: "\(name) is empty.") }
             guard data.count <= byteCountMax else {
-                throw ReportFileError(message: "\(path) is too long to be a report.")
+                throw ReportFileError(message: "\(name) is too long to be a report.")
             }
             return Array(data)
         }
+    }
+
+    /// What a file that is read is called in an error.
+    static func name(ofRead path: String) -> String {
+        path == standardStream ? "standard input" : path
     }
 
     /// Opens without waiting for the other end of a pipe: one without a writer is empty.
     ///
     /// Reading then waits, as it does with other files.
     private static func open(_ path: String) throws -> FileHandle {
+        guard path != standardStream else { return .standardInput }
         let descriptor = unsafe Foundation.open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC)
         try check(descriptor >= 0)
         let file = FileHandle(fileDescriptor: descriptor, closeOnDealloc: true)

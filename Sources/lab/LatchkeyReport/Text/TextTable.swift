@@ -78,12 +78,15 @@ package struct TerminalStyle: Sendable {
             ? "\u{1B}[\(emphasis.rawValue)m\(text)\u{1B}[0m" : text
     }
 
-    /// Replaces control characters, which a terminal would obey.
+    /// Replaces control characters, which a terminal would obey, and marks of direction, with which
+    /// a text looks like another one.
     package static func withoutControls(_ text: String) -> String {
         String(
             text.map { character in
                 let isControl = character.unicodeScalars.contains {
-                    $0.properties.generalCategory == .control
+                    $0.properties.isBidiControl
+                        || [.control, .lineSeparator, .paragraphSeparator]
+                            .contains($0.properties.generalCategory)
                 }
                 return isControl ? "\u{FFFD}" : character
             }
