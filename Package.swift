@@ -52,8 +52,8 @@ let houses = [
     ],
     "ground": [
         "LatchkeyClient", "LatchkeyMachine", "LatchkeyJSON", "LatchkeyTrace", "LatchkeySettings",
-        "CLatchkeyFetch", "CLatchkeyPages", "CLatchkeyMachine", "CLatchkeySystem", "CMicrohttpd",
-        "CSQLite", "CGnuTLS", "CCurl", "CNghttp2", "CZlib",
+        "LatchkeyVerdict", "CLatchkeyFetch", "CLatchkeyPages", "CLatchkeyMachine",
+        "CLatchkeySystem", "CMicrohttpd", "CSQLite", "CGnuTLS", "CCurl", "CNghttp2", "CZlib",
     ],
 ]
 
@@ -104,6 +104,7 @@ let package = Package(
         .target(name: "LatchkeyJSON", dependencies: ["CLatchkeySystem"]),
         .target(name: "LatchkeySettings"),
         .target(name: "LatchkeyTrace"),
+        .target(name: "LatchkeyVerdict"),
         .target(
             name: "CLatchkeyHTTP",
             dependencies: ["CGnuTLS", "CMicrohttpd"],
@@ -176,13 +177,14 @@ let package = Package(
             dependencies: [
                 "CLatchkeyMachine", "CLatchkeySystem", "LatchkeyContention", "LatchkeyMachine",
                 "LatchkeyMetrics", "LatchkeySettings", "LatchkeyStrategies", "LatchkeySyncTesting",
-                "LatchkeyTrace",
+                "LatchkeyTrace", "LatchkeyVerdict",
             ]
         ),
         .target(
             name: "LatchkeyReport",
             dependencies: [
                 "CLatchkeyPages", "LatchkeyComparison", "LatchkeyMachine", "LatchkeyStrategies",
+                "LatchkeyVerdict",
             ]
         ),
         .target(
@@ -248,6 +250,7 @@ let package = Package(
                 "LatchkeyCommandLine", "LatchkeyComparison", "LatchkeyContention",
                 "LatchkeyMachine", "LatchkeyOperations", "LatchkeyPersistence", "LatchkeyReplicas",
                 "LatchkeyReport", "LatchkeyService", "LatchkeySettings", "LatchkeyStrategies",
+                "LatchkeyVerdict",
             ]
         ),
         .executableTarget(
@@ -349,6 +352,10 @@ let package = Package(
         ),
         .testTarget(name: "LatchkeyTraceTests", dependencies: ["LatchkeyTrace"]),
         .testTarget(
+            name: "LatchkeyVerdictTests",
+            dependencies: ["LatchkeyTestSupport", "LatchkeyVerdict"]
+        ),
+        .testTarget(
             name: "LatchkeyMachineTests",
             dependencies: ["LatchkeyMachine", "LatchkeyTestSupport"]
         ),
@@ -371,6 +378,7 @@ let package = Package(
             name: "LatchkeyReportTests",
             dependencies: [
                 "LatchkeyComparison", "LatchkeyReport", "LatchkeyStrategies", "LatchkeyTestSupport",
+                "LatchkeyVerdict",
             ],
             // Read from the sources, as the schema is.
             exclude: ["Recorded"]
@@ -397,7 +405,7 @@ let package = Package(
             name: "TidyTests",
             dependencies: [
                 "LatchkeyClient", "LatchkeyComparison", "LatchkeyReport", "LatchkeyService",
-                "LatchkeySettings", "LatchkeyStrategies",
+                "LatchkeySettings", "LatchkeyStrategies", "LatchkeyVerdict",
             ]
         ),
     ]

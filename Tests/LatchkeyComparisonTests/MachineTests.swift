@@ -109,27 +109,20 @@ struct MutexObservationTests {
         #expect(found.foreignProcessors.map { abs($0 - 0.1) < 1e-9 } == true)
     }
 
-    @Test func `a disturbance widens what may be claimed, and refuses nothing`() throws {
+    @Test func `a disturbance is told, and refuses nothing`() throws {
         let disturbed = [
-            (conditions(foreign: 0.5), "Other processes kept 0.50 processors busy", 0.25),
-            (conditions(steal: 0.05), "The hypervisor took 5.0 % of the processors' time", 0.05),
+            (conditions(foreign: 0.5), "Other processes kept 0.50 processors busy"),
+            (conditions(steal: 0.05), "The hypervisor took 5.0 % of the processors' time"),
             (
                 conditions(throttled: 0.4),
-                "The control group kept this process from running for 0.40 s of 10.00 s", 0.04
+                "The control group kept this process from running for 0.40 s of 10.00 s"
             ),
         ]
-        for (found, sentence, share) in disturbed {
+        for (found, sentence) in disturbed {
             #expect(found.ranking == .allowed && found.findings.isEmpty)
-            try #require(found.disturbances.count == 2)
+            try #require(found.disturbances.count == 1)
             #expect(found.disturbances[0].hasPrefix(sentence), "\(found.disturbances)")
-            #expect(abs(found.leastRatio * (1 - share) * (1 - share) - 1) < 1e-9, "\(found)")
         }
-        let sentence = conditions(foreign: 0.5).disturbances[1]
-        #expect(sentence == "No difference below 78 % is claimed.")
-        #expect(
-            conditions(foreign: 1).disturbances[1]
-                == "No difference below a factor of 4 is claimed."
-        )
     }
 
     @Test func `a debug build refuses the ranking, and force keeps the finding`() throws {
@@ -139,14 +132,6 @@ struct MutexObservationTests {
         #expect(found.findings[0].hasPrefix("This is a debug build"))
         let forced = conditions(isForced: true, isDebug: true)
         #expect(forced.ranking == .forced && forced.findings == found.findings)
-    }
-
-    @Test func `what noise allows to claim is a number, however great the noise`() {
-        #expect(Conditions.leastRatio(lostShare: 0) == 1)
-        #expect(Conditions.leastRatio(lostShare: -1) == 1)
-        #expect(Conditions.leastRatio(lostShare: 0.08) < 1.2)
-        #expect(Conditions.leastRatio(lostShare: 0.08) > 1.05)
-        #expect(Conditions.leastRatio(lostShare: 7).isFinite)
     }
 
     @Test func `what is found is told from its bound`() {
@@ -199,7 +184,6 @@ struct MutexObservationTests {
             return (found.foreignProcessors ?? 0) > Conditions.foreignProcessorsMax
         }
         #expect(isSeen)
-        #expect(found.leastRatio > 1.1)
     }
 
     @Test func `the kernel's files are read`() {

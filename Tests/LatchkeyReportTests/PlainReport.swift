@@ -28,6 +28,13 @@ extension ComparisonReport {
         return report
     }
 
+    /// What is recommended, with the conditions as they are.
+    var verdict: Recommendation {
+        var report = self
+        report.conclude(isForced: false)
+        return report.recommendation ?? Recommendation()
+    }
+
     /// Adds rounds to this share of the cases, with the speed that the repeats have, and a noise
     /// that all cases of a round share besides their own.
     mutating func addRounds(

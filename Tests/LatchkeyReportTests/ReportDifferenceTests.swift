@@ -95,22 +95,74 @@ struct ReportDifferenceTests {
         #expect(worse.allSatisfy { $0.figure == .holdMean })
     }
 
-    @Test func `noise widens the least difference that is found`() throws {
+    @Test(arguments: [(0.02, true), (0.5, false)])
+    func `what others took from one run only is not blamed on the change`(
+        foreign: Double,
+        isFound: Bool
+    ) throws {
         let before = SampleReport(seed: 1).make()
-        func after(_ speed: Double) -> ComparisonReport {
-            SampleReport(seed: 2, speed: { _, _ in speed }).make()
+        func difference(_ speed: Double, both: Bool = false) throws -> ReportDifference {
+            var (old, after) = (before, SampleReport(seed: 2, speed: { _, _ in speed }).make())
+            after.conditions.foreignProcessors = foreign
+            if both { old.conditions.foreignProcessors = foreign }
+            after.conditions.disturbances = ["Other processes kept 0.50 processors busy."]
+            return try ReportDifference(from: old, against: after)
         }
-        func found(_ speed: Double, _ leastRatio: Double) throws -> Bool {
-            var after = after(speed)
-            after.conditions.leastRatio = leastRatio
-            after.conditions.disturbances = ["Other processes kept 0.30 processors busy."]
-            let difference = try ReportDifference(from: before, against: after)
-            #expect(difference.notes.contains { $0.contains("kept 0.30 processors busy") })
-            return difference.rows.contains { $0.figure == .throughput && $0.verdict == .worse }
+        func isSlower(_ difference: ReportDifference) -> Bool {
+            difference.rows.contains { $0.figure == .throughput && $0.verdict == .worse }
         }
-        #expect(try found(0.75, 1.04))
-        #expect(try !found(0.75, 1.6))
-        #expect(try found(0.01, 1.6))
+        let some = try difference(0.75)
+        #expect(some.notes.contains { $0.contains("kept 0.50 processors busy") })
+        #expect(isSlower(some) == isFound)
+        #expect(try isSlower(difference(0.01)), "no load takes that much")
+        #expect(try isSlower(difference(0.75, both: true)), "it was the same for both")
+    }
+
+    @Test(arguments: [
+        (\ComparisonReport.Fingerprint.processorsAllowed, "0", "list of processors that may"),
+        (\ComparisonReport.Fingerprint.architecture, "aarch64", "architecture"),
+        (\ComparisonReport.Fingerprint.processorModel, "Other", "processor"),
+    ])
+    func `another machine is said, in place of blaming the change`(
+        fact: any WritableKeyPath<ComparisonReport.Fingerprint, String?> & Sendable,
+        value: String,
+        name: String
+    ) throws {
+        var before = SampleReport(seed: 1).make()
+        before.fingerprint.processorsAllowed = "0-1"
+        var after = SampleReport(seed: 2, speed: { _, _ in 0.5 }).make()
+        after.fingerprint = before.fingerprint
+        after.fingerprint[keyPath: fact] = value
+        let error = #expect(throws: ReportFileError.self) {
+            _ = try ReportDifference(from: before, against: after)
+        }
+        #expect(error?.message.contains("so the change is not to blame") == true)
+        #expect(error?.message.contains("The \(name)") == true, "\(error?.message ?? "")")
+        #expect(error?.message.contains(" before, \(value) after. --force") == true)
+        let forced = try ReportDifference(from: before, against: after, isForced: true)
+        #expect(forced.isWorse && forced.notes[0].contains("differs: "))
+        // An earlier version did not say it.
+        after.fingerprint[keyPath: fact] = nil
+        #expect(try ReportDifference(from: before, against: after).isWorse)
+    }
+
+    @Test func `another quota is another machine, and another version is only said`() throws {
+        let before = SampleReport(seed: 1).make()
+        var after = SampleReport(seed: 2).make()
+        after.fingerprint.latchkeyVersion = "0.2.0"
+        #expect(
+            try ReportDifference(from: before, against: after).notes.contains(
+                "The version of latchkey differs: 0.1.0 before, 0.2.0 after."
+            )
+        )
+        after.fingerprint.processorQuota = 0.5
+        let error = #expect(throws: ReportFileError.self) {
+            _ = try ReportDifference(from: before, against: after)
+        }
+        #expect(
+            error?.message.contains("The quota of processors differs: none before, 0.50 after.")
+                == true
+        )
     }
 
     @Test func `7 % count on one thread, and not on several`() throws {
@@ -178,7 +230,7 @@ struct ReportDifferenceTests {
             difference.rows.first { $0.strategy == "lock" && $0.figure == .throughput }
         )
         #expect(row.verdict == .worse)
-        #expect(row.after.map { abs($0 - 2.5) < 1e-9 } == true, "half an operation in 0.2 s")
+        #expect(row.cells[4].text == "2.50/s", "half an operation in 0.2 s")
     }
 
     @Test func `two repeats are too few`() {
@@ -244,15 +296,5 @@ struct ReportDifferenceTests {
 extension ReportDifference.Row {
     fileprivate var summary: String {
         "\(strategy) \(place) \(figure.rawValue) \(change) \(verdict.rawValue)"
-    }
-}
-
-struct StudentDistributionTests {
-    /// From the usual table.
-    @Test(arguments: [(1, 12.706, 0.05), (4, 2.776, 0.05), (8, 3.355, 0.01), (30, 3.646, 0.001)])
-    func `tails are those of the table`(freedom: Int, value: Double, tails: Double) {
-        let student = StudentDistribution(freedom: Double(freedom))
-        #expect(abs(student.tails(value) - tails) < tails * 0.001)
-        #expect(abs(student.quantile(tails: tails) - value) < value * 0.001)
     }
 }

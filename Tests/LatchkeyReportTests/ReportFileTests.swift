@@ -11,7 +11,7 @@ struct ReportFileTests {
 
     @Test func `a report is the same after JSON`() throws {
         var report = report
-        report.recommendation = ComparisonReport.Recommendation(report)
+        report.recommendation = report.verdict
         let json = try report.json()
         #expect(try ComparisonReport(json: json, source: "it") == report)
     }

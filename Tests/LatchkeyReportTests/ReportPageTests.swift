@@ -5,6 +5,7 @@ import Testing
 
 @testable import LatchkeyComparison
 @testable import LatchkeyReport
+@testable import LatchkeyVerdict
 
 /// The page as it is written: small, and with nothing from elsewhere.
 struct ReportPageTests {
@@ -78,9 +79,9 @@ struct RenderedPageTests {
     @Test func `the verdict has its plot beside it, with five strategies, and the others are grey`()
         throws
     {
-        let body = try rendered(try RecordedVerdictTests.report("use-snapshot"))
+        let body = try rendered(try RecordedVerdictTests.report("quiet-adaptive"))
         let places = [
-            "Use <code>adaptive</code>: 27", "collapses above 4 threads", "<svg",
+            "Use <code>adaptive</code>: 53", "collapses above 4 threads", "<svg",
             "The strategies of the verdict", "id=\"w1\"",
         ].map { body.range(of: $0)?.lowerBound }
         #expect(!places.contains(nil))
@@ -188,7 +189,7 @@ struct RenderedPageTests {
 
 private func page(_ report: ComparisonReport) throws -> String {
     var report = report
-    report.recommendation = ComparisonReport.Recommendation(report)
+    report.recommendation = report.verdict
     return try String(decoding: ReportPage(report).html(), as: UTF8.self)
 }
 

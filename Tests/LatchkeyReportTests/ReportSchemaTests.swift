@@ -71,7 +71,7 @@ struct ReportSchemaTests {
         ]
         report.cases[0].summary.slowRepeatOperationsPerSecond = 1
         report.conditions.disturbances = ["Other processes ran."]
-        report.recommendation = ComparisonReport.Recommendation(report)
+        report.recommendation = report.verdict
         report.recommendation?.news = ["News."]
         report.settings.current = .spin
         report.ownStrategies = [.init("own", StrategyTraits(spins: true))]

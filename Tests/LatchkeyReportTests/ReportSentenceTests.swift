@@ -9,7 +9,7 @@ struct ReportSentenceTests {
     /// The report's text, as one line.
     private func text(_ report: ComparisonReport) -> String {
         var report = report
-        report.recommendation = ComparisonReport.Recommendation(report)
+        report.recommendation = report.verdict
         return report.terminal(width: 120).split(whereSeparator: \.isWhitespace)
             .joined(separator: " ")
     }
@@ -41,15 +41,6 @@ struct ReportSentenceTests {
         )
         report.verdicts = []
         #expect(text(report).contains("The run was interrupted: only the finished part is shown."))
-    }
-
-    @Test func `what may be far better is not called no difference`() {
-        var report = ComparisonReport.plain([
-            .lock: [4: steady(35e6)], .mutex: [4: steady(1e6)],
-        ])
-        report.conditions.leastRatio = 40
-        report.conclude(isForced: false)
-        #expect(report.recommendation?.sentence == "Nothing better found: keep `lock`.")
     }
 
     @Test func `a trace that is cut off is told, as what is read of it`() {

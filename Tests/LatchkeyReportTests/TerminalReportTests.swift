@@ -8,7 +8,7 @@ import Testing
 struct TerminalReportTests {
     private func text(_ report: ComparisonReport, width: Int, usesColor: Bool = false) -> String {
         var report = report
-        report.recommendation = ComparisonReport.Recommendation(report)
+        report.recommendation = report.verdict
         return report.terminal(width: width, usesColor: usesColor)
     }
 
@@ -155,17 +155,16 @@ struct TerminalReportTests {
                 lock             38.0M   38.8M     84 %  38.8–38.8M   2.06 µs  152 ns  0.96
                 unsynchronized   80.0M       –        –           –         –       –     –
                 bare-mutex       39.9M   40.7M        –  40.7–40.7M   1.96 µs  149 ns  0.96
-                Median operations per second for each number of threads; = best, or no
-                  difference found to the best; ~ two modes; ! one slow repeat. The columns
-                  after them are for 2 threads.
+                Median operations per second for each number of threads; = no other is surely
+                  better by 10 %; ~ two modes; ! one slow repeat. The columns after them are for
+                  2 threads.
                 More columns: use a terminal of 154 columns, --csv or --html.
 
                 All \(2 * count) checks passed (counts, laws; \(count) strategies).
 
-                Use `spin`: 21 % more than `lock` on 1 to 2 threads.
-                No other was found better by 10 % in either case.
-                - `spin` over all cases: 21 % more than `lock` (95 % interval: +21 % to +21 %).
-                - Next best: `lock` (`spin`: 21 % more).
+                Use `spin`: 21 % more than `lock` on average over 1 to 2 threads.
+                No other is surely better by 10 % in either case.
+                - `spin`: 21 % more than `lock` on average over all cases (95 % interval: 21 %).
 
                 """
         )

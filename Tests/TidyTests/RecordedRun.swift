@@ -1,5 +1,6 @@
 import LatchkeyComparison
 import LatchkeyReport
+import LatchkeyVerdict
 
 /// The run of `latchkey compare` with its defaults whose figures the documents give.
 ///

@@ -1,5 +1,6 @@
 internal import Foundation
 package import LatchkeyComparison
+internal import LatchkeyVerdict
 
 /// The report as Markdown for an issue or a pull request: fewer than 40 lines, with the machine.
 ///
@@ -56,7 +57,7 @@ package struct MarkdownReport {
             "\(name) by \(unit)s; other columns: "
             + "\(WorkloadText.countedThreads(threads.last ?? 1, workload)). "
             + "Workload: \(WorkloadText.description(workload)). "
-            + "Bold: best, or no difference found to the best; ~ two modes; ! one slow repeat."
+            + "Bold: no other is surely better by 10 %; ~ two modes; ! one slow repeat."
             + (workloads.count > 1
                 ? " \(FigureText.counted(workloads.count - 1, "more workload")) in the JSON." : "")
         return [Markdown.escaped(title), ""]
@@ -75,15 +76,10 @@ package struct MarkdownReport {
     }
 
     private var footer: [String] {
-        // Elsewhere the rule needs more than the noise does.
-        let least = report.conditions.leastRatio
-        let claim =
-            least > Headline.gainMin
-            ? "; no difference below \(FigureText.excess(least)) is claimed" : ""
-        return [
+        [
             Markdown.escaped(
                 "\(report.day), latchkey \(report.fingerprint.latchkeyVersion), "
-                    + "\(report.machine)\(claim)."
+                    + "\(report.machine)."
             ),
             "",
             Markdown.code(report.settings.commandLine),

@@ -2,6 +2,7 @@ internal import CLatchkeyPages
 internal import Foundation
 package import LatchkeyComparison
 internal import LatchkeyStrategies
+internal import LatchkeyVerdict
 
 /// The report as one page of HTML, which loads nothing from anywhere.
 ///
@@ -133,17 +134,15 @@ extension Content {
     /// what is surely better and not named, those within 10 % of the first, and then the best.
     private static func shown(_ report: ComparisonReport, _ ranking: Ranking) -> [String] {
         guard !ranking.isRefused else { return Array(ranking.order.prefix(shownCountMax)) }
-        let headline = Headline(report, ranking)
-        let avoided = ComparisonReport.Recommendation.allAvoided(report, headline)
-        let flips = ComparisonReport.Recommendation.shownFlips(headline).compactMap(\.strategy)
-        let better = ranking.overall.map(\.strategy).filter { name in
-            headline.strategy.flatMap { headline.ratio(name, to: $0) }.map(headline.isBetter)
-                ?? false
+        let verdict = ranking.verdict
+        let failed = report.verdicts.filter { $0.outcome == .failed }.map { ($0.strategy, "") }
+        let avoided = verdict.avoided(failed).map(\.strategy)
+        let better = verdict.ranked.filter { name in
+            verdict.strategy.map { verdict.isBetter(name, than: $0) } ?? false
         }
         let names =
-            [headline.strategy, headline.current].compactMap(\.self)
-            + flips.prefix(2) + avoided.map(\.strategy).prefix(1) + better.prefix(1)
-            + headline.asGood + ranking.overall.map(\.strategy)
+            [verdict.strategy, verdict.current].compactMap(\.self) + verdict.flipping.prefix(2)
+            + avoided.prefix(1) + better.prefix(1) + verdict.asGood + verdict.ranked
         return Array(names.uniqued().prefix(shownCountMax))
     }
 }

@@ -1,4 +1,5 @@
 internal import LatchkeyComparison
+internal import LatchkeyVerdict
 
 /// The cases of a workload as a table: a row for each strategy, the best first.
 struct WorkloadTable {

@@ -1,4 +1,5 @@
 package import LatchkeyComparison
+internal import LatchkeyVerdict
 
 /// The report for a terminal of at most 180 columns; tables need at least 80.
 ///
@@ -128,7 +129,7 @@ package struct TerminalReport {
         let unit = WorkloadText.threadNoun(workload)
         let best =
             report.conditions.ranking == .refused
-            ? "" : "= best, or no difference found to the best; "
+            ? "" : "= no other is surely better by 10 %; "
         return switch RankedFigure(workload) {
         case .throughput:
             "Median operations per second for each number of \(unit)s; \(best)~ two modes; ! one "

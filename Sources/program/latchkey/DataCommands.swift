@@ -3,6 +3,7 @@ internal import LatchkeyCommandLine
 internal import LatchkeyComparison
 internal import LatchkeyPersistence
 internal import LatchkeySettings
+internal import LatchkeyVerdict
 
 /// `latchkey check`: looks for damage in a data folder.
 enum CheckCommand {

@@ -1,4 +1,5 @@
 import LatchkeyStrategies
+internal import LatchkeyVerdict
 
 /// The subject of a case: a strategy, or one of the baselines.
 enum CaseSubject: Sendable, Hashable {

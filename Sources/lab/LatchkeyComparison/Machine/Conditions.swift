@@ -1,4 +1,5 @@
 import LatchkeyMachine
+internal import LatchkeyVerdict
 
 extension ComparisonReport.Conditions {
     /// The fewest repeats that show a difference from chance.
@@ -43,13 +44,10 @@ extension ComparisonReport.Conditions {
                 ? ["This is a debug build. Its figures say nothing about a release build."] : [])
             + (foreign == nil
                 ? ["The load of other processes is unknown: /proc/stat is missing."] : []) + others
-        let lostShare = (foreign ?? 0) / processors + (steal ?? 0) + (throttled ?? 0) / seconds
-        let leastRatio = Self.leastRatio(lostShare: lostShare)
         self.init(
             ranking: findings.isEmpty ? .allowed : isForced ? .forced : .refused,
             findings: findings,
-            disturbances: Self.disturbances(foreign, steal, throttled, seconds, leastRatio),
-            leastRatio: leastRatio,
+            disturbances: Self.disturbances(foreign, steal, throttled, seconds),
             loadAverageBefore: before.loadAverage,
             loadAverageAfter: after.loadAverage,
             foreignProcessors: foreign,
@@ -58,25 +56,12 @@ extension ComparisonReport.Conditions {
         )
     }
 
-    /// The least ratio of two figures that can be claimed when others took this share of the
-    /// processors' time: 1 / (1 − share)².
-    ///
-    /// A figure that bore the whole loss, beside one that bore none of it, is off by
-    /// 1 / (1 − share). The square is for threads that lost their processor while they held the
-    /// lock, and made the others wait.
-    package static func leastRatio(lostShare: Double) -> Double {
-        // JSON has no infinity.
-        let kept = 1 - min(max(0, lostShare), 0.99)
-        return 1 / (kept * kept)
-    }
-
-    /// What is beyond the bounds, and its effect.
+    /// What is beyond the bounds.
     private static func disturbances(
         _ foreign: Double?,
         _ steal: Double?,
         _ throttled: Double?,
-        _ seconds: Double,
-        _ leastRatio: Double
+        _ seconds: Double
     ) -> [String] {
         var found: [String] = []
         if let foreign, foreign > foreignProcessorsMax {
@@ -100,8 +85,7 @@ extension ComparisonReport.Conditions {
                     + "normal."
             )
         }
-        guard !found.isEmpty else { return [] }
-        return found + ["No difference below \(FigureText.excess(leastRatio)) is claimed."]
+        return found
     }
 
     /// A figure with this many digits, or with more if needed to distinguish it from the bound.

@@ -1,5 +1,6 @@
 internal import Glibc
 package import LatchkeyMachine
+internal import LatchkeyVerdict
 
 /// Waiting until other processes leave the processors alone, before a run.
 ///
@@ -45,7 +46,7 @@ package enum QuietMachine {
             }
             hasWaited = true
         }
-        say("The machine is still busy. The run begins, and small differences are not claimed.")
+        say("The machine is still busy. The run begins, and its intervals will be wider.")
     }
 
     private static func busiest(_ load: Load) -> String {

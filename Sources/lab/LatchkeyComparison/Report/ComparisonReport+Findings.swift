@@ -132,6 +132,15 @@ extension ComparisonReport {
         package var current: String?
         /// Strategies that are faster over all cases, and that are not recommended nevertheless.
         package var passedOver: [PassedOver] = []
+        /// How each other strategy stands to `current` over all cases.
+        ///
+        /// Left out if refused, and by earlier versions.
+        package var ratios: [StrategyRatio]?
+        /// The share by which two strategies that are about as fast have to differ over all cases
+        /// to be told apart.
+        ///
+        /// Left out if there are no two such strategies.
+        package var sensitivity: Double?
         /// Line three, what must not be used here and why: a sentence, or nothing.
         package var news: [String] = []
         /// Line one, which strategy to use: at most 20 words.
@@ -148,6 +157,18 @@ extension ComparisonReport {
         package var lines: [String] { [sentence, flip].filter { !$0.isEmpty } + news }
         /// Everything else.
         package var rest: [String] { passedOver.map(\.reason) + notes }
+    }
+
+    /// How many times as fast as the current strategy another one is, with its 95 % interval.
+    package struct StrategyRatio: Codable, Sendable, Equatable {
+        package var strategy: String
+        package var ratio: Double
+        package var low: Double
+        package var high: Double
+
+        package init(strategy: String, ratio: Double, low: Double, high: Double) {
+            (self.strategy, self.ratio, self.low, self.high) = (strategy, ratio, low, high)
+        }
     }
 
     /// A strategy that is faster over all cases, and why it is not recommended.

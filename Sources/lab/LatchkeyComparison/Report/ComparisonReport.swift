@@ -105,12 +105,10 @@ extension ComparisonReport {
         ///
         /// Empty if they can.
         package var findings: [String]
-        /// What disturbed the run more than a quiet machine does, a sentence each, and what is not
-        /// claimed because of it.
+        /// What disturbed the run more than a quiet machine does, a sentence each.
+        ///
+        /// Intervals are wider for it.
         package var disturbances: [String] = []
-        /// By which factor a strategy has to be ahead at least, because of what took processors
-        /// away from the run.
-        package var leastRatio = 1.0
         /// Of the last 1, 5 and 15 minutes, when the run began and when it ended.
         package var loadAverageBefore: [Double]
         package var loadAverageAfter: [Double]

@@ -1,3 +1,5 @@
+internal import LatchkeyVerdict
+
 extension ComparisonRun {
     /// Runs that take longer are announced.
     private static let announcedSeconds = 300.0

@@ -1,3 +1,5 @@
+internal import LatchkeyVerdict
+
 /// Rounds of short slices, after each repeat of all cases.
 ///
 /// **Why.** On a virtual machine, modes of the processors last from fractions of a second to

@@ -1,5 +1,6 @@
 import LatchkeyMachine
 import LatchkeyStrategies
+internal import LatchkeyVerdict
 
 /// Measures cases on threads of this process.
 ///

@@ -5,6 +5,7 @@ import Glibc
 public import LatchkeyContention
 import LatchkeyMachine
 public import LatchkeyStrategies
+import LatchkeyVerdict
 
 /// One measurement of a case, and everything that its threads share.
 @usableFromInline

@@ -1,5 +1,6 @@
 internal import Foundation
 internal import LatchkeyComparison
+internal import LatchkeyVerdict
 
 extension ReportDifference {
     /// What is compared, in the order of the report.
@@ -20,35 +21,33 @@ extension ReportDifference {
         /// Whether one thread alone decides the figure, which then varies much less than with
         /// several threads or a pool of them.
         var isOneThread: Bool
-        var isPooled = false
-        /// The logarithms of the repeats, so that differences are ratios.
-        var logarithmsBefore: [Double]
-        var logarithmsAfter: [Double]
-        /// The difference that matters, as a logarithm.
-        var leastDifference: Double
-        /// The least difference that would have been found for certain, as a logarithm.
-        var detectable = 0.0
-        var isFound = false
+        /// The logarithms of the repeats for each case.
+        var before: [[Double]]
+        var after: [[Double]]
+        /// The difference that matters, as a factor.
+        var leastRatio: Double
+        /// After over before; its interval is not that of one row, but holds for all rows at once.
+        var ratio = Ratio(value: 1, low: 0, high: .infinity)
 
-        /// Rows of the same family vary about as much, and share an error rate.
+        var isPooled: Bool { after.count > 1 }
+        /// Rows of the same family vary about as much.
         var family: [String] { [figure.rawValue, "\(isOneThread)", "\(isPooled)"] }
-
-        /// The logarithm of after over before.
-        var difference: Double { mean(logarithmsAfter) - mean(logarithmsBefore) }
         /// After over before, minus 1.
-        var change: Double { exp(difference) - 1 }
-        /// Geometric means over the repeats; `nil` for several cases together.
-        var before: Double? { isPooled ? nil : exp(mean(logarithmsBefore)) }
-        var after: Double? { isPooled ? nil : exp(mean(logarithmsAfter)) }
+        var change: Double { ratio.value - 1 }
+        /// The least ratio that would have been found.
+        var detectable: Double { max(ratio.high / ratio.value, leastRatio) }
 
         var verdict: Change {
-            guard isFound else { return .same }
-            return (difference > 0) == (figure == .throughput) ? .better : .worse
+            let isFound = ratio.low > 1 || ratio.high < 1
+            guard isFound, max(ratio.value, 1 / ratio.value) >= leastRatio else { return .same }
+            return (ratio.value > 1) == (figure == .throughput) ? .better : .worse
         }
 
         var cells: [TextTable.Cell] {
             let emphasis: TextTable.Emphasis = verdict == .worse ? .bad : .good
-            let figures = [before, after].map { $0.map(figure.text) ?? "" }
+            let figures = [before, after].map { cases in
+                isPooled ? "" : figure.text(exp(cases[0].reduce(0, +) / Double(cases[0].count)))
+            }
             return ([strategy, place, figure.rawValue] + figures).map { TextTable.Cell($0) } + [
                 TextTable.Cell(FigureText.change(change), emphasis),
                 TextTable.Cell(verdict.rawValue, emphasis),
@@ -65,19 +64,15 @@ extension ReportDifference.Row {
     var underLoad: Self? {
         guard isOneThread, figure == .processorTime else { return nil }
         var row = self
-        row.leastDifference = log(1.1)
+        row.leastRatio = 1.1
         return row
     }
 
-    /// Counts only what the noise of the busier run cannot explain.
+    /// Counts only what the load of other processes cannot explain.
     ///
-    /// The processor time of one thread hardly depends on other processes.
-    mutating func widen(to leastRatio: Double) {
-        if let alone = underLoad {
-            leastDifference = max(leastDifference, min(log(leastRatio), alone.leastDifference))
-        } else {
-            leastDifference = max(leastDifference, log(leastRatio))
-        }
+    /// The processor time of one thread hardly depends on them.
+    mutating func widen(to ratio: Double) {
+        leastRatio = max(leastRatio, min(ratio, underLoad?.leastRatio ?? ratio))
     }
 
     /// The figures that both reports have of a case.
@@ -89,21 +84,20 @@ extension ReportDifference.Row {
         return ReportDifference.Figure.allCases.compactMap { figure in
             let before = figure.logarithms(pair.before, pair.durationBefore)
             let after = figure.logarithms(pair.after, pair.durationAfter)
-            guard min(before.count, after.count) >= ReportDifference.repeatsMin else { return nil }
+            guard min(before.count, after.count) >= Ratio.repeatsMin else { return nil }
             return Self(
                 strategy: pair.after.strategy,
                 place: place,
                 figure: figure,
                 isOneThread: pair.isOneThread,
-                logarithmsBefore: before,
-                logarithmsAfter: after,
-                leastDifference: figure.leastDifference(isOneThread: pair.isOneThread)
+                before: [before],
+                after: [after],
+                leastRatio: figure.leastRatio(isOneThread: pair.isOneThread)
             )
         }
     }
 
-    /// Each strategy over all its cases, everything, and everything on one thread: the mean of the
-    /// cases in each round.
+    /// Each strategy over all its cases, everything, and everything on one thread.
     static func pooled(_ cases: [Self]) -> [Self] {
         let strategies = cases.map(\.strategy).uniqued()
         return ReportDifference.Figure.allCases.flatMap { figure in
@@ -120,33 +114,46 @@ extension ReportDifference.Row {
     }
 
     private static func pool(_ members: [Self], strategy: String, place: String) -> Self? {
-        func meanByRound(_ cases: [[Double]]) -> [Double] {
-            (0..<(cases.map(\.count).min() ?? 0)).map { round in mean(cases.map { $0[round] }) }
-        }
         guard members.count > 1, var row = members.first else { return nil }
-        row.strategy = strategy
-        row.place = place
-        row.isPooled = true
+        (row.strategy, row.place) = (strategy, place)
         row.isOneThread = members.allSatisfy(\.isOneThread)
-        row.leastDifference = members.map(\.leastDifference).max() ?? row.leastDifference
-        row.logarithmsBefore = meanByRound(members.map(\.logarithmsBefore))
-        row.logarithmsAfter = meanByRound(members.map(\.logarithmsAfter))
+        row.leastRatio = members.map(\.leastRatio).max() ?? row.leastRatio
+        (row.before, row.after) = (members.flatMap(\.before), members.flatMap(\.after))
         return row
+    }
+
+    /// Gives each row the ratio that holds for all of them at once.
+    ///
+    /// Few repeats agree by luck now and then, so no row is taken to vary less than the median of
+    /// its family does.
+    static func judge(_ rows: inout [Self]) {
+        let errors = rows.map { Ratio.error(before: $0.before, after: $0.after) }
+        for family in Dictionary(grouping: rows.indices, by: { rows[$0].family }).values {
+            let sorted = family.map { errors[$0] }.sorted()
+            for index in family {
+                rows[index].ratio = Ratio(
+                    before: rows[index].before,
+                    after: rows[index].after,
+                    errorMin: max(sorted[sorted.count / 2], 1e-4),
+                    comparisonCount: rows.count
+                )
+            }
+        }
     }
 }
 
 extension ReportDifference.Figure {
     /// A smaller difference is not reported, however certain.
     ///
-    /// Two runs of one build differ by a few percent, because memory is laid out anew. How threads
-    /// meet changes from run to run, too. Quantiles come from buckets that double, and the first of
-    /// them is an upper bound.
-    fileprivate func leastDifference(isOneThread: Bool) -> Double {
+    /// Two runs of one build differ by a few percent, because memory is laid out differently. How
+    /// threads meet changes from run to run, too. Quantiles come from buckets that double, and the
+    /// first of them is an upper bound.
+    fileprivate func leastRatio(isOneThread: Bool) -> Double {
         switch self {
-        case .throughput, .processorTime: log(isOneThread ? 1.06 : 1.08)
-        case .holdMean: log(1.08)
-        case .responseP99: log(1.5)
-        case .waitP99: log(2)
+        case .throughput, .processorTime: isOneThread ? 1.06 : 1.08
+        case .holdMean: 1.08
+        case .responseP99: 1.5
+        case .waitP99: 2
         }
     }
 

@@ -1,5 +1,6 @@
 internal import Foundation
 package import LatchkeyComparison
+internal import LatchkeyVerdict
 
 /// The differences between two reports beyond the noise: `latchkey compare --from a --against b`.
 ///
@@ -7,26 +8,23 @@ package import LatchkeyComparison
 /// p99 of the response from when an operation was due), over HTTP also by p99 of the response that
 /// the client saw, and by processor time per operation, p99 of the wait and mean hold. All cases of
 /// a strategy, and of all strategies, are also compared together, which finds a small difference
-/// that is everywhere. ``judge(_:)`` tells differences from noise; it judges cases of one thread
-/// among themselves, because several threads vary by ten times as much. A check that fails and did
-/// not before is worse, too.
+/// that is everywhere. A check that fails and did not before is worse, too.
 ///
-/// If the processors were near each other in one run and far apart in the other, only cases of one
-/// thread are compared: see ``CacheLineDifference``.
+/// **The rule** is that of a ``Verdict``: a ``Ratio`` of repeats whose interval is a bootstrap,
+/// widened. Two runs were not interleaved, so each of them adds its own error, and the interval is
+/// as wide as it has to be for all figures of the two reports at once.
 ///
-/// If the machine was busy during one of two runs, their throughput and waits really differ. So the
-/// noise of the busier run widens the least difference that is found. If the conditions of a report
-/// forbid a ranking, only the processor time of one thread is compared, which other processes
-/// hardly change, unless the comparison is forced.
+/// Reports of different machines are not compared, unless by force: see ``CaseMatching``. If a
+/// cache line took another way in one of the runs, only cases of one thread are compared. What
+/// other processes took from one run and not from the other explains a difference, and so it
+/// widens the least one that is found. If the conditions of a report forbid a ranking, only the
+/// processor time of one thread is compared, which other processes hardly change.
 package struct ReportDifference {
     package enum Change: String, Sendable {
         case same = "no difference found"
         case better
         case worse
     }
-
-    /// Fewer repeats say nothing about noise.
-    static let repeatsMin = 3
 
     let rows: [Row]
     /// The machine and the build of the later report, and when the two were made.
@@ -55,6 +53,7 @@ package struct ReportDifference {
         func require(_ condition: Bool, _ message: String) throws(ReportFileError) {
             guard condition else { throw ReportFileError(message: message) }
         }
+        let force = " --force compares them anyway."
         try require(
             before.kind == after.kind,
             "One report measured \(before.kind) and the other \(after.kind): they have no figure "
@@ -62,53 +61,60 @@ package struct ReportDifference {
         )
         let matching = CaseMatching(before, after)
         try require(!matching.pairs.isEmpty, "The two reports have no case in common.")
-        let pairs = matching.pairs.filter {
-            min($0.before.counted.count, $0.after.counted.count) >= Self.repeatsMin
-        }
         try require(
-            !pairs.isEmpty,
-            "The reports have fewer than \(Self.repeatsMin) repeats of each case, which is too few "
-                + "to tell a difference from noise."
+            matching.machineNotes.isEmpty || isForced,
+            "The reports are of different machines, so the change is not to blame for what "
+                + "differs. " + matching.machineNotes.joined(separator: " ") + force
         )
-        var rows = pairs.flatMap { Row.all($0, namesWorkload: !matching.isOneWorkload) }
+        var rows = matching.pairs.flatMap { Row.all($0, namesWorkload: !matching.isOneWorkload) }
+        try require(
+            !rows.isEmpty,
+            "The reports have fewer than \(Ratio.repeatsMin) repeats of each case, which is too "
+                + "few to tell a difference from noise."
+        )
+        var restrictions: [String] = []
         let findings = (before.conditions.findings + after.conditions.findings).uniqued()
-        let isRestricted = !findings.isEmpty && !isForced
-        if isRestricted {
+        if !findings.isEmpty, !isForced {
             rows = rows.compactMap(\.underLoad)
             try require(
                 !rows.isEmpty,
                 "The conditions of the reports change throughput by themselves, and the reports "
-                    + "have no case of one thread in process. " + findings.joined(separator: " ")
-                    + " --force compares them anyway."
+                    + "have no case of one thread in process. "
+                    + findings.joined(separator: " ") + force
+            )
+            restrictions.append(
+                "Under these conditions only the processor time of one thread is compared, which "
+                    + "other processes hardly change. --force compares everything."
             )
         }
-        let distance = isForced ? nil : CacheLineDifference(before, after)
-        rows = try distance?.comparable(rows) ?? rows
-        let leastRatio = max(before.conditions.leastRatio, after.conditions.leastRatio)
+        if let distance = matching.distance, !isForced {
+            rows = rows.filter(\.isOneThread)
+            try require(
+                !rows.isEmpty,
+                "\(distance), and the reports have no case of one thread.\(force)"
+            )
+            restrictions.append(
+                "\(distance), so only cases of one thread are compared. --force compares "
+                    + "everything."
+            )
+        }
+        let kept = [before, after].map(\.keptShare)
+        let leastRatio = pow(max(kept[0], kept[1]) / min(kept[0], kept[1]), 2)
         for index in rows.indices { rows[index].widen(to: leastRatio) }
         rows += Row.pooled(rows)
-        Self.judge(&rows)
+        Row.judge(&rows)
         self.rows = rows
-        heading =
-            "\(before.day) against \(after.day), on \(after.machine)"
-        let oldFailures = after.failures.filter(before.hasFailed).map { verdict in
-            "`\(verdict.strategy)` fails the check '\(verdict.check.rawValue)' as before."
-        }
+        heading = "\(before.day) against \(after.day), on \(after.machine)"
         notes =
-            matching.notes + before.notes("before") + after.notes("after") + oldFailures
-            + [distance?.note].compactMap(\.self)
-            + (isRestricted
-                ? [
-                    "Under these conditions only the processor time of one thread is compared, "
-                        + "which other processes hardly change. --force compares everything."
-                ] : [])
-        newFailures = after.failures.filter { !before.hasFailed($0) }.map { verdict in
-            "`\(verdict.strategy)` fails the check '\(verdict.check.rawValue)' now, and did not "
-                + "before. " + (verdict.finding ?? "")
+            matching.machineNotes + matching.notes + before.notes("before") + after.notes("after")
+            + after.failures.filter(before.hasFailed).map { "\($0.failure) as before." }
+            + restrictions
+        newFailures = after.failures.filter { !before.hasFailed($0) }.map {
+            "\($0.failure) now, and did not before. " + ($0.finding ?? "")
         }
     }
 
-    // MARK: What could have been found
+    // MARK: In words
 
     /// The figure of the last sentence: the first one that was compared.
     private var mainFigure: Figure { rows.first?.figure ?? .throughput }
@@ -118,7 +124,7 @@ package struct ReportDifference {
     private var detectableShares: [Double] {
         let figure = mainFigure
         return rows.filter { $0.figure == figure && !$0.isPooled }.map { row in
-            figure == .throughput ? 1 - exp(-row.detectable) : exp(row.detectable) - 1
+            figure == .throughput ? 1 - 1 / row.detectable : row.detectable - 1
         }.sorted()
     }
 
@@ -127,8 +133,6 @@ package struct ReportDifference {
         let shares = detectableShares
         return shares.isEmpty ? 0 : shares[shares.count / 2]
     }
-
-    // MARK: In words
 
     private static let rowCountMax = 40
 
@@ -182,6 +186,17 @@ extension ComparisonReport {
         return settings.arrival == .closed ? "a closed loop in process" : "an open loop in process"
     }
 
+    /// The share of the processors' time that others left to the run.
+    ///
+    /// Its square bounds what they can explain: a thread that loses its processor while it holds a
+    /// lock makes others wait, too.
+    fileprivate var keptShare: Double {
+        let foreign =
+            (conditions.foreignProcessors ?? 0) / Double(max(1, fingerprint.processorsOnline))
+        let throttled = (conditions.throttledSeconds ?? 0) / max(1e-3, elapsedSeconds)
+        return max(0.01, 1 - foreign - (conditions.stealRatio ?? 0) - throttled)
+    }
+
     fileprivate var failures: [Verdict] { verdicts.filter { $0.outcome == .failed } }
 
     fileprivate func hasFailed(_ verdict: Verdict) -> Bool {
@@ -192,4 +207,8 @@ extension ComparisonReport {
         (conditions.findings + conditions.disturbances).map { "In the report \(name): \($0)" }
             + (earlyEnd.map { ["In the report \(name): \($0)"] } ?? [])
     }
+}
+
+extension ComparisonReport.Verdict {
+    fileprivate var failure: String { "`\(strategy)` fails the check '\(check.rawValue)'" }
 }

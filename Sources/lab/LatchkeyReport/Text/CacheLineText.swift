@@ -1,4 +1,5 @@
 internal import LatchkeyComparison
+internal import LatchkeyVerdict
 
 /// How far apart the processors were, in words.
 extension ComparisonReport {

@@ -1,5 +1,6 @@
 internal import Foundation
 package import LatchkeyComparison
+internal import LatchkeyVerdict
 
 extension ComparisonReport {
     /// The machine and the build in one line.

@@ -1,6 +1,7 @@
 internal import Foundation
 package import LatchkeyComparison
 internal import LatchkeyMachine
+internal import LatchkeyVerdict
 
 /// Progress on standard error: a bar that is redrawn in place on a terminal, otherwise a line for
 /// each tenth of the run.

@@ -1,4 +1,5 @@
 internal import LatchkeyComparison
+internal import LatchkeyVerdict
 
 /// Workloads in words.
 enum WorkloadText {

@@ -1,4 +1,5 @@
 internal import LatchkeyComparison
+internal import LatchkeyVerdict
 
 /// What was seen of a running service, between two readings of its metrics.
 struct Observation: Equatable {

@@ -3,6 +3,7 @@ internal import LatchkeyCommandLine
 internal import LatchkeyComparison
 internal import LatchkeySettings
 internal import LatchkeyStrategies
+internal import LatchkeyVerdict
 
 /// `latchkey switch`: has a service serve under another strategy.
 enum SwitchCommand: ClientCommand {

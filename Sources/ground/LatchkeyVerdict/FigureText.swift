@@ -1,13 +1,9 @@
 internal import Foundation
-internal import LatchkeyContention
 
 /// Figures for readers: three significant digits and a unit.
 ///
 /// All reports write figures with these, so that the terminal and the page agree.
 package enum FigureText {
-    /// The upper bound of the shortest waits and holds, whose own length is not known.
-    package static let quantileNanosecondsMin = Double(DurationBuckets.quantileNanosecondsMin)
-
     /// `50.4M`, `719k`, `62.1`.
     package static func count(_ value: Double) -> String {
         scaled(value, [("", 1), ("k", 1e3), ("M", 1e6), ("G", 1e9), ("T", 1e12)])
@@ -28,13 +24,6 @@ package enum FigureText {
         return "\(number) \(parts[1])"
     }
 
-    /// A quantile of waits or holds: `1.20 ms`, or `≤100 ns` for whatever is in the first bucket.
-    package static func quantile(nanoseconds: Double) -> String {
-        nanoseconds <= quantileNanosecondsMin
-            ? "≤" + duration(nanoseconds: quantileNanosecondsMin)
-            : duration(nanoseconds: nanoseconds)
-    }
-
     /// `1 min 20 s`, for people who wait.
     package static func waitingTime(seconds: Double) -> String {
         // What a file says can be any number.
@@ -49,11 +38,6 @@ package enum FigureText {
         let percent = ratio * 100
         let isWhole = percent == percent.rounded() || abs(percent) < 0.05 || abs(percent) >= 9.95
         return fixed(percent, isWhole ? 0 : 1) + " %"
-    }
-
-    /// By how much a ratio above 1 is more: `12 %`, or from 2 on `a factor of 177`.
-    package static func excess(_ ratio: Double) -> String {
-        ratio < 2 ? percent(ratio - 1) : "a factor of " + count(ratio)
     }
 
     /// `+12 %`, `−8 %`.

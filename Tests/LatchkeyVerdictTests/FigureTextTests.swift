@@ -1,5 +1,6 @@
-import LatchkeyComparison
 import Testing
+
+@testable import LatchkeyVerdict
 
 struct FigureTextTests {
     @Test(arguments: [
