@@ -42,6 +42,15 @@ struct RecordedVerdictTests {
         #expect(found.sentence == sentence, "\(found.lines)")
     }
 
+    @Test func `what an earlier rule did not claim is not told beside the verdict of this one`()
+        throws
+    {
+        let report = try Self.report("beside-load-1")
+        let text = report.terminal(width: 180)
+        #expect(text.contains("Other processes kept 0.36 processors busy"))
+        #expect(!text.contains("is claimed"))
+    }
+
     @Test func `a quiet run has three lines, and the page has the same`() throws {
         let report = try Self.report("quiet-adaptive")
         let lines = try #require(report.recommendation).lines

@@ -86,7 +86,7 @@ struct RenderedPageTests {
         ].map { body.range(of: $0)?.lowerBound }
         #expect(!places.contains(nil))
         #expect(places.compactMap(\.self) == places.compactMap(\.self).sorted())
-        #expect(body.matches(of: /class="c\d( leading)? other"/).count == 10)
+        #expect(body.matches(of: /class="c\d( leading)? other"/).count == 12)
         let few = try #require(body.firstMatch(of: /<g class="few">(.*?)<g class="many">/))
         let names = few.1.matches(of: /class="name"[^>]*>([^<]+)</).map { String($0.1) }
         #expect(Set(names) == ["adaptive", "lock", "mutex", "spin", "snapshot"])

@@ -54,6 +54,8 @@ extension ComparisonReport {
             if head.schema == EarlierReport.schemaName {
                 try decoder.decode(EarlierReport.self, from: data).bringForward(&self)
             }
+            // Of the bound for noise that decided before there was one rule.
+            conditions.disturbances.removeAll { $0.hasPrefix("No difference below ") }
         } catch let error as ReportFileError {
             throw error
         } catch let error as DecodingError {
