@@ -258,6 +258,11 @@ let package = Package(
             dependencies: ["LatchkeyComparison", "LatchkeyContention", "LatchkeyStrategies"],
             path: "Benchmarks/SyncBenchmark"
         ),
+        .executableTarget(
+            name: "LatchkeyPlanted",
+            dependencies: ["LatchkeyLab"],
+            path: "Benchmarks/Planted"
+        ),
         .target(
             name: "LatchkeyTestSupport",
             dependencies: ["CGnuTLS", "LatchkeyStrategies", "LatchkeySyncTesting"],

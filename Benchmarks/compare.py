@@ -4,8 +4,9 @@
 How long a run takes, how large its page is and whether a browser opens it without a complaint;
 whether the comparison of two reports finds a section that is 20 % or 10 % longer, and a strategy
 that is 30 % slower on four threads, and finds nothing between two runs of one build; whether
-default runs name the same strategy, also beside another process. Takes about seventy minutes with
-twenty pairs, on a machine that does nothing else: a report of a busy one claims less, and says so.
+default runs name the same strategy, also beside another process, and are not beaten by their own
+figures; whether intervals hold the differences that were planted, beside nothing and beside busy
+processors. Takes about two hours with twenty pairs, on a machine that does nothing else.
 """
 
 import argparse
@@ -36,8 +37,17 @@ SLOWER = ["--strategies", "lock,adaptive", "--threads", "4", "--repeats", "10", 
           "--section"]
 SLOWER_SECTIONS = (1000, 1430)
 SECONDS_MAX = 600
-# What another process takes of a processor, while the verdict has to stay what it is, or weaker.
+# What another process takes of a processor, while the verdict has to stay what it is.
 FOREIGN_SHARE = 0.3
+# The calibration: locks that hold their section longer by these shares, each beside what others
+# take of the processors. `Benchmarks/Planted` knows the section.
+SHARES = (0, 5, 10, 20, 50)
+FOREIGN_SHARES = (0, 0.3, 0.7)
+PLANTED_THREADS = (1, 2, 8)
+PLANTED_LOCKS = ["--current", "planted-0", "--section", "5us", "--outside", "0", "--strategies",
+                 ",".join(["planted-0", "planted-0-too"] + [f"planted-{s}" for s in SHARES if s])]
+# Who finds a difference of this many times the sensitivity that the run states.
+FOUND_AT = 2
 
 
 def main():
@@ -47,6 +57,7 @@ def main():
         pairs = arguments.pairs
         parts = {
             "default": lambda: default_run(arguments, folder),
+            "calibrate": lambda: calibrate(arguments, folder),
             "stable": lambda: stable(arguments, folder),
             "identical": lambda: identical(arguments, folder),
             "planted": lambda: [planted(arguments, folder, *sections) for sections in PLANTED],
@@ -69,8 +80,9 @@ def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--binary", required=True, help="the latchkey to measure, a release build")
     parser.add_argument("--pairs", type=int, default=20, help="how many pairs of each kind")
-    parser.add_argument("--only", choices=("default", "stable", "identical", "planted", "longer",
-                                           "slower"),
+    parser.add_argument("--planted", help="LatchkeyPlanted, of the same build")
+    parser.add_argument("--only", choices=("default", "calibrate", "stable", "identical", "planted",
+                                           "longer", "slower"),
                         help="measure this part alone")
     parser.add_argument("--beside-load", action="store_true",
                         help="beside a process that takes a part of a processor")
@@ -109,27 +121,98 @@ def default_run(arguments, folder):
          not complaints and os.path.exists(folder / "a.png"))
 
 
+def calibrate(arguments, folder):
+    """Locks of which the difference is known: do intervals hold it, and how small is what is found?
+
+    Each run has all of them on one number of threads. On one thread the lock costs next to nothing
+    beside the section, so that the share that was planted is the truth. On several threads it is a
+    little less.
+    """
+    if not arguments.planted:
+        sys.exit("--planted is missing: make bench-compare builds it")
+    runs = max(1, arguments.pairs * 10 // (len(FOREIGN_SHARES) * len(PLANTED_THREADS)))
+    wrong, due, found = [], 0, 0
+    print(f"  {'beside':>6} {'threads':>7}  sensitivity  " + "  ".join(
+        f"{share:>2} %: found, held" for share in SHARES))
+    for foreign in FOREIGN_SHARES:
+        for threads in PLANTED_THREADS:
+            counts = {share: [0, 0] for share in SHARES}
+            sensitivities = []
+            for run in range(runs):
+                progress(f"planted differences beside {foreign}, {threads} threads: "
+                         f"run {run + 1} of {runs}")
+                with busy(foreign):
+                    verdict = planted_verdict(arguments, folder, threads)
+                sensitivity = verdict.get("sensitivity", float("inf"))
+                sensitivities.append(sensitivity)
+                for ratio in verdict["ratios"]:
+                    share = int(ratio["strategy"].split("-")[1])
+                    is_found = ratio["high"] < 1
+                    is_wrong = ratio["low"] >= 1.1 if share else (
+                        ratio["low"] >= 1.1 or ratio["high"] <= 1 / 1.1)
+                    if is_wrong or share and ratio["low"] > 1:
+                        wrong.append((foreign, threads, ratio))
+                    if share and share / 100 >= FOUND_AT * sensitivity:
+                        due += 1
+                        found += is_found
+                    counts[share][0] += is_found
+                    counts[share][1] += ratio["low"] <= 1 / (1 + share / 100) <= ratio["high"]
+            progress("")
+            middle = sorted(sensitivities)[len(sensitivities) // 2]
+            print(f"  {foreign:>6} {threads:>7}  {middle:>11.1%}  " + "  ".join(
+                f"{share:>2} %: {a:>5}, {b:>4}" for share, (a, b) in counts.items()), flush=True)
+    total = runs * len(FOREIGN_SHARES) * len(PLANTED_THREADS)
+    show(f"pairs ranked wrongly in {total} runs", f"{len(wrong)}", "none", not wrong)
+    show(f"found at {FOUND_AT} times the stated sensitivity", f"{found} of {due}", "9 of 10",
+         found * 10 >= due * 9 if due else None)
+    for case in wrong:
+        print(" ", *case)
+
+
+def planted_verdict(arguments, folder, threads):
+    report = folder / "planted.json"
+    words = [arguments.planted, *PLANTED_LOCKS, "--threads", str(threads), "--json", str(report),
+             "--force"]
+    done = subprocess.run(words, text=True, capture_output=True, stdin=subprocess.DEVNULL,
+                          timeout=SECONDS_MAX)
+    if done.returncode != 0:
+        sys.exit(f"LatchkeyPlanted ended with status {done.returncode}: {done.stderr}")
+    return json.loads(report.read_text())["recommendation"]
+
+
 def stable(arguments, folder):
     """Default runs, quiet and beside a process that takes a part of a processor: who is named.
 
-    A busy machine may make the verdict weaker, so that the current strategy stays, not different.
+    None may be contradicted by its own figures: a strategy that is surely better than the current
+    one, where that one stays and the list does not say why.
     """
     count = arguments.pairs // 2
     least = count - count // 10
-    named = [name for name, _ in verdicts(arguments, folder, count)]
-    usual, times = collections.Counter(named).most_common(1)[0]
+    quiet = verdicts(arguments, folder, count)
+    usual, times = collections.Counter(named(found) for found in quiet).most_common(1)[0]
     show("default runs that name the same", f"{times} of {count}: {usual}", f"{least}",
          times >= least)
     with busy(FOREIGN_SHARE):
-        found = verdicts(arguments, folder, count)
-    same = sum(name == usual for name, _ in found)
-    weaker = sum(name != usual and name == current for name, current in found)
-    show(f"the same beside {FOREIGN_SHARE:.0%} of a processor",
-         f"{same} of {count}, {weaker} weaker", f"{least} together", same + weaker >= least)
+        beside = verdicts(arguments, folder, count)
+    same = sum(named(found) == usual for found in beside)
+    show(f"the same beside {FOREIGN_SHARE:.0%} of a processor", f"{same} of {count}", f"{least}",
+         same >= least)
+    beaten = [found["sentence"] for found in quiet + beside if is_beaten(found)]
+    show("verdicts that their own figures beat", f"{len(beaten)}", "none", not beaten)
+
+
+def named(verdict):
+    return (verdict["strategies"] or [None])[0]
+
+
+def is_beaten(verdict):
+    told = {other["strategy"] for other in verdict["passedOver"]}
+    return named(verdict) == verdict["current"] and any(
+        ratio["low"] >= 1.1 and ratio["strategy"] not in told for ratio in verdict["ratios"])
 
 
 def verdicts(arguments, folder, count):
-    """The strategies that default runs name, each with the current one."""
+    """The verdicts of default runs."""
     found = []
     for run in range(count):
         progress(f"default runs: {run + 1} of {count}")
@@ -138,16 +221,18 @@ def verdicts(arguments, folder, count):
         status, _, errors = compare(arguments, "--force", "--json", report)
         if status != 0:
             sys.exit(f"compare ended with status {status}: {errors}")
-        verdict = json.loads(report.read_text())["recommendation"]
-        found.append(((verdict["strategies"] or [None])[0], verdict["current"]))
+        found.append(json.loads(report.read_text())["recommendation"])
         progress("")
-        print(f"  {verdict['sentence']}", flush=True)
+        print(f"  {found[-1]['sentence']}", flush=True)
     return found
 
 
 @contextlib.contextmanager
 def busy(share):
-    """A process that computes for this share of each 10 ms."""
+    """A process that computes for this share of each 10 ms; none for 0."""
+    if share == 0:
+        yield
+        return
     loop = ("import time\nwhile True:\n t = time.perf_counter()\n"
             f" while time.perf_counter() - t < {share} / 100: pass\n"
             f" time.sleep({1 - share} / 100)\n")
