@@ -149,6 +149,16 @@ final class Program: @unchecked Sendable {
         sendSignal(number, to: process.processIdentifier)
     }
 
+    /// Whether a signal was sent and is not handled yet.
+    func isPending(_ number: Int32) -> Bool {
+        let path = "/proc/\(process.processIdentifier)/status"
+        let lines = ((try? String(contentsOfFile: path, encoding: .utf8)) ?? "").split(
+            separator: "\n"
+        )
+        let mask = lines.first { $0.hasPrefix("ShdPnd:") }?.split(separator: "\t").last
+        return mask.flatMap { UInt64($0, radix: 16) }.map { $0 >> (number - 1) & 1 == 1 } ?? false
+    }
+
     var hasEnded: Bool { !process.isRunning }
 
     /// Asks the program to end and waits for its status.
