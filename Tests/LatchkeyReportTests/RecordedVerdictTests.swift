@@ -150,20 +150,22 @@ struct RecordedVerdictTests {
             ["adaptive", "adaptive", "adaptive", "spin", "lock", "spin"]
         )
     )
-    func `drawn again, a run names the same strategy or keeps the current one`(
+    func `drawn again, nine of ten runs name the same strategy or keep the current one`(
         name: String,
         named: String
     ) throws {
         let report = try Self.report(name)
+        let count = Depth.count(3, deep: 20)
         for drawing in [Drawing.rounds, .cases] {
             var random = SeededRandom(seed: 7)
             var counts: [String: Int] = [:]
-            for _ in 0..<Depth.count(3, deep: 20) {
+            for _ in 0..<count {
                 let found = try #require(drawn(report, drawing, &random).recommendation)
                 let isKept = found.strategies.first == found.current
                 counts[isKept ? "" : found.strategies[0], default: 0] += 1
             }
-            #expect(Set(counts.keys).isSubset(of: ["", named]), "\(drawing): \(counts)")
+            let others = counts.filter { !["", named].contains($0.key) }.values.reduce(0, +)
+            #expect(10 * others <= count, "\(drawing): \(counts)")
         }
     }
 }
