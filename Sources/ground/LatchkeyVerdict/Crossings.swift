@@ -99,8 +99,6 @@ extension Verdict {
 extension VerdictTable.Figures {
     /// The median of the repeats, also where rounds decide the speed.
     fileprivate var repeatsSpeed: Double {
-        let sorted = repeats.values.sorted()
-        guard !rounds.isEmpty, !sorted.isEmpty else { return speed }
-        return (sorted[(sorted.count - 1) / 2] + sorted[sorted.count / 2]) / 2
+        rounds.isEmpty || repeats.isEmpty ? speed : median(Array(repeats.values))
     }
 }

@@ -170,7 +170,8 @@ extension Dictionary {
     }
 }
 
-private func median(_ values: [Double]) -> Double {
+/// Of one value at least.
+func median(_ values: [Double]) -> Double {
     let sorted = values.sorted()
     let middle = sorted.count / 2
     return sorted.count.isMultiple(of: 2)

@@ -27,11 +27,9 @@ extension ReportDifference {
 
     /// Nothing in a report is markup.
     private static func escaped(_ text: String) -> String {
-        TerminalStyle.withoutControls(text).replacing("&", with: "&amp;").replacing(
-            "<",
-            with: "&lt;"
-        )
-        .replacing(">", with: "&gt;").replacing("\"", with: "&quot;")
+        TerminalStyle.withoutControls(text)
+            .replacing("&", with: "&amp;").replacing("<", with: "&lt;")
+            .replacing(">", with: "&gt;").replacing("\"", with: "&quot;")
     }
 
     private static let head = """
