@@ -83,7 +83,7 @@ bench: build $(FLOOR) $(BENCH_CLIENTS) $(HEAP) ## measure docs/performance.md's 
 	    --heap $(CURDIR)/$(HEAP) --parking-lot $(PARKING_LOT) $(ARGS)
 
 .PHONY: bench-compare
-bench-compare: build ## measure the promises of docs/measuring.md (two hours)
+bench-compare: build ## measure the promises of docs/measuring.md (hours)
 	scripts/require load
 	$(BUILD_RELEASE) --product LatchkeyPlanted
 	Benchmarks/compare.py --binary $(RELEASE_BINARY) \
@@ -324,7 +324,7 @@ durability-quick: build ## `make durability` in under 2 minutes
 	Tests/durability/run.py quick --binary $(RELEASE_BINARY) $(ARGS)
 
 .PHONY: switching
-switching: build ## judged histories while another strategy is chosen every 50 ms (40 minutes)
+switching: build ## judged histories while another strategy is chosen every 50 ms (half an hour and more)
 	scripts/require test clients cluster
 	Tests/durability/run.py all --switch --binary $(RELEASE_BINARY) $(ARGS)
 	Tests/cluster/run.py --binary $(RELEASE_BINARY) --switch --rounds 24

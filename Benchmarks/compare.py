@@ -6,7 +6,7 @@ whether the comparison of two reports finds a section that is 20 % or 10 % longe
 that is 30 % slower on four threads, and finds nothing between two runs of one build; whether
 default runs name the same strategy, also beside another process, and are not beaten by their own
 figures; whether intervals hold the differences that were planted, beside nothing and beside busy
-processors. Takes about two hours with twenty pairs, on a machine that does nothing else.
+processors. Takes hours with twenty pairs, on a machine that does nothing else.
 """
 
 import argparse
