@@ -49,7 +49,7 @@ struct LinearizableHTTPTests {
             let count = Depth.count(100, deep: 300)
             let outcome = Result {
                 try Self.judge([site], count: count, seed: draw.seed) { request in
-                    // However fast the clients are, there are ten switches among their requests.
+                    // However fast the clients are, there are nine switches among their requests.
                     switches.wait(for: 10 * request / count)
                 }
             }
