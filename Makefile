@@ -324,7 +324,7 @@ durability-quick: build ## `make durability` in under 2 minutes
 	Tests/durability/run.py quick --binary $(RELEASE_BINARY) $(ARGS)
 
 .PHONY: switching
-switching: build ## judged histories while another strategy is chosen every 50 ms (half an hour and more)
+switching: build ## judged histories while another strategy is chosen every 50 ms (over 30 minutes)
 	scripts/require test clients cluster
 	Tests/durability/run.py all --switch --binary $(RELEASE_BINARY) $(ARGS)
 	Tests/cluster/run.py --binary $(RELEASE_BINARY) --switch --rounds 24
