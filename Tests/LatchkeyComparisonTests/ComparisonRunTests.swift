@@ -214,7 +214,7 @@ struct SliceTests {
         let planned = try #require(
             run.schedule.cases.first { $0.subject == .baseline(.bareMutex) }
         )
-        let result = SliceResult(tallies: [WorkerTally()], usage: Usage())
+        let result = SliceResult(tallies: [WorkerTally()])
         var method = MemoryComparison(settings, run.schedule)
         func note(wrongCount: Int) {
             var result = result
@@ -245,7 +245,7 @@ struct SliceTests {
         var tallies = [WorkerTally(), WorkerTally()]
         tallies[0].operations = 1_000
         tallies[0].nanoseconds = 1_000_000_000
-        let result = SliceResult(tallies: tallies, usage: Usage())
+        let result = SliceResult(tallies: tallies)
         #expect(result.operationsPerSecond == 1_000)
         #expect(Statistics.jainIndex(tallies.map { Double($0.operations) }) == 0.5)
     }

@@ -22,8 +22,18 @@ struct RoundTests {
         _ rates: [Double],
         _ line: [Double] = [],
         isMoved: Bool = false
-    ) -> [ShortSlice] {
-        rates.map { ShortSlice(operationsPerSecond: $0, lineNanoseconds: line, isMoved: isMoved) }
+    ) -> [SliceResult] {
+        rates.map { slice($0, line, isMoved: isMoved) }
+    }
+
+    /// Of one thread, in a second.
+    private static func slice(
+        _ rate: Double,
+        _ line: [Double],
+        isMoved: Bool = false
+    ) -> SliceResult {
+        let tally = WorkerTally(operations: Int(rate), nanoseconds: 1_000_000_000)
+        return SliceResult(tallies: [tally], lineNanoseconds: line, isMoved: isMoved)
     }
 
     private static func run(
@@ -68,11 +78,8 @@ struct RoundTests {
         leftOut: Int
     ) throws {
         let found = ComparisonReport.Rounds(
-            Self.slices([Double](repeating: 1, count: moved), isMoved: true).map { slice in
-                var slice = slice
-                slice.operationsPerSecond = 1.2e6
-                return slice
-            } + Self.slices([Double](repeating: 1e6, count: steady)),
+            Self.slices([Double](repeating: 1.2e6, count: moved), isMoved: true)
+                + Self.slices([Double](repeating: 1e6, count: steady)),
             beside: Self.repeats([1e6, 1e6, 1e6])
         )
         let rounds = try #require(found)
@@ -178,16 +185,13 @@ struct RoundTests {
         mutating func measureRound(
             _ cases: [PlannedCase],
             roundIndex: Int
-        ) throws(RoundFailure) -> [ShortSlice] {
+        ) throws(RoundFailure) -> [SliceResult] {
             guard roundIndex < failingRound else {
                 throw RoundFailure(cause: .stuck, planned: cases[1])
             }
             seen.append(cases)
             return cases.map { _ in
-                ShortSlice(
-                    operationsPerSecond: Double(roundIndex),
-                    lineNanoseconds: [100, Double(roundIndex)]
-                )
+                RoundTests.slice(Double(roundIndex), [100, Double(roundIndex)])
             }
         }
     }
@@ -250,7 +254,7 @@ struct RoundTests {
         let cases = run.schedule.cases.filter { !$0.isBaseline }
         let probe = CacheLineProbe(processors: [0, 1]) { _ in [Float](repeating: 100, count: 20) }
         var method = MemoryComparison(run.settings, run.schedule, probe: probe)
-        var slices: [ShortSlice] = []
+        var slices: [SliceResult] = []
         // On a busy machine a thread may not get a processor for as long as a slice.
         for round in 0..<100 {
             slices = try method.measureRound(cases, roundIndex: round)

@@ -121,13 +121,13 @@ package struct RegisteredStrategy: Sendable {
         traits = ChosenStrategy.traits
         slice = { (slice) throws(MeasurementFailure) in
             if let workload {
-                return try SectionSlice(slice, OwnSection(workload)).blocking(name, make)
+                return try SliceRunner(slice, OwnSection(workload)).blocking(name, make)
             }
             if slice.hasOneKey {
-                return try SectionSlice(slice, SyntheticSection<OneValue>(slice))
+                return try SliceRunner(slice, SyntheticSection<OneValue>(slice))
                     .blocking(name, make)
             }
-            return try SectionSlice(slice, SyntheticSection<ManyValues>(slice))
+            return try SliceRunner(slice, SyntheticSection<ManyValues>(slice))
                 .blocking(name, make)
         }
         verdicts = { StrategyVerdicts.check(blocking: make, as: name, bound: $0) }
@@ -144,13 +144,13 @@ package struct RegisteredStrategy: Sendable {
         traits = ChosenStrategy.traits
         slice = { (slice) throws(MeasurementFailure) in
             if let workload {
-                return try SectionSlice(slice, OwnSection(workload)).submitting(name, make)
+                return try SliceRunner(slice, OwnSection(workload)).submitting(name, make)
             }
             if slice.hasOneKey {
-                return try SectionSlice(slice, SyntheticSection<OneValue>(slice))
+                return try SliceRunner(slice, SyntheticSection<OneValue>(slice))
                     .submitting(name, make)
             }
-            return try SectionSlice(slice, SyntheticSection<ManyValues>(slice))
+            return try SliceRunner(slice, SyntheticSection<ManyValues>(slice))
                 .submitting(name, make)
         }
         verdicts = { StrategyVerdicts.check(submitting: make, as: name, bound: $0) }
@@ -172,21 +172,21 @@ extension OwnWorkload {
     package init<Value: Sendable>(_ workload: Workload<Value>) {
         name = workload.name
         slice = { (kind, slice) throws(MeasurementFailure) in
-            try kind.accept(SectionSlice(slice, OwnSection(workload)))
+            try kind.accept(SliceRunner(slice, OwnSection(workload)))
         }
         unsynchronized = { (slice) throws(MeasurementFailure) in
-            try SectionSlice(slice, OwnSection(workload)).unsynchronized()
+            try SliceRunner(slice, OwnSection(workload)).unsynchronized()
         }
     }
 
     /// The section of `latchkey compare`, which belongs to no program.
     static let builtIn = OwnWorkload(name: "") { (kind, slice) throws(MeasurementFailure) in
         slice.hasOneKey
-            ? try kind.accept(SectionSlice(slice, SyntheticSection<OneValue>(slice)))
-            : try kind.accept(SectionSlice(slice, SyntheticSection<ManyValues>(slice)))
+            ? try kind.accept(SliceRunner(slice, SyntheticSection<OneValue>(slice)))
+            : try kind.accept(SliceRunner(slice, SyntheticSection<ManyValues>(slice)))
     } unsynchronized: { (slice) throws(MeasurementFailure) in
         slice.hasOneKey
-            ? try SectionSlice(slice, SyntheticSection<OneValue>(slice)).unsynchronized()
-            : try SectionSlice(slice, SyntheticSection<ManyValues>(slice)).unsynchronized()
+            ? try SliceRunner(slice, SyntheticSection<OneValue>(slice)).unsynchronized()
+            : try SliceRunner(slice, SyntheticSection<ManyValues>(slice)).unsynchronized()
     }
 }

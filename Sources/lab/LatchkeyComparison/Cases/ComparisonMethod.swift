@@ -21,7 +21,7 @@ protocol ComparisonMethod {
     mutating func measureRound(
         _ cases: [PlannedCase],
         roundIndex: Int
-    ) throws(RoundFailure) -> [ShortSlice]
+    ) throws(RoundFailure) -> [SliceResult]
 
     /// Ends what `prepare` has started; once more does nothing.
     mutating func end()
@@ -49,23 +49,7 @@ extension ComparisonMethod {
     mutating func measureRound(
         _ cases: [PlannedCase],
         roundIndex: Int
-    ) throws(RoundFailure) -> [ShortSlice] { [] }
-}
-
-/// A slice of a round.
-struct ShortSlice: Sendable, Equatable {
-    /// Shorter than a mode of the processors lasts, by a factor of 10 or more.
-    ///
-    /// Half as long on one thread. All strategies take part there, and no thread waits, so that the
-    /// ratios vary least.
-    static func seconds(threads: Int) -> Double { threads == 1 ? 0.005 : 0.010 }
-    static let warmUpShare = 0.05
-
-    var operationsPerSecond: Double
-    /// Before and after it.
-    var lineNanoseconds: [Double]
-    /// Whether the processors were moved during its round.
-    var isMoved = false
+    ) throws(RoundFailure) -> [SliceResult] { [] }
 }
 
 /// Why a round has no result, and in which case.

@@ -34,8 +34,8 @@ extension ComparisonRun {
         let cases = schedule.cases.filter { !$0.isBaseline && !$0.usesPool }
         // A strategy alone is not compared with another.
         guard method.hasRounds, Set(cases.map(\.subject)).count > 1 else { return 0 }
-        let seconds = cases.reduce(0) { $0 + ShortSlice.seconds(threads: $1.threads) }
-        return seconds * (1 + ShortSlice.warmUpShare) * 1.1 * Self.contenderShareExpected
+        let seconds = cases.reduce(0) { $0 + Slice.roundSeconds(threads: $1.threads) }
+        return seconds * (1 + Slice.roundWarmUpShare) * 1.1 * Self.contenderShareExpected
     }
 
     /// The cases of each situation that take part, by their index in the schedule.
@@ -125,7 +125,7 @@ extension ComparisonReport.Rounds {
     ///
     /// Rounds in which the processors were moved are left out if enough others are left: half of
     /// all, and as many as decide.
-    init?(_ slices: [ShortSlice], beside repeats: [ComparisonReport.Repeat]) {
+    init?(_ slices: [SliceResult], beside repeats: [ComparisonReport.Repeat]) {
         let moved = slices.indices.filter { slices[$0].isMoved }
         let left = slices.count - moved.count
         let isEnough = left >= Self.countedMin && 2 * left >= slices.count

@@ -212,7 +212,7 @@ package struct ComparisonRun: Sendable {
         /// For each case of the schedule.
         var repeats: [[ComparisonReport.Repeat]]
         /// The short slices of each case of the schedule that has some, by its index.
-        var shortSlices: [Int: [ShortSlice]] = [:]
+        var shortSlices: [Int: [SliceResult]] = [:]
         /// Of the cache line, in the order in which they were taken.
         var lineReadings: [Double] = []
         /// The results of the checks.

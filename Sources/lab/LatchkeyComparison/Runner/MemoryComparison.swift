@@ -115,30 +115,26 @@ struct MemoryComparison: ComparisonMethod {
     mutating func measureRound(
         _ cases: [PlannedCase],
         roundIndex: Int
-    ) throws(RoundFailure) -> [ShortSlice] {
+    ) throws(RoundFailure) -> [SliceResult] {
         calibration = WorkCalibration.measure(work)
         stepNanoseconds.append(calibration.stepNanoseconds)
         guard let first = cases.first else { return [] }
         // All have the same threads and workload. Drawing their operations can take longer than a
         // slice. The seed is another one than that of any repeat.
         var slice = slice(first, repeatIndex: settings.repeats + roundIndex, isMetered: false)
-        let seconds = ShortSlice.seconds(threads: first.threads)
-        slice.warmUpNanoseconds = UInt64(seconds * ShortSlice.warmUpShare * 1e9)
+        let seconds = Slice.roundSeconds(threads: first.threads)
+        slice.warmUpNanoseconds = UInt64(seconds * Slice.roundWarmUpShare * 1e9)
         slice.measuredNanoseconds = UInt64(seconds * 1e9)
-        var found: [ShortSlice] = []
+        var found: [SliceResult] = []
         var before = probe.nanoseconds()
         for planned in cases {
             slice.stopSeconds = catalogue.stopSeconds(planned.subject)
             do throws(MeasurementFailure) {
-                let output = try run(planned, slice)
+                var output = try run(planned, slice)
                 note(output, planned)
                 let after = probe.nanoseconds()
-                found.append(
-                    ShortSlice(
-                        operationsPerSecond: output.operationsPerSecond,
-                        lineNanoseconds: [before, after].compactMap(\.self)
-                    )
-                )
+                output.lineNanoseconds = [before, after].compactMap(\.self)
+                found.append(output)
                 before = after
             } catch {
                 throw RoundFailure(cause: error, planned: planned)

@@ -17,10 +17,16 @@ struct LoopState {
 }
 
 extension Operator {
-    /// One operation after the other: the timed path.
+    /// One operation after the other until the stage is over, the first one in any case: the timed
+    /// path.
     @inlinable
     @inline(never)
-    mutating func closedLoop(_ stage: UInt32, _ clock: StageClock, _ state: inout LoopState) {
+    mutating func loop(
+        _ stage: UInt32,
+        _ clock: StageClock,
+        _ state: inout LoopState,
+        timing: ResponseTiming?
+    ) {
         let count = state.operations.count
         let work = state.work
         let outsideSteps = state.outsideSteps
@@ -31,8 +37,8 @@ extension Operator {
         var performer = self
         unsafe state.operations.withUnsafeBufferPointer { operations in
             var operation = unsafe operations[place]
-            while clock.isStill(number: stage) {
-                outside ^= performer.perform(operation, number: number, timing: nil)
+            repeat {
+                outside ^= performer.perform(operation, number: number, timing: timing)
                 // To look one up takes a nanosecond of the ten that a lock takes.
                 if count > 1 {
                     place = place &+ 1 == count ? 0 : place &+ 1
@@ -42,7 +48,7 @@ extension Operator {
                     outside = work.run(outside, steps: outsideSteps)
                 }
                 number &+= 1
-            }
+            } while clock.isStill(number: stage)
         }
         state.position = number
         state.outside = outside
@@ -50,48 +56,41 @@ extension Operator {
     }
 }
 
-/// An operator behind closures, which are compiled where the strategy and the section are known.
+/// An operator in closures, which are compiled where the strategy and the section are known.
 ///
-/// ``Worker`` is so one type. The closure of the closed loop is called once for each stage, and
+/// ``Worker`` is so one type. In a closed loop the closure is called once for each stage, and
 /// nothing inside of the loop goes through a closure.
 ///
 /// **Design.** Belongs to one thread, as the operator does.
 @usableFromInline
 struct AnyOperator {
-    @usableFromInline let closedLoop:
-        (_ stage: UInt32, _ clock: StageClock, _ state: inout LoopState) -> Void
-    /// One operation of an open loop.
-    @usableFromInline let perform:
-        (_ operation: PlannedOperation, _ number: Int, _ timing: ResponseTiming?) -> UInt64
+    @usableFromInline let loop:
+        (
+            _ stage: UInt32, _ clock: StageClock, _ state: inout LoopState,
+            _ timing: ResponseTiming?
+        ) -> Void
     /// Called when the thread is done.
     @usableFromInline let finish: () -> Void
     /// Where an operation can end after it has returned.
-    @usableFromInline let window: SubmissionWindow?
+    var window: SubmissionWindow?
 
     /// - Parameters:
     ///   - performer: The operator.
-    ///   - window: The operator's window, if it has one.
+    ///   - whenFinished: Called with it when the thread is done.
     @inlinable
-    init<Performer: Operator>(_ performer: Performer, window: SubmissionWindow? = nil) {
-        var performer = performer
-        closedLoop = { performer.closedLoop($0, $1, &$2) }
-        perform = { performer.perform($0, number: $1, timing: $2) }
-        finish = {}
-        self.window = window
-    }
-
-    /// - Parameters:
-    ///   - performer: The operator.
-    ///   - whenFinished: Given the values when the thread is done.
-    @inlinable
-    init<Guarded: Section>(
-        _ performer: UnguardedOperator<Guarded>,
-        whenFinished: @escaping ([Guarded.Value]) -> Void
+    init<Performer: Operator>(
+        _ performer: Performer,
+        whenFinished: @escaping (Performer) -> Void = { _ in }
     ) {
         var performer = performer
-        closedLoop = { performer.closedLoop($0, $1, &$2) }
-        perform = { performer.perform($0, number: $1, timing: $2) }
-        finish = { whenFinished(performer.stripes) }
-        window = nil
+        loop = { performer.loop($0, $1, &$2, timing: $3) }
+        finish = { whenFinished(performer) }
+    }
+
+    /// An operator whose operations can end after they have returned.
+    @usableFromInline
+    init(_ performer: SubmittingOperator) {
+        self.init(performer) { _ in }
+        window = performer.window
     }
 }

@@ -1,5 +1,5 @@
-public import Dispatch
-public import Glibc
+import Dispatch
+import Glibc
 public import LatchkeyStrategies
 
 /// The cost of an operation, in steps of work.
@@ -11,7 +11,7 @@ struct OperationCost: Sendable {
 
 /// Does the planned operations of one thread through one kind of access function.
 ///
-/// A generic type for each way, so that the loop around it is compiled once for each strategy and
+/// Generic for what blocks, so that the loop around it is compiled once for each strategy and
 /// section, and nothing in it is dispatched.
 ///
 /// **Design.** An operator belongs to one thread, which makes it. What completes on other threads
@@ -67,7 +67,7 @@ struct BlockingOperator<Guarded: Section, ChosenStrategy: BlockingStrategy>: Ope
 /// Uses the blocking access functions of the only stripe.
 ///
 /// Separate from ``BlockingOperator`` because looking up a stripe takes three dependent loads: two
-/// nanoseconds that do not belong to the lock.
+/// nanoseconds that do not belong to the lock. Where it is metered, they do not matter.
 @usableFromInline
 struct OneStripeOperator<Guarded: Section, ChosenStrategy: BlockingStrategy>: Operator {
     @usableFromInline let guarded: Synchronized<Guarded.Value, ChosenStrategy>
@@ -102,12 +102,9 @@ struct OneStripeOperator<Guarded: Section, ChosenStrategy: BlockingStrategy>: Op
 final class SubmissionWindow {
     static let max = 16
 
-    @usableFromInline let places = DispatchSemaphore(value: SubmissionWindow.max)
+    let places = DispatchSemaphore(value: SubmissionWindow.max)
     /// Operations that were refused and then tried again.
-    @usableFromInline var refusedCount = 0
-
-    @usableFromInline
-    init() {}
+    var refusedCount = 0
 
     /// Returns when nothing is under way any more.
     func drain() {
@@ -120,29 +117,29 @@ final class SubmissionWindow {
     }
 }
 
-/// Uses the submitting access functions, with a bounded number of operations under way.
+/// Uses submitting access functions, with a bounded number of operations under way.
 ///
 /// The figure is the number of *applied* operations: a thread goes on while up to
 /// ``SubmissionWindow/max`` of its operations wait, and then waits for one to complete. The
 /// semaphore that bounds them is part of the figure, as any bound would be part of a program.
+///
+/// What submits is a closure, so that this is compiled once: a call costs a hundredth of what a
+/// submitted operation does.
 @usableFromInline
-struct SubmittingOperator<Guarded: Section, ChosenStrategy: Strategy>: Operator {
-    @usableFromInline let striped: Striped<Guarded.Value, ChosenStrategy>
-    @usableFromInline let section: Guarded
-    @usableFromInline let window: SubmissionWindow
+struct SubmittingOperator: Operator {
+    @usableFromInline typealias Submission = (
+        _ operation: PlannedOperation,
+        _ number: Int,
+        _ completion: @escaping @Sendable (UInt64) -> Void
+    ) throws(BacklogFull) -> Void
 
-    @inlinable
-    init(
-        _ striped: Striped<Guarded.Value, ChosenStrategy>,
-        _ section: Guarded,
-        _ window: SubmissionWindow
-    ) {
-        self.striped = striped
-        self.section = section
-        self.window = window
-    }
+    private let submit: Submission
+    let window = SubmissionWindow()
 
-    @inlinable
+    @usableFromInline
+    init(_ submit: @escaping Submission) { self.submit = submit }
+
+    @usableFromInline
     mutating func perform(
         _ operation: PlannedOperation,
         number: Int,
@@ -150,7 +147,6 @@ struct SubmittingOperator<Guarded: Section, ChosenStrategy: Strategy>: Operator 
     ) -> UInt64 {
         let places = window.places
         places.wait()
-        let section = section
         let completion = { @Sendable (result: UInt64) in
             Sink.keep(result)
             timing?.end()
@@ -159,20 +155,8 @@ struct SubmittingOperator<Guarded: Section, ChosenStrategy: Strategy>: Operator 
         // The windows of all threads together fit into a backlog unless there are more than 256
         // threads. A refused operation is tried again, so that the plan stays complete.
         while true {
-            do {
-                if operation.isWrite {
-                    try striped.submitWrite(
-                        operation.stripe,
-                        { section.write(&$0, operation, number: number) },
-                        completion: completion
-                    )
-                } else {
-                    try striped.submitRead(
-                        operation.stripe,
-                        { section.read($0, operation, number: number) },
-                        completion: completion
-                    )
-                }
+            do throws(BacklogFull) {
+                try submit(operation, number, completion)
                 return 0
             } catch {
                 window.refusedCount += 1

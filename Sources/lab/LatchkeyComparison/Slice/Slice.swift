@@ -35,6 +35,14 @@ struct Slice: Sendable {
 
     var threads: Int { plans.count }
 
+    /// How long a slice of a round is: shorter than a mode of the processors lasts, by a factor of
+    /// 10 or more.
+    ///
+    /// Half as long on one thread. All strategies take part there, and no thread waits, so that the
+    /// ratios vary least.
+    static func roundSeconds(threads: Int) -> Double { threads == 1 ? 0.005 : 0.010 }
+    static let roundWarmUpShare = 0.05
+
     /// One acquisition in N is timed on average: often enough for a slow strategy's short
     /// slice to have quantiles, and what it adds is not in the throughput.
     static let samplingMean = 8
@@ -62,29 +70,6 @@ struct Slice: Sendable {
             samplingMean: Self.samplingMean
         )
     }
-}
-
-/// The result of a slice, and whether the values are right.
-@usableFromInline
-struct SliceResult: Sendable {
-    var tallies: [WorkerTally]
-    var usage: Usage
-    /// In an open loop.
-    var responses: Responses?
-    /// The number of keys whose value does not match the writes, or of failed checks of a workload
-    /// of one's own.
-    @usableFromInline var wrongCount = 0
-    var contention: ContentionReport.Row?
-
-    /// The sum of the threads' own rates.
-    ///
-    /// Each rate is measured from the common start to the end of the thread's last operation. So a
-    /// thread that waits for long at the end neither loses that time nor extends the time of the
-    /// others.
-    var operationsPerSecond: Double { tallies.reduce(0) { $0 + $1.operationsPerSecond } }
-    var operations: Int { tallies.reduce(0) { $0 + $1.operations } }
-    /// Warm-up included.
-    var operationsInAll: Int { tallies.reduce(0) { $0 + $1.operationsInAll } }
 }
 
 extension Slice {

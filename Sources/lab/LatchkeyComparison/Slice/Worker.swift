@@ -80,8 +80,8 @@ struct Worker {
     private mutating func loop(_ stage: Stage, _ clock: StageClock) {
         if let pace = slice.pace {
             openLoop(stage, clock, pace)
-        } else {
-            performer.closedLoop(stage.rawValue, clock, &state)
+        } else if clock.isStill(stage) {
+            performer.loop(stage.rawValue, clock, &state, nil)
         }
     }
 
@@ -145,10 +145,8 @@ struct Worker {
                     startedAt: latchkey_system_nanoseconds(),
                     responses: slice.responses
                 ) : nil
-            let operation = plan.operations[state.position % count]
-            state.outside ^= performer.perform(operation, state.position, timing)
-            state.outside = state.work.run(state.outside, steps: state.outsideSteps)
-            state.position += 1
+            // That stage is over: one operation.
+            performer.loop(Stage.arriving.rawValue, clock, &state, timing)
             done += 1
         }
     }

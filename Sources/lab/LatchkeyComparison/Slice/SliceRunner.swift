@@ -1,8 +1,7 @@
 public import LatchkeyContention
 public import LatchkeyStrategies
 
-/// One slice of one strategy and section: builds what is guarded, runs the threads, checks the
-/// result.
+/// Measures a slice of one section: builds what is guarded, runs the threads, checks the result.
 ///
 /// A visitor, so that the loop of an operator is compiled for each strategy. Only what makes the
 /// operator is, too: ``run(_:_:_:)`` and all that it calls know no strategy.
@@ -10,9 +9,13 @@ public import LatchkeyStrategies
 /// **Design.** The controlling thread makes the guarded value before the threads start and checks
 /// it after they have ended; in between it belongs to the strategy.
 @usableFromInline
-struct SectionSlice<Guarded: Section>: StrategyVisitor {
+struct SliceRunner<Guarded: Section>: StrategyVisitor {
     @usableFromInline typealias Failure = MeasurementFailure
     @usableFromInline typealias Output = SliceResult
+    /// Gives the value of a stripe to the completion.
+    @usableFromInline typealias Reading =
+        @Sendable (_ stripe: Int, _ completion: @escaping @Sendable (Guarded.Value) -> Void)
+        throws(BacklogFull) -> Void
 
     @usableFromInline let slice: Slice
     @usableFromInline let section: Guarded
@@ -37,19 +40,22 @@ struct SectionSlice<Guarded: Section>: StrategyVisitor {
         try blocking(ChosenStrategy.name) { ChosenStrategy() }
     }
 
+    /// No lock applies writes later, so nothing is compiled for that.
+    @inlinable
+    func visitLock<Lock: NamedLock>(
+        _ strategy: RawLockStrategy<Lock>.Type
+    ) throws(MeasurementFailure) -> SliceResult {
+        try inPlace(RawLockStrategy<Lock>.name) { RawLockStrategy<Lock>() }
+    }
+
     /// Measures a strategy that can block, through the functions that programs would use.
     @inlinable
     func blocking<ChosenStrategy: BlockingStrategy>(
         _ name: String,
         _ make: () -> ChosenStrategy
     ) throws(MeasurementFailure) -> SliceResult {
-        if ChosenStrategy.traits.appliesWritesAsynchronously {
-            return try submitting(name, make)
-        }
-        guard let meter = slice.meter(ChosenStrategy.traits, as: name) else {
-            return try runBlocking(nil, make)
-        }
-        return try runBlocking(meter) { meter.metered(make()) }
+        ChosenStrategy.traits.appliesWritesAsynchronously
+            ? try submitting(name, make) : try inPlace(name, make)
     }
 
     /// Measures a strategy through its submitting functions.
@@ -64,17 +70,22 @@ struct SectionSlice<Guarded: Section>: StrategyVisitor {
         return try runSubmitting(meter) { meter.metered(make()) }
     }
 
+    /// Measures a strategy whose calls return when the access is over.
     @inlinable
-    func runBlocking<ChosenStrategy: BlockingStrategy>(
-        _ meter: ContentionMeter?,
+    func inPlace<ChosenStrategy: BlockingStrategy>(
+        _ name: String,
         _ make: () -> ChosenStrategy
     ) throws(MeasurementFailure) -> SliceResult {
-        let (striped, finals) = striped(make)
-        if Guarded.canBeStriped, finals.count > 1 {
-            return try run(meter, finals) { AnyOperator(BlockingOperator(striped, $0)) }
+        if let meter = slice.meter(ChosenStrategy.traits, as: name) {
+            let (striped, reading) = striped { meter.metered(make()) }
+            return try run(meter, reading) { AnyOperator(BlockingOperator(striped, $0)) }
+        }
+        let (striped, reading) = striped(make)
+        if Guarded.canBeStriped, slice.stripes > 1 {
+            return try run(nil, reading) { AnyOperator(BlockingOperator(striped, $0)) }
         }
         let guarded = striped[0]
-        return try run(meter, finals) { AnyOperator(OneStripeOperator(guarded, $0)) }
+        return try run(nil, reading) { AnyOperator(OneStripeOperator(guarded, $0)) }
     }
 
     @inlinable
@@ -82,21 +93,36 @@ struct SectionSlice<Guarded: Section>: StrategyVisitor {
         _ meter: ContentionMeter?,
         _ make: () -> ChosenStrategy
     ) throws(MeasurementFailure) -> SliceResult {
-        let (striped, finals) = striped(make)
-        return try run(meter, finals) { section in
-            let window = SubmissionWindow()
-            return AnyOperator(SubmittingOperator(striped, section, window), window: window)
+        let (striped, reading) = striped(make)
+        return try run(meter, reading) { section in
+            AnyOperator(
+                SubmittingOperator { (operation, number, completion) throws(BacklogFull) in
+                    if operation.isWrite {
+                        try striped.submitWrite(
+                            operation.stripe,
+                            { section.write(&$0, operation, number: number) },
+                            completion: completion
+                        )
+                    } else {
+                        try striped.submitRead(
+                            operation.stripe,
+                            { section.read($0, operation, number: number) },
+                            completion: completion
+                        )
+                    }
+                }
+            )
         }
     }
 
     /// The baseline `unsynchronized`, on the one thread of the slice.
     @inlinable
     func unsynchronized() throws(MeasurementFailure) -> SliceResult {
-        let (left, finals) = striped { PthreadMutexStrategy() }
+        let (left, reading) = striped { PthreadMutexStrategy() }
         let values = (0..<left.count).map { left.read($0) { $0 } }
-        return try run(nil, finals) { section in
-            AnyOperator(UnguardedOperator(stripes: values, section)) { values in
-                for (stripe, value) in values.enumerated() {
+        return try run(nil, reading) { section in
+            AnyOperator(UnguardedOperator(stripes: values, section)) { performer in
+                for (stripe, value) in performer.stripes.enumerated() {
                     left.write(stripe) { $0 = value }
                 }
             }
@@ -110,49 +136,29 @@ struct SectionSlice<Guarded: Section>: StrategyVisitor {
     @_semantics("optimize.sil.specialize.generic.never")
     func striped<ChosenStrategy: Strategy>(
         _ make: () -> ChosenStrategy
-    ) -> (Striped<Guarded.Value, ChosenStrategy>, [FinalValue<Guarded.Value>]) {
+    ) -> (Striped<Guarded.Value, ChosenStrategy>, Reading) {
         let striped = Striped(count: slice.stripes, strategy: make) { stripe in
             section.value(keys: slice.keyCount(stripe: stripe))
         }
-        let finals = (0..<striped.count).map {
-            FinalValue(guarded: striped[$0].guarded, strategy: striped[$0].strategy)
-        }
-        return (striped, finals)
+        return (
+            striped,
+            { (stripe, completion) throws(BacklogFull) in
+                try striped.submitRead(stripe, { $0 }, completion: completion)
+            }
+        )
     }
 
     /// Runs the threads, and checks the values that they leave.
     @usableFromInline
     func run(
         _ meter: ContentionMeter?,
-        _ finals: [FinalValue<Guarded.Value>],
+        _ reading: @escaping Reading,
         _ performer: @escaping @Sendable (Guarded) -> AnyOperator
     ) throws(MeasurementFailure) -> SliceResult {
         let section = section
         var result = try slice.run(meter) { thread, _ in performer(section.used(by: thread)) }
-        let values = try slice.bound.results(count: finals.count) {
-            (stripe, completion) throws(BacklogFull) in
-            try finals[stripe].read(completion)
-        }
+        let values = try slice.bound.results(count: slice.stripes, reading)
         result.wrongCount = section.wrongCount(values, result, slice)
         return result
-    }
-}
-
-/// The value of a stripe after a slice.
-@usableFromInline
-struct FinalValue<Value: Sendable>: Sendable {
-    let guarded: GuardedValue<Value>
-    let strategy: any Strategy
-
-    func read(_ completion: @escaping @Sendable (Value) -> Void) throws(BacklogFull) {
-        try read(strategy, completion)
-    }
-
-    /// Every strategy can be entered like this.
-    private func read(
-        _ strategy: some Strategy,
-        _ completion: @escaping @Sendable (Value) -> Void
-    ) throws(BacklogFull) {
-        try Synchronized(guarded, strategy).submitRead({ $0 }, completion: completion)
     }
 }
