@@ -231,6 +231,31 @@ struct RoundTests {
         #expect(moved == 3 && unmoved == 3)
     }
 
+    @Test(arguments: [["spin"], ["spin", "mcs"], []])
+    func `what is undecided gets as many rounds again, with the current one`(
+        names: [String]
+    ) throws {
+        let run = try Self.run {
+            $0.strategies = [.lock, .spin, .ticket]
+            $0.threads = [2]
+            $0.repeats = 3
+        }
+        var course = ComparisonRun.Course(run, PlantedMethod(), { false }) { _ in }
+        course.measured.repeats = run.schedule.cases.map { _ in Self.repeats([1e6]) }
+        for index in 0..<3 { _ = run.measureRounds(ofRepeat: index, &course) }
+        let finished = course.clock.finishedCount
+        run.lookAgain(at: names, &course)
+        // They are more than the clock has planned.
+        #expect(course.clock.finishedCount == finished)
+        let count = 3 * ComparisonReport.Rounds.perRepeat
+        for (index, slices) in course.measured.shortSlices {
+            let name = run.schedule.cases[index].subject.name
+            let isAgain = !names.isEmpty && ["lock", "spin"].contains(name)
+            let all = isAgain ? 2 * count : count
+            #expect(slices.map(\.operationsPerSecond) == (0..<all).map(Double.init), "\(name)")
+        }
+    }
+
     @Test func `what fails in a round is named, and ends the rounds`() throws {
         let found = try Self.measured(PlantedMethod(failingRound: 4))
         #expect(found.method.seen.count == 2 * 4)

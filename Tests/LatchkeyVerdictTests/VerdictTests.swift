@@ -45,6 +45,30 @@ struct VerdictTests {
         )
     }
 
+    /// Sure as one, not sure, not better by 10 %, and surely not better.
+    @Test(arguments: [
+        ([1.3, 1.3, 1.3, 1.301, 1.3], false), ([1.2, 1.4, 1, 1.3, 1.3], true),
+        ([1, 1.2, 0.9, 1.1, 1.05], false), ([0.9, 0.9, 0.9, 0.901, 0.9], false),
+    ])
+    func `what looks better by 10 % and is not surely so is undecided`(
+        rates: [Double],
+        isUndecided: Bool
+    ) {
+        let verdict = VerdictTable.plain([
+            "lock": [4: .steady(1)], "adaptive": [4: .repeats(rates)],
+        ]).verdict()
+        #expect(verdict.undecided == (isUndecided ? ["adaptive"] : []))
+    }
+
+    @Test func `what no narrower interval can name is not undecided`() {
+        let copies = Preference(copiesOnWrite: true)
+        let verdict = VerdictTable.plain(
+            ["lock": [4: .steady(1)], "snapshot": [4: .repeats([1.2, 1.4, 1, 1.3, 1.3])]],
+            preferences: ["snapshot": copies]
+        ).verdict()
+        #expect(verdict.undecided.isEmpty)
+    }
+
     @Test func `worse in one case, it does not replace the current one`() {
         func text(_ atEight: Double) -> VerdictText? {
             VerdictTable.plain([

@@ -145,6 +145,17 @@ package struct Verdict: Sendable {
         }
     }
 
+    /// The strategies that look better than the current one, and surely are not yet, where a
+    /// narrower interval could decide.
+    package var undecided: [String] {
+        ranked.filter { name in
+            guard let current, name != current, !isBarred(name),
+                let ratio = ratio(name, to: current)
+            else { return false }
+            return ratio.value >= Self.gainMin && !isBetter(ratio)
+        }
+    }
+
     /// Whether no other strategy is surely better in this case.
     package func isBest(_ name: String, in place: Int) -> Bool {
         (pairings[place][name] ?? [:]).keys.allSatisfy {

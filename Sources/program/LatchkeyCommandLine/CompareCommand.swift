@@ -165,6 +165,7 @@ package enum CompareCommand {
             try run.run(
                 isInterrupted: { isInterrupted },
                 whenReady: { if !settings.isForced { awaitQuiet() } },
+                undecided: \.undecided,
                 progress: { progress in
                     if !isAnnounced, let seconds = progress.remainingSeconds {
                         run.announcement(seconds: seconds).map { complain($0) }

@@ -61,10 +61,34 @@ extension ComparisonRun {
         }.filter { cases in cases.count { !schedule.cases[$0].isBaseline } > 1 }
     }
 
-    /// Takes the rounds after a repeat; false if the run ends there.
-    func measureRounds(ofRepeat repeatIndex: Int, _ course: inout Course) -> Bool {
+    /// Takes as many rounds again of some strategies and the current one.
+    ///
+    /// What is undecided after a run needs a narrower interval. These rounds are few strategies',
+    /// so they take a small part of the run's time. That is one more look at the same question, in
+    /// which an interval can err; a third one is not taken.
+    func lookAgain(at names: [String], _ course: inout Course) {
+        guard !names.isEmpty else { return }
+        let subjects = (names.map(StrategyName.init) + [settings.currentStrategy])
+            .map(CaseSubject.strategy)
+        for index in schedule.repeats..<(2 * schedule.repeats) {
+            guard measureRounds(ofRepeat: index, among: subjects, &course) else { return }
+        }
+    }
+
+    /// Takes the rounds after a repeat, of these or all; false if the run ends there.
+    ///
+    /// Those after the last repeat are more than was planned.
+    func measureRounds(
+        ofRepeat repeatIndex: Int,
+        among subjects: [CaseSubject]? = nil,
+        _ course: inout Course
+    ) -> Bool {
         guard course.method.hasRounds else { return true }
-        let contenders = contenders(course.measured.repeats)
+        let isPlanned = repeatIndex < schedule.repeats
+        let count = isPlanned ? roundCount : 2 * roundCount
+        let contenders = contenders(course.measured.repeats).map { cases in
+            cases.filter { subjects?.contains(schedule.cases[$0].subject) ?? true }
+        }.filter { $0.count > 1 }
         for index in 0..<roundsPerRepeat {
             let round = repeatIndex * roundsPerRepeat + index
             for situation in contenders {
@@ -72,7 +96,7 @@ extension ComparisonRun {
                 let order = Self.order(ofRound: round, situation)
                 let cases = order.map { schedule.cases[$0] }
                 course.begin(
-                    "round \(round + 1) of \(roundCount), "
+                    "round \(round + 1) of \(count), "
                         + FigureText.counted(cases[0].threads, "thread")
                 )
                 do throws(RoundFailure) {
@@ -93,7 +117,7 @@ extension ComparisonRun {
                     return false
                 }
             }
-            course.clock.finish(roundSeconds(course.method))
+            if isPlanned { course.clock.finish(roundSeconds(course.method)) }
         }
         return true
     }

@@ -64,6 +64,8 @@ package struct ComparisonRun: Sendable {
     ///     runs is thrown away and the report has what was finished before.
     ///   - whenReady: Called once, when everything that the run needs is there and nothing is
     ///     measured yet. The time that it takes is not the run's.
+    ///   - undecided: Called once with what was measured: the strategies about which more rounds
+    ///     can decide. As many rounds again are taken of them and the current one.
     ///   - progress: Called on the calling thread, at the start and whenever a repeat is done.
     /// - Returns: The report, without a recommendation; with the failure, if something failed after
     ///   a case was measured.
@@ -71,6 +73,7 @@ package struct ComparisonRun: Sendable {
     package func run(
         isInterrupted: @escaping @Sendable () -> Bool = { false },
         whenReady: () -> Void = {},
+        undecided: (ComparisonReport) -> [String] = { _ in [] },
         progress: @escaping (ComparisonProgress) -> Void = { _ in }
     ) throws(ComparisonError) -> Outcome {
         let method = try method(isInterrupted)
@@ -103,6 +106,18 @@ package struct ComparisonRun: Sendable {
         if let failure = course.measured.failure, course.measured.repeats.allSatisfy(\.isEmpty) {
             throw failure
         }
+        func report(_ method: any ComparisonMethod) -> ComparisonReport {
+            self.report(
+                course.measured,
+                by: method,
+                startedAt: startedAt,
+                from: before,
+                fingerprint: fingerprint
+            )
+        }
+        if isSound, course.isMeasured, course.method.hasRounds {
+            lookAgain(at: undecided(report(course.method)), &course)
+        }
         course.method.end()
         if course.measured.stuckCase == nil && isSound {
             check(settings.strategies.filter { catalogue.strategy($0) == nil }, &course)
@@ -111,14 +126,7 @@ package struct ComparisonRun: Sendable {
         let clock = course.clock
         course.measured.isInterrupted = isSound && clock.finishedCount < clock.totalCount
         course.measured.elapsedSeconds = clock.elapsedSeconds
-        let report = report(
-            course.measured,
-            by: course.method,
-            startedAt: startedAt,
-            from: before,
-            fingerprint: fingerprint
-        )
-        return Outcome(report: report, failure: course.measured.failure)
+        return Outcome(report: report(course.method), failure: course.measured.failure)
     }
 
     /// Takes all repeats, and the rounds after each of them.
@@ -177,6 +185,11 @@ package struct ComparisonRun: Sendable {
                 (method.hasRounds ? run.roundCount : 0, run.roundSeconds(method)),
                 (run.settings.strategies.count, StrategyVerdicts.estimatedSeconds),
             ])
+        }
+
+        /// Whether all repeats were taken, with their rounds.
+        var isMeasured: Bool {
+            !isInterrupted() && measured.stuckCase == nil && measured.failure == nil
         }
 
         /// Says what comes next.

@@ -24,6 +24,14 @@ extension ComparisonReport {
     }
 }
 
+extension ComparisonReport {
+    /// The strategies about which more rounds can decide.
+    package var undecided: [String] {
+        let ranking = Ranking(self)
+        return ranking.isRefused ? [] : ranking.verdict.undecided
+    }
+}
+
 extension ComparisonReport.Recommendation {
     /// The verdict on what was measured, in the form of the report.
     fileprivate init(_ report: ComparisonReport, _ ranking: Ranking) {
