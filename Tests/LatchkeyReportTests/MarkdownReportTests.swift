@@ -81,16 +81,19 @@ struct MarkdownReportTests {
         var slow = SampleReport(seed: 2)
         slow.speed = { kind, _ in kind == .spin ? 0.5 : 1 }
         var after = slow.make()
-        after.fingerprint.kernel = "<b>"
+        after.fingerprint.kernel = "<b>{data}"
         let difference = try ReportDifference(from: before, against: after)
         #expect(difference.isWorse)
         let markdown = difference.markdown
         #expect(markdown.split(separator: "\n", omittingEmptySubsequences: false).count < 40)
         #expect(markdown.contains("| spin | on 1 thread | throughput |"))
-        let page = difference.html
+        let page = String(decoding: ReportPage.html(of: difference), as: UTF8.self)
         #expect(page.contains("<td>spin</td><td>on 1 thread</td><td>throughput</td>"))
         #expect(page.contains("&lt;b&gt;") && !page.contains("<b>"))
         #expect(!page.contains("<script") && !page.contains("http://"))
-        for text in [markdown, page] { #expect(text.contains(" worse, ")) }
+        let both = try String(decoding: ReportPage(after).html(difference), as: UTF8.self)
+        for text in [markdown, page, both] { #expect(text.contains(" worse, ")) }
+        #expect(both.contains("&lt;b&gt;&#123;data}"))
+        #expect(both.components(separatedBy: "\"schema\":").count == 2, "the data is there once")
     }
 }

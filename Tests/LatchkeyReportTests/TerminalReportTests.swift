@@ -48,7 +48,8 @@ struct TerminalReportTests {
         let page = try String(decoding: ReportPage(report).html(), as: UTF8.self)
         let difference = try ReportDifference(from: report, against: report)
         for text in [
-            text(report, width: 160), MarkdownReport(report).text, page, difference.html,
+            text(report, width: 160), MarkdownReport(report).text, page,
+            String(decoding: ReportPage.html(of: difference), as: UTF8.self),
             difference.text(style: TerminalStyle(width: 100, usesColor: false)),
         ] {
             #expect(!text.unicodeScalars.contains(mark.unicodeScalars.first ?? "a"))

@@ -23,7 +23,8 @@ package struct ReportPage {
         self.report = report
     }
 
-    package func html() throws(ReportFileError) -> [UInt8] {
+    /// The page; below the report, what changed since another one.
+    package func html(_ changes: ReportDifference? = nil) throws(ReportFileError) -> [UInt8] {
         let content = try Content(report, byteCountMax: Self.byteCountMax - Self.reservedByteCount)
         // Nothing in the data can end the element that holds it.
         let json = try String(decoding: ComparisonReport.json(content), as: UTF8.self)
@@ -32,11 +33,25 @@ package struct ReportPage {
             .replacing("<", with: "\\u003c")
         // Only the page's own script knows this number.
         let nonce = String(UInt64.random(in: .min ... .max), radix: 16)
+        let part = changes.map { "<div class=\"changes\">\n\($0.section)</div>\n" } ?? ""
+        return Array(
+            Self.file.replacing("{nonce}", with: nonce).replacing("{changes}", with: part)
+                .replacing("{data}", with: data).utf8
+        )
+    }
+
+    /// A page without a report: only what changed from one to another.
+    package static func html(of changes: ReportDifference) -> [UInt8] {
+        let head = file.split(separator: "<body>", maxSplits: 1)[0]
+            .replacing("script-src 'nonce-{nonce}';", with: "")
+        return Array("\(head)<body>\n<main>\n\(changes.section)</main>\n</body>\n</html>\n".utf8)
+    }
+
+    private static var file: String {
         let file = unsafe latchkey_pages_report()
         // SAFETY: the bytes live as long as the program, and do not change.
         let bytes = unsafe UnsafeBufferPointer(start: file.start, count: file.count)
-        let page = unsafe String(decoding: bytes, as: UTF8.self)
-        return Array(page.replacing("{nonce}", with: nonce).replacing("{data}", with: data).utf8)
+        return unsafe String(decoding: bytes, as: UTF8.self)
     }
 }
 

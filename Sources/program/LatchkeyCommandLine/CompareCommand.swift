@@ -36,7 +36,12 @@ package enum CompareCommand {
             A run before and one after the change; then what is better or worse beyond
             the noise. Status 1 if something is worse.
 
-        Usage: latchkey compare [--flag value | --flag=value ...]
+        Is a pull request slower than the main branch, by a tenth at least?
+            latchkey compare --baseline main.json --fail-below 0.9 --markdown -
+            The report, and then what changed. Status 1 if a throughput is surely less
+            than 0.9 of what it was.
+
+        Usage: latchkey compare [--baseline a.json] [--flag value | --flag=value ...]
                latchkey compare --from a.json [--current NAME] [--json FILE ...] [--force]
                latchkey compare --from a.json --against b.json [--html FILE ...] [--force]
 
@@ -45,11 +50,11 @@ package enum CompareCommand {
         up to 30 s for a quiet machine.
 
         A FILE named - is standard output. The table goes to standard error then. After
-        --from or --against it is standard input.
+        --from, --against or --baseline it is standard input.
 
         Status:
-          0    finished; with --against, nothing is worse beyond the noise
-          1    a strategy failed a check; with --against, something is worse
+          0    finished; with --against or --baseline, nothing is worse beyond the noise
+          1    a strategy failed a check; with --against or --baseline, something is worse
           2    the command line, a file or standard output cannot be used, or the run
                over HTTP failed
           130  ended early by Ctrl-C, SIGTERM or SIGHUP
@@ -65,19 +70,19 @@ package enum CompareCommand {
         let usage = """
             \(program): measures what each strategy costs, and recommends one
 
-            Usage: \(program) [--flag value | --flag=value ...]
+            Usage: \(program) [--baseline a.json] [--flag value | --flag=value ...]
                    \(program) --from a.json [--current NAME] [--json FILE ...] [--force]
                    \(program) --from a.json --against b.json [--html FILE ...] [--force]
 
             A FILE named - is standard output. The table goes to standard error then.
-            After --from or --against it is standard input.
+            After --from, --against or --baseline it is standard input.
 
             Adds to Latchkey's strategies: \(subjects.joined(separator: ", ")).
             Ctrl-C ends the run early and prints what is finished.
 
             Status:
-              0    finished; with --against, nothing is worse beyond the noise
-              1    a strategy failed a check; with --against, something is worse
+              0    finished; with --against or --baseline, nothing is worse beyond the noise
+              1    a strategy failed a check; with --against or --baseline, something is worse
               2    the command line, a file or standard output cannot be used
               130  ended early by Ctrl-C, SIGTERM or SIGHUP
 
@@ -105,7 +110,7 @@ package enum CompareCommand {
         )
         // A file-size limit is an error of that write, not the process's end.
         signal(SIGXFSZ, SIG_IGN)
-        if values.isGiven("from") || values.isGiven("against") {
+        if ["from", "against"].contains(where: values.isGiven) {
             try readFiles(values, catalogue)
         } else {
             try measure(values, catalogue)
@@ -113,12 +118,12 @@ package enum CompareCommand {
     }
 
     /// Prints an error, which may quote a file, and ends the program.
-    private static func fail(_ message: String) -> Never {
+    static func fail(_ message: String) -> Never {
         complain(TerminalStyle.withoutControls(message))
         exit(2)
     }
 
-    private static func orFail<Result>(_ body: () throws -> Result) -> Result {
+    static func orFail<Result>(_ body: () throws -> Result) -> Result {
         do {
             return try body()
         } catch {
@@ -144,7 +149,9 @@ package enum CompareCommand {
     ) throws(UsageError) {
         let trace = try replayedTrace(values, catalogue)
         let settings = try CompareFlags.settings(values, catalogue, replaying: trace)
+        let baseline = try Baseline(values)
         try checkOutput(values)
+        orFail { try baseline?.check(settings) }
         let threadsMax = max(settings.threads.max() ?? 1, StrategyVerdicts.threadsMax)
         let threadCount = threadsMax + threadCountOver
         if let reason = ThreadRoom.refusal(of: threadCount) { fail(reason) }
@@ -186,11 +193,7 @@ package enum CompareCommand {
             report.ownStrategies = own.map { .init($0.name.rawValue, $0.traits) }
         }
         report.conclude(isForced: settings.isForced)
-        show(report, values)
-        if let failure = outcome.failure { fail(failure.message) }
-        // A hang ends the run early, too. That it was found is what counts.
-        let status = status(of: report)
-        exit(report.isInterrupted && status == 0 ? 130 : status)
+        end(report, values, baseline, failure: outcome.failure?.message)
     }
 
     private static func replayedTrace(
@@ -221,7 +224,7 @@ package enum CompareCommand {
         )
     }
 
-    private static func status(of report: ComparisonReport) -> Int32 {
+    static func status(of report: ComparisonReport) -> Int32 {
         report.verdicts.contains { $0.outcome == .failed } ? 1 : 0
     }
 
@@ -249,139 +252,5 @@ package enum CompareCommand {
             }
         }
         unsafe pthread_sigmask(SIG_UNBLOCK, &watched, nil)
-    }
-
-    // MARK: Files
-
-    private static func readFiles(
-        _ values: FlagValues,
-        _ catalogue: Catalogue
-    ) throws(UsageError) {
-        for flag in CompareFlags.measuring(catalogue)
-        where values.isGiven(flag.name) && !["force", "current"].contains(flag.name) {
-            throw UsageError(
-                "--from measures nothing, so \(values.source(flag)) has no meaning with it."
-            )
-        }
-        guard values.isGiven("from") else {
-            throw UsageError("--against needs --from, the earlier report.")
-        }
-        let isForced = values.isOn("force")
-        if ["from", "against"].allSatisfy({ values.text($0) == ReportFile.standardStream }) {
-            throw UsageError("--from and --against cannot both be standard input.")
-        }
-        var report = orFail { try ComparisonReport(file: values.text("from")) }
-        guard values.isGiven("against") else {
-            // Of a report that an earlier version wrote, too, the verdict is today's.
-            if values.isGiven("current") {
-                let names = (catalogue.names + report.settings.strategies).uniqued()
-                let name = try Flag(
-                    CompareFlags.current,
-                    // A refusal lists them, and some are of a file.
-                    .choice(names.map { TerminalStyle.withoutControls($0.rawValue) }),
-                    default: "",
-                    ""
-                ).check(values.text(CompareFlags.current), source: "--current")
-                report.settings.currentStrategy = StrategyName(rawValue: name)
-            }
-            report.conclude(isForced: isForced)
-            try checkOutput(values)
-            show(report, values)
-            exit(status(of: report))
-        }
-        if values.isGiven("current") {
-            throw UsageError("--current has no meaning with --against.")
-        }
-        for flag in CompareFlags.files where values.isGiven(flag.name) {
-            guard CompareFlags.filesOfDifferences.contains(where: { $0.name == flag.name }) else {
-                throw UsageError("\(values.source(flag)) has no meaning with --against.")
-            }
-        }
-        try checkOutput(values)
-        let later = orFail { try ComparisonReport(file: values.text("against")) }
-        let difference = orFail {
-            try ReportDifference(from: report, against: later, isForced: isForced)
-        }
-        write(
-            [
-                ("html", { Array(difference.html.utf8) }),
-                ("markdown", { Array(difference.markdown.utf8) }),
-            ],
-            values
-        ) { difference.text(style: $0) }
-        exit(difference.isWorse ? 1 : 0)
-    }
-
-    /// Finds out before the run, not after it, that a report cannot be written.
-    private static func checkOutput(_ values: FlagValues) throws(UsageError) {
-        var sources = reservedFiles(values)
-        for flag in CompareFlags.files where values.isGiven(flag.name) {
-            let path = values.text(flag.name)
-            if path != ReportFile.standardStream { orFail { try ReportFile.checkCanWrite(path) } }
-            let file = path == ReportFile.standardStream ? path : ReportFile.target(of: path)
-            guard let target = file else { continue }
-            if let other = sources.updateValue(values.source(flag), forKey: target) {
-                throw UsageError("\(other) and \(values.source(flag)) name the same file.")
-            }
-        }
-    }
-
-    /// Files that no report may replace, by what they are: what is read, and where text goes.
-    private static func reservedFiles(_ values: FlagValues) -> [String: String] {
-        var files = [("/dev/stderr", "standard error"), ("/dev/stdout", "standard output")]
-        for flag in CompareFlags.inputs
-        where values.isGiven(flag.name) && values.text(flag.name) != ReportFile.standardStream {
-            files.append((values.text(flag.name), values.source(flag)))
-        }
-        let targets = files.compactMap { path, name in
-            ReportFile.target(of: path).map { ($0, name) }
-        }
-        return Dictionary(targets, uniquingKeysWith: { $1 })
-    }
-
-    private static func show(_ report: ComparisonReport, _ values: FlagValues) {
-        write(
-            [
-                ("json", { try report.json() }),
-                ("csv", { report.csv() }),
-                ("html", { try ReportPage(report).html() }),
-                ("markdown", { Array(MarkdownReport(report).text.utf8) }),
-            ],
-            values
-        ) { TerminalReport(report, style: $0).text }
-    }
-
-    /// Writes the files that were asked for, as many as can be written, and prints the text.
-    ///
-    /// The files come first, because standard output that cannot be written ends the program. If a
-    /// report goes there, the text goes to standard error.
-    private static func write(
-        _ files: [(name: String, make: () throws -> [UInt8])],
-        _ values: FlagValues,
-        text: (TerminalStyle) -> String
-    ) {
-        var isWritten = true
-        var printed: [UInt8]?
-        for file in files where values.isGiven(file.name) {
-            do {
-                let bytes = try file.make()
-                if values.text(file.name) == ReportFile.standardStream {
-                    printed = bytes
-                } else {
-                    try ReportFile.write(bytes, to: values.text(file.name))
-                }
-            } catch {
-                complain("\(error)")
-                isWritten = false
-            }
-        }
-        let descriptor: Int32 = printed == nil ? 1 : 2
-        say(text(TerminalStyle(descriptor: descriptor)), to: descriptor)
-        if let printed {
-            // By its last byte: the line ends of CSV are one character with a carriage return.
-            let isEnded = printed.last == UInt8(ascii: "\n")
-            say(String(decoding: printed, as: UTF8.self) + (isEnded ? "" : "\n"))
-        }
-        if !isWritten { exit(2) }
     }
 }

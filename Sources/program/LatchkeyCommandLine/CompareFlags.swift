@@ -11,7 +11,9 @@ package enum CompareFlags {
     ]
 
     /// The flags of a program with strategies or a workload of its own.
-    static func all(_ catalogue: Catalogue) -> [Flag] { measuring(catalogue) + files + reports }
+    static func all(_ catalogue: Catalogue) -> [Flag] {
+        measuring(catalogue) + files + reports + [failBelow]
+    }
 
     /// The flags while a report is read, which may have strategies of another program.
     static func reading(_ catalogue: Catalogue) -> [Flag] {
@@ -72,13 +74,15 @@ package enum CompareFlags {
 
     static let html = file(
         "html",
-        "Also writes the report as one page with plots. With --against: what changed, as a page."
+        "Also writes the report as one page with plots. With --baseline: what changed, below it. "
+            + "With --against: what changed, as a page."
     )
 
     static let markdown = file(
         "markdown",
         "Also writes the verdict, a table and the machine as Markdown of fewer than 40 lines, for "
-            + "an issue or a pull request. With --against: what changed."
+            + "an issue or a pull request. With --baseline: what changed, below it. With "
+            + "--against: only what changed."
     )
 
     /// What has a meaning with `--against`, too.
@@ -95,10 +99,29 @@ package enum CompareFlags {
         "The later report, which is compared with that of --from."
     )
 
-    private static let reports = [from, against]
+    private static let baseline = file(
+        "baseline",
+        "An earlier report. Prints the report of this run, or of --from, and then what changed "
+            + "since. It is read before anything is measured."
+    )
+
+    static let failBelow = Flag(
+        "fail-below",
+        .spelling(
+            placeholder: "X",
+            help: "a number above 0, and at most 1",
+            isRight: { Double($0).map { $0 > 0 && $0 <= 1 } ?? false }
+        ),
+        default: "",
+        "With --baseline or --against: status 1 only if a throughput is surely less than this many "
+            + "times the one before, or a check fails that did not."
+    )
+
+    /// Reports that are read.
+    static let reports = [from, against, baseline]
 
     /// What is read, and must not be replaced by what is written.
-    static let inputs = [from, against, trace]
+    static let inputs = reports + [trace]
 
     private static func file(_ name: String, _ help: String) -> Flag {
         Flag(name, .text(placeholder: "FILE"), default: "", help)

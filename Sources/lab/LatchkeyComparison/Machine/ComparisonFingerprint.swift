@@ -2,7 +2,7 @@ import LatchkeyMachine
 
 extension ComparisonReport.Fingerprint {
     /// Looks at the machine and the build.
-    init(version: String, mutex: ComparisonReport.MutexObservation) {
+    package init(version: String, mutex: ComparisonReport.MutexObservation) {
         let found = LatchkeyMachine.Fingerprint(
             LatchkeyMachine.Fingerprint.Context(version: version)
         )

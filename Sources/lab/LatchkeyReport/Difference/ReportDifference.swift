@@ -34,8 +34,15 @@ package struct ReportDifference {
     /// Checks that passed before and fail now, a sentence each.
     let newFailures: [String]
 
-    package var isWorse: Bool {
-        !newFailures.isEmpty || rows.contains { $0.verdict == .worse }
+    /// Only a throughput surely below this part of the one before is worse enough to fail.
+    let failBelow: Double?
+
+    /// Whether a check fails newly, or something is worse, and by as much as was asked for.
+    package var isWorse: Bool { !newFailures.isEmpty || rows.contains(where: fails) }
+
+    private func fails(_ row: Row) -> Bool {
+        guard row.verdict == .worse, let failBelow else { return row.verdict == .worse }
+        return row.figure == .throughput && row.ratio.high < failBelow
     }
 
     /// Compares two reports.
@@ -44,11 +51,13 @@ package struct ReportDifference {
     ///   - before: the earlier report.
     ///   - after: the later one, in which things may be worse.
     ///   - isForced: whether to compare everything under whatever conditions.
+    ///   - failBelow: the part of the throughput before that has to be left.
     /// - Throws: A sentence if the reports have nothing that can be compared.
     package init(
         from before: ComparisonReport,
         against after: ComparisonReport,
-        isForced: Bool = false
+        isForced: Bool = false,
+        failBelow: Double? = nil
     ) throws(ReportFileError) {
         func require(_ condition: Bool, _ message: String) throws(ReportFileError) {
             guard condition else { throw ReportFileError(message: message) }
@@ -98,6 +107,8 @@ package struct ReportDifference {
                     + "everything."
             )
         }
+        self.failBelow = failBelow
+        try require(failBelow == nil || rows.contains { $0.figure == .throughput }, Self.noGate)
         let kept = [before, after].map(\.keptShare)
         let leastRatio = pow(max(kept[0], kept[1]) / min(kept[0], kept[1]), 2)
         for index in rows.indices { rows[index].widen(to: leastRatio) }
@@ -109,9 +120,7 @@ package struct ReportDifference {
             matching.machineNotes + matching.notes + before.notes("before") + after.notes("after")
             + after.failures.filter(before.hasFailed).map { "\($0.failure) as before." }
             + restrictions
-        newFailures = after.failures.filter { !before.hasFailed($0) }.map {
-            "\($0.failure) now, and did not before. " + ($0.finding ?? "")
-        }
+        newFailures = after.failures(newSince: before)
     }
 
     // MARK: In words
@@ -175,11 +184,44 @@ package struct ReportDifference {
             : "\(worse) worse, \(better) better, of \(FigureText.counted(rows.count, "figure")). ")
             + "A \(mainFigure == .throughput ? "loss" : "rise") of at least "
             + "\(FigureText.percent(detectableShare)) in \(mainFigure.rawValue) can be found"
-            + (count == 1 ? "." : " in half of the cases.")
+            + (count == 1 ? "." : " in half of the cases.") + gate
+    }
+
+    private static let noGate =
+        "--fail-below is about throughput, and the reports have none that can be compared."
+
+    /// What `--fail-below` says, after the last sentence.
+    private var gate: String {
+        guard let failBelow else { return "" }
+        let count = rows.count(where: fails)
+        return " \(count == 0 ? "No throughput" : FigureText.counted(count, "throughput")) "
+            + "\(count > 1 ? "are" : "is") surely below \(failBelow) of the "
+            + "one before."
     }
 }
 
 extension ComparisonReport {
+    /// The report that a run would have if it found what this one did: what forbids to compare
+    /// them can be told before the run.
+    package func expected(
+        _ settings: ComparisonSettings,
+        on fingerprint: Fingerprint
+    ) -> Self {
+        var expected = self
+        (expected.settings, expected.fingerprint) = (settings, fingerprint)
+        expected.fingerprint.cacheLine = self.fingerprint.cacheLine
+        expected.cases.removeAll { entry in
+            !settings.strategies.contains { $0.rawValue == entry.strategy }
+                || !settings.threads.contains(entry.threads)
+        }
+        for index in expected.cases.indices {
+            expected.cases[index].repeats.removeLast(
+                max(0, expected.cases[index].repeats.count - settings.repeats)
+            )
+        }
+        return expected
+    }
+
     /// What was measured, as far as no figure of another kind compares with it.
     fileprivate var kind: String {
         guard settings.transport == .memory else { return "a service over HTTP" }
@@ -198,6 +240,12 @@ extension ComparisonReport {
     }
 
     fileprivate var failures: [Verdict] { verdicts.filter { $0.outcome == .failed } }
+
+    fileprivate func failures(newSince before: Self) -> [String] {
+        failures.filter { !before.hasFailed($0) }.map {
+            "\($0.failure) now, and did not before. " + ($0.finding ?? "")
+        }
+    }
 
     fileprivate func hasFailed(_ verdict: Verdict) -> Bool {
         failures.contains { $0.strategy == verdict.strategy && $0.check == verdict.check }
