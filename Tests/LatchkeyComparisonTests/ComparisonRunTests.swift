@@ -61,12 +61,12 @@ struct ComparisonRunTests {
             #expect(found.outsideSteps == Int((Double(outside) / step).rounded()))
         }
         var other = report
-        #expect(!CaseMatching(report, other).notes.contains { $0.contains("step of work") })
+        #expect(!CaseMatching([report], [other]).notes.contains { $0.contains("step of work") })
         other.instrument.stepNanoseconds = step * 1.2
-        #expect(CaseMatching(report, other).notes.contains { $0.contains("step of work") })
-        #expect(CaseMatching(other, report).notes.contains { $0.contains("step of work") })
+        #expect(CaseMatching([report], [other]).notes.contains { $0.contains("step of work") })
+        #expect(CaseMatching([other], [report]).notes.contains { $0.contains("step of work") })
         other.instrument.stepNanoseconds = nil
-        #expect(!CaseMatching(report, other).notes.contains { $0.contains("step of work") })
+        #expect(!CaseMatching([report], [other]).notes.contains { $0.contains("step of work") })
     }
 
     @Test func `an interrupted run has what was finished`() async throws {

@@ -58,6 +58,7 @@ struct ReportDifferenceTests {
         let difference = try ReportDifference(from: report, against: report)
         let changed = difference.rows.filter { $0.verdict != .same || $0.change != 0 }
         #expect(changed.map(\.summary) == [])
+        #expect(difference.notes == [])
     }
 
     @Test func `a change that was made on purpose is said and compared over`() throws {
@@ -215,7 +216,7 @@ struct ReportDifferenceTests {
                 against: SampleReport(strategies: [.spin]).make()
             )
         }
-        #expect(error?.message == "The two reports have no case in common.")
+        #expect(error?.message == "The reports have no case in common.")
     }
 
     @Test func `a repeat in which nothing was done is the slowest of all`() throws {

@@ -291,3 +291,15 @@ extension SeededRandom {
         (-2 * log(1 - unit())).squareRoot() * cos(2 * .pi * unit())
     }
 }
+
+extension ReportDifference {
+    /// One report of each side.
+    init(
+        from before: ComparisonReport,
+        against after: ComparisonReport,
+        isForced: Bool = false,
+        failBelow: Double? = nil
+    ) throws(ReportFileError) {
+        try self.init(from: [before], against: [after], isForced: isForced, failBelow: failBelow)
+    }
+}

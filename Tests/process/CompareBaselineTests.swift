@@ -111,6 +111,37 @@ struct CompareBaselineTests {
         #expect(same.errors.hasPrefix("latchkey: --baseline and --json name the same file."))
     }
 
+    @Test func `several runs are compared with several`() async throws {
+        let folder = try TemporaryFolder()
+        var (before, after): ([String], [String]) = ([], [])
+        for (index, rate) in [1e6, 1.01e6, 0.99e6].enumerated() {
+            before.append(try await report(rate, folder, "a\(index)"))
+            after.append(try await report(0.5 * rate, folder, "b\(index)"))
+        }
+        func all(_ flag: String, _ paths: [String]) -> [String] { paths.flatMap { [flag, $0] } }
+        for sides in [
+            all("--from", before) + all("--against", after),
+            all("--baseline", before) + all("--from", after),
+        ] {
+            let result = try await run(sides + ["--force"])
+            #expect(result.status == 1, "\(result.output)\(result.errors)")
+            #expect(result.output.contains("Each run counts as one value"))
+        }
+        let last = ["--from", after[0], "--force"]
+        let own = try await run(last + all("--baseline", before))
+        #expect(own.status == 1 && own.output.contains("count together"))
+        for (arguments, sentence) in [
+            (all("--from", after), "Several --from have no meaning without --against or"),
+            (all("--from", after) + ["--baseline", before[0], "--json", "-"], "--json has no"),
+            (last + ["--against", "-", "--against", "-"], "--against and --against cannot both"),
+            (last + all("--against", after) + ["--html", after[2]], "--against and --html name"),
+        ] {
+            let result = try await run(arguments)
+            #expect(result.status == 2 && result.output.isEmpty)
+            #expect(result.errors.hasPrefix("latchkey: \(sentence)"), "\(result.errors)")
+        }
+    }
+
     @Test func `a loss is status 1, unless the threshold allows it`() async throws {
         let folder = try TemporaryFolder()
         let before = try await report(1e6, folder, "a")

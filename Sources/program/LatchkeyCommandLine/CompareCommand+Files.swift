@@ -16,8 +16,10 @@ extension CompareCommand {
             throw UsageError("--against needs --from, the earlier report.")
         }
         let baseline = try Baseline(values)
-        var report = orFail { try ComparisonReport(file: values.text("from")) }
-        guard values.isGiven("against") else {
+        let reports = orFail { try values.reports("from") }
+        let isAgainst = values.isGiven("against")
+        if reports.count == 1, !isAgainst {
+            var report = reports[0]
             // Of a report that an earlier version wrote, too, the verdict is today's.
             if values.isGiven("current") {
                 let names = (catalogue.names + report.settings.strategies).uniqued()
@@ -34,23 +36,27 @@ extension CompareCommand {
             try checkOutput(values)
             end(report, values, baseline)
         }
+        guard isAgainst || baseline != nil else {
+            throw UsageError("Several --from have no meaning without --against or --baseline.")
+        }
+        let place = isAgainst ? "--against" : "several --from"
         if values.isGiven("current") {
-            throw UsageError("--current has no meaning with --against.")
+            throw UsageError("--current has no meaning with \(place).")
         }
         for flag in CompareFlags.files where values.isGiven(flag.name) {
             guard CompareFlags.filesOfDifferences.contains(where: { $0.name == flag.name }) else {
-                throw UsageError("\(values.source(flag)) has no meaning with --against.")
+                throw UsageError("\(values.source(flag)) has no meaning with \(place).")
             }
         }
         try checkOutput(values)
-        let later = orFail { try ComparisonReport(file: values.text("against")) }
         let difference = orFail {
-            try ReportDifference(
-                from: report,
-                against: later,
-                isForced: values.isOn("force"),
-                failBelow: values.failBelow
-            )
+            try baseline?.difference(to: reports)
+                ?? ReportDifference(
+                    from: reports,
+                    against: values.reports("against"),
+                    isForced: values.isOn("force"),
+                    failBelow: values.failBelow
+                )
         }
         write(
             [
@@ -62,13 +68,13 @@ extension CompareCommand {
         exit(difference.isWorse ? 1 : 0)
     }
 
-    /// The report of `--baseline`, with which that of the run is compared.
+    /// The reports of `--baseline`, with which that of the run is compared.
     struct Baseline {
-        private let report: ComparisonReport
+        private let reports: [ComparisonReport]
         private let failBelow: Double?
         private let isForced: Bool
 
-        /// Reads the report; `nil` if there is none.
+        /// Reads the reports; `nil` if there are none.
         init?(_ values: FlagValues) throws(UsageError) {
             let hasBaseline = values.isGiven("baseline")
             if hasBaseline, values.isGiven("against") {
@@ -77,36 +83,39 @@ extension CompareCommand {
             if values.isGiven("fail-below"), !hasBaseline, !values.isGiven("against") {
                 throw UsageError("--fail-below has no meaning without --baseline or --against.")
             }
-            let streams = CompareFlags.reports.filter {
-                values.text($0.name) == ReportFile.standardStream
+            let streams = CompareFlags.reports.flatMap { flag in
+                values.paths(flag.name).filter { $0 == ReportFile.standardStream }
+                    .map { _ in "--\(flag.name)" }
             }
             guard streams.count < 2 else {
-                let names = streams.map { "--\($0.name)" }.joined(separator: " and ")
+                let names = streams.prefix(2).joined(separator: " and ")
                 throw UsageError("\(names) cannot both be standard input.")
             }
             guard hasBaseline else { return nil }
-            report = orFail { try ComparisonReport(file: values.text("baseline")) }
+            reports = orFail { try values.reports("baseline") }
             (failBelow, isForced) = (values.failBelow, values.isOn("force"))
         }
 
         /// Finds out before a run, not after it, that its report could not be compared.
         func check(_ settings: ComparisonSettings) throws {
             _ = try difference(
-                to: report.expected(
-                    settings,
-                    on: ComparisonReport.Fingerprint(
-                        version: latchkeyVersion,
-                        mutex: report.fingerprint.mutex
+                to: [
+                    reports[0].expected(
+                        settings,
+                        on: ComparisonReport.Fingerprint(
+                            version: latchkeyVersion,
+                            mutex: reports[0].fingerprint.mutex
+                        )
                     )
-                )
+                ]
             )
         }
 
         fileprivate func difference(
-            to later: ComparisonReport
+            to later: [ComparisonReport]
         ) throws(ReportFileError) -> ReportDifference {
             try ReportDifference(
-                from: report,
+                from: reports,
                 against: later,
                 isForced: isForced,
                 failBelow: failBelow
@@ -123,7 +132,7 @@ extension CompareCommand {
     ) -> Never {
         var (changes, problem): (ReportDifference?, String?) = (nil, failure)
         do throws(ReportFileError) {
-            changes = try baseline?.difference(to: report)
+            changes = try baseline?.difference(to: [report])
         } catch {
             problem = problem ?? error.message
         }
@@ -156,9 +165,9 @@ extension CompareCommand {
     /// Files that no report may replace, by what they are: what is read, and where text goes.
     private static func reservedFiles(_ values: FlagValues) -> [String: String] {
         var files = [("/dev/stderr", "standard error"), ("/dev/stdout", "standard output")]
-        for flag in CompareFlags.inputs
-        where values.isGiven(flag.name) && values.text(flag.name) != ReportFile.standardStream {
-            files.append((values.text(flag.name), values.source(flag)))
+        for flag in CompareFlags.inputs {
+            files += values.paths(flag.name).filter { $0 != ReportFile.standardStream }
+                .map { ($0, values.source(flag)) }
         }
         let targets = files.compactMap { path, name in
             ReportFile.target(of: path).map { ($0, name) }
@@ -224,5 +233,17 @@ extension CompareCommand {
 }
 
 extension FlagValues {
+    /// The files of a flag that can be given several times, or in the environment once.
+    fileprivate func paths(_ name: String) -> [String] {
+        let given = list(name)
+        return given.isEmpty && isGiven(name) ? [text(name)] : given
+    }
+
+    fileprivate func reports(_ name: String) throws(ReportFileError) -> [ComparisonReport] {
+        var reports: [ComparisonReport] = []
+        for path in paths(name) { reports.append(try ComparisonReport(file: path)) }
+        return reports
+    }
+
     fileprivate var failBelow: Double? { Double(text(CompareFlags.failBelow.name)) }
 }

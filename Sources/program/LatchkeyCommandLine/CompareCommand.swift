@@ -34,7 +34,8 @@ package enum CompareCommand {
             latchkey compare --json b.json
             latchkey compare --from a.json --against b.json
             A run before and one after the change; then what is better or worse beyond
-            the noise. Status 1 if something is worse.
+            the noise. Status 1 if something is worse. Three runs of each, as --from a1.json
+            --from a2.json ..., find less by chance.
 
         Is a pull request slower than the main branch, by a tenth at least?
             latchkey compare --baseline main.json --fail-below 0.9 --markdown -

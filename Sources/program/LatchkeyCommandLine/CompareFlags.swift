@@ -88,22 +88,29 @@ package enum CompareFlags {
     /// What has a meaning with `--against`, too.
     static let filesOfDifferences = [html, markdown]
 
-    static let from = file(
+    private static let from = file(
         "from",
         "Reads a report from a JSON file, or as - from standard input, and measures nothing. "
-            + "Prints it again, or with --against what changed."
+            + "Prints it again, or with --against what changed. "
+            + several,
+        isRepeatable: true
     )
 
     private static let against = file(
         "against",
-        "The later report, which is compared with that of --from."
+        "The later report, which is compared with that of --from. " + several,
+        isRepeatable: true
     )
 
     private static let baseline = file(
         "baseline",
         "An earlier report. Prints the report of this run, or of --from, and then what changed "
-            + "since. It is read before anything is measured."
+            + "since. It is read before anything is measured. "
+            + several,
+        isRepeatable: true
     )
+
+    private static let several = "It can be given several times, for several runs."
 
     static let failBelow = Flag(
         "fail-below",
@@ -123,8 +130,9 @@ package enum CompareFlags {
     /// What is read, and must not be replaced by what is written.
     static let inputs = reports + [trace]
 
-    private static func file(_ name: String, _ help: String) -> Flag {
-        Flag(name, .text(placeholder: "FILE"), default: "", help)
+    private static func file(_ name: String, _ help: String, isRepeatable: Bool = false) -> Flag {
+        let value = Flag.Value.text(placeholder: "FILE")
+        return Flag(name, value, default: "", isRepeatable: isRepeatable, help)
     }
 
     /// How long a repeat replays a trace, at most.

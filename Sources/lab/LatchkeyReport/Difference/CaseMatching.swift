@@ -1,146 +1,130 @@
+internal import Foundation
 internal import LatchkeyComparison
 internal import LatchkeyVerdict
 
-/// The pairs of equal cases in two reports.
+/// The cases that all reports before and after have, and what else differs between these.
 ///
 /// A case is known by its strategy, its threads and its workload. A dimension of the workload that
-/// has one value in each report, and not the same, was changed on purpose: it is left out of the
+/// has one value on each side, and not the same, was changed on purpose: it is left out of the
 /// comparison, and a note names it.
 struct CaseMatching {
-    struct Pair {
-        var before: ComparisonReport.Case
-        var after: ComparisonReport.Case
-        /// The planned seconds of a repeat.
-        var durationBefore: Double
-        var durationAfter: Double
+    /// One case in each report of a side, with the planned seconds of a repeat.
+    typealias Runs = [(entry: ComparisonReport.Case, duration: Double)]
 
-        /// Whether one thread alone decides the figures of the case.
-        var isOneThread: Bool {
-            after.threads == 1 && after.workload.transport == nil && !after.waitsForItself
-        }
-    }
+    /// The sides before and after.
+    private typealias Sides = [[ComparisonReport]]
+    private typealias Fact = (
+        name: String, value: @Sendable (ComparisonReport.Fingerprint) -> String?
+    )
 
-    let pairs: [Pair]
-    let notes: [String]
+    let pairs: [(before: Runs, after: Runs)]
+    private(set) var notes: [String]
     /// What differs between the machines, a sentence each: then the change is not to blame.
     let machineNotes: [String]
     /// That a cache line took another way, in a sentence without its end.
-    let distance: String?
+    private(set) var distance: String?
     let isOneWorkload: Bool
 
-    init(_ before: ComparisonReport, _ after: ComparisonReport) {
-        func values(_ report: ComparisonReport) -> [String: [String]] {
-            let all = report.cases.flatMap(\.workload.dimensions)
-            return Dictionary(grouping: all, by: \.name).mapValues { $0.map(\.value).uniqued() }
+    init(_ before: [ComparisonReport], _ after: [ComparisonReport]) {
+        let sides = [before, after]
+        let values = sides.map { side in
+            Dictionary(grouping: side.flatMap(\.cases).flatMap(\.workload.dimensions), by: \.name)
+                .mapValues { $0.map(\.value).uniqued() }
         }
-        let (oldValues, newValues) = (values(before), values(after))
-        let changed = (after.cases.first?.workload.dimensions ?? []).map(\.name).filter { name in
-            oldValues[name]?.count == 1 && newValues[name]?.count == 1
-                && oldValues[name] != newValues[name]
-        }
-        var notes = changed.map { name in
-            let unit = ["section", "outside"].contains(name) ? " ns" : ""
-            let values = [oldValues, newValues].map { "\($0[name]?.first ?? "")\(unit)" }
-            return "--\(name.replacing(" ", with: "-")) was changed: \(values[0]) before, "
-                + "\(values[1]) after."
+        let names = after.flatMap(\.cases).first?.workload.dimensions.map(\.name) ?? []
+        let changed = names.filter { name in
+            let found = values.compactMap { $0[name] }
+            return found.map(\.count) == [1, 1] && found[0] != found[1]
         }
         func key(_ entry: ComparisonReport.Case) -> [String] {
             let kept = entry.workload.dimensions.filter { !changed.contains($0.name) }
             return [entry.strategy, "\(entry.threads)"] + kept.map(\.value)
         }
-        let earlier = Dictionary(
-            before.cases.map { (key($0), $0) },
-            uniquingKeysWith: { one, _ in one }
-        )
-        pairs = after.cases.compactMap { entry in
-            earlier[key(entry)].map { found in
-                Pair(
-                    before: found,
-                    after: entry,
-                    durationBefore: before.settings.durationSeconds,
-                    durationAfter: after.settings.durationSeconds
-                )
-            }
+        let runs = sides.map { side in
+            side.reduce(into: [[String]: Runs]()) { runs, report in
+                for (key, entries) in Dictionary(grouping: report.cases, by: key) {
+                    runs[key, default: []].append((entries[0], report.settings.durationSeconds))
+                }
+            }.filter { $1.count == side.count }
         }
-        let left = before.cases.count + after.cases.count - 2 * pairs.count
+        pairs = after[0].cases.map(key).uniqued().compactMap { key in
+            guard let old = runs[0][key], let new = runs[1][key] else { return nil }
+            return (old, new)
+        }
+        notes = changed.map { name in
+            let unit = ["section", "outside"].contains(name) ? " ns" : ""
+            let values = values.map { "\($0[name]?.first ?? "")\(unit)" }
+            return "--\(name.replacing(" ", with: "-")) was changed: \(values[0]) before, "
+                + "\(values[1]) after."
+        }
+        let all = before + after
+        let left = all.map(\.cases.count).reduce(0, +) - all.count * pairs.count
         if left > 0 {
+            let place = all.count > 2 ? "Not in every report" : "In one report only"
+            notes.append("\(place), and not compared: \(FigureText.counted(left, "case")).")
+        }
+        isOneWorkload = after.flatMap(\.cases).map(\.workload).uniqued().count == 1
+        // What a report leaves out, it does not know.
+        machineNotes = Self.differing(sides, Self.machine, unknown: nil)
+        notes += Self.differing(sides, Self.software, unknown: "unknown")
+        if let (_, times) = Self.differing(sides, by: 1.05, \.instrument.stepNanoseconds) {
             notes.append(
-                "In one report only, and not compared: \(FigureText.counted(left, "case"))."
+                "A step of work took \(times[0]) before and \(times[1]) after: the same section in "
+                    + "nanoseconds is not the same work."
             )
         }
-        isOneWorkload = after.cases.map(\.workload).uniqued().count == 1
-        let prints = (before.fingerprint, after.fingerprint)
-        // What a report leaves out, it does not know.
-        let (old, new) = (Self.machine(prints.0), Self.machine(prints.1))
-        let known = old.indices.filter { old[$0].value != nil && new[$0].value != nil }
-        machineNotes = Self.differing(known.map { old[$0] }, known.map { new[$0] })
-        self.notes =
-            notes + Self.differing(Self.software(prints.0), Self.software(prints.1))
-            + Self.stepNotes(before, after)
-        distance = Self.distance(before, after)
-    }
-
-    /// The greatest ratio of the lengths of a step of work in two reports.
-    private static let stepRatioMax = 1.05
-    /// The least ratio of the averages at which a cache line took another way.
-    private static let distanceRatioMin = 1.5
-
-    private typealias Fact = (name: String, value: String?)
-
-    /// What makes the same program faster or slower.
-    private static func machine(_ print: ComparisonReport.Fingerprint) -> [Fact] {
-        [
-            ("architecture", print.architecture), ("processor", print.processorModel),
-            ("number of processors", "\(print.processorsOnline)"),
-            ("list of processors that may be used", print.processorsAllowed),
-            ("quota of processors", print.processorQuota.map { FigureText.fixed($0, 2) } ?? "none"),
-        ]
-    }
-
-    /// What can be the change that is looked at.
-    private static func software(_ print: ComparisonReport.Fingerprint) -> [Fact] {
-        [
-            ("version of latchkey", print.latchkeyVersion), ("kernel", print.kernel),
-            ("Swift", print.swiftVersionAtLeast), ("build", print.configuration),
-            ("Mutex", print.mutex.kind.rawValue),
-        ]
-    }
-
-    private static func differing(_ before: [Fact], _ after: [Fact]) -> [String] {
-        zip(before, after).filter { $0.value != $1.value }.map { old, new in
-            "The \(old.name) differs: \(old.value ?? "unknown") before, "
-                + "\(new.value ?? "unknown") after."
+        // What several threads share follows the way of a cache line.
+        if let (isMore, times) = Self.differing(
+            sides,
+            by: 1.5,
+            \.fingerprint.cacheLine?.averageNanoseconds
+        ) {
+            distance =
+                "The processors were \(isMore ? "farther apart" : "nearer to each other") "
+                + "after than before: a cache line took \(times[0]) there and back before and "
+                + "\(times[1]) after, on average. What several threads do follows that"
         }
     }
 
-    private static func stepNotes(
-        _ before: ComparisonReport,
-        _ after: ComparisonReport
-    ) -> [String] {
-        guard let old = before.instrument.stepNanoseconds,
-            let new = after.instrument.stepNanoseconds,
-            min(old, new) > 0, max(old, new) > stepRatioMax * min(old, new)
-        else { return [] }
-        return [
-            "A step of work took \(FigureText.duration(nanoseconds: old)) before and "
-                + "\(FigureText.duration(nanoseconds: new)) after: the same section in nanoseconds "
-                + "is not the same work."
-        ]
+    /// What makes the same program faster or slower.
+    private static let machine: [Fact] = [
+        ("architecture", \.architecture), ("processor", \.processorModel),
+        ("number of processors", { "\($0.processorsOnline)" }),
+        ("list of processors that may be used", \.processorsAllowed),
+        ("quota of processors", { $0.processorQuota.map { FigureText.fixed($0, 2) } ?? "none" }),
+    ]
+
+    /// What can be the change that is looked at.
+    private static let software: [Fact] = [
+        ("version of latchkey", \.latchkeyVersion), ("kernel", \.kernel),
+        ("Swift", \.swiftVersionAtLeast), ("build", \.configuration),
+        ("Mutex", { $0.mutex.kind.rawValue }),
+    ]
+
+    /// The facts that are not the same in all reports, a sentence each.
+    private static func differing(_ sides: Sides, _ facts: [Fact], unknown: String?) -> [String] {
+        facts.compactMap { fact in
+            let values = sides.map { side in
+                side.compactMap { fact.value($0.fingerprint) ?? unknown }.uniqued()
+            }
+            guard values.joined().uniqued().count > 1 else { return nil }
+            let texts = values.map { $0.joined(separator: " and ") }
+            return "The \(fact.name) differs: \(texts[0]) before, \(texts[1]) after."
+        }
     }
 
-    /// That the processors were nearer to each other in one of the runs: what several threads
-    /// share follows the way of a cache line.
-    private static func distance(
-        _ before: ComparisonReport,
-        _ after: ComparisonReport
-    ) -> String? {
-        guard let old = before.fingerprint.cacheLine?.averageNanoseconds,
-            let new = after.fingerprint.cacheLine?.averageNanoseconds,
-            min(old, new) > 0, max(old, new) >= distanceRatioMin * min(old, new)
+    /// A time that differs by at least this factor: whether there is more of it after, and both.
+    private static func differing(
+        _ sides: Sides,
+        by ratioMin: Double,
+        _ time: (ComparisonReport) -> Double?
+    ) -> (isMore: Bool, texts: [String])? {
+        let means = sides.compactMap { side -> Double? in
+            let times = side.compactMap(time).filter { $0 > 0 }
+            return times.isEmpty ? nil : pow(times.reduce(1, *), 1 / Double(times.count))
+        }
+        guard means.count == 2, max(means[0], means[1]) >= ratioMin * min(means[0], means[1])
         else { return nil }
-        let times = [old, new].map { FigureText.duration(nanoseconds: $0) }
-        return "The processors were \(new > old ? "farther apart" : "nearer to each other") "
-            + "after than before: a cache line took \(times[0]) there and back before and "
-            + "\(times[1]) after, on average. What several threads do follows that"
+        return (means[1] > means[0], means.map { FigureText.duration(nanoseconds: $0) })
     }
 }

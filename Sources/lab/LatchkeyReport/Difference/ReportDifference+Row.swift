@@ -57,42 +57,48 @@ extension ReportDifference {
 }
 
 extension ReportDifference.Row {
-    /// The row as it can be judged whatever the conditions were; `nil` if it cannot.
-    ///
-    /// Other processes still change it by some percent, through caches and the processor's
-    /// clock.
-    var underLoad: Self? {
-        guard isOneThread, figure == .processorTime else { return nil }
-        var row = self
-        row.leastRatio = 1.1
-        return row
-    }
+    /// Whether other processes hardly change the figure: by some percent, through caches and the
+    /// processor's clock.
+    var isSteady: Bool { isOneThread && figure == .processorTime }
 
     /// Counts only what the load of other processes cannot explain.
-    ///
-    /// The processor time of one thread hardly depends on them.
     mutating func widen(to ratio: Double) {
-        leastRatio = max(leastRatio, min(ratio, underLoad?.leastRatio ?? ratio))
+        leastRatio = max(leastRatio, isSteady ? min(ratio, Self.steadyRatio) : ratio)
     }
 
-    /// The figures that both reports have of a case.
-    static func all(_ pair: CaseMatching.Pair, namesWorkload: Bool) -> [Self] {
-        let (threads, workload) = (pair.after.threads, pair.after.workload)
+    /// The least difference of a steady figure that no load explains.
+    static let steadyRatio = 1.1
+
+    /// The figures that all reports have of a case.
+    ///
+    /// If a run is one value, it is the mean of its repeats.
+    static func all(
+        _ pair: (before: CaseMatching.Runs, after: CaseMatching.Runs),
+        ofRuns: Bool,
+        namesWorkload: Bool
+    ) -> [Self] {
+        let entry = pair.after[0].entry
         let place =
-            WorkloadText.threads(threads, workload)
-            + (namesWorkload ? ", " + WorkloadText.description(workload) : "")
+            WorkloadText.threads(entry.threads, entry.workload)
+            + (namesWorkload ? ", " + WorkloadText.description(entry.workload) : "")
+        let isOneThread =
+            entry.threads == 1 && entry.workload.transport == nil && !entry.waitsForItself
         return ReportDifference.Figure.allCases.compactMap { figure in
-            let before = figure.logarithms(pair.before, pair.durationBefore)
-            let after = figure.logarithms(pair.after, pair.durationAfter)
-            guard min(before.count, after.count) >= Ratio.repeatsMin else { return nil }
+            let sides = [pair.before, pair.after].map { runs in
+                let lists = runs.map { figure.logarithms($0.entry, $0.duration) }
+                return ofRuns
+                    ? lists.filter { !$0.isEmpty }.map { $0.reduce(0, +) / Double($0.count) }
+                    : lists.flatMap(\.self)
+            }
+            guard sides.allSatisfy({ $0.count >= Ratio.repeatsMin }) else { return nil }
             return Self(
-                strategy: pair.after.strategy,
+                strategy: entry.strategy,
                 place: place,
                 figure: figure,
-                isOneThread: pair.isOneThread,
-                before: [before],
-                after: [after],
-                leastRatio: figure.leastRatio(isOneThread: pair.isOneThread)
+                isOneThread: isOneThread,
+                before: [sides[0]],
+                after: [sides[1]],
+                leastRatio: figure.leastRatio(isOneThread: isOneThread)
             )
         }
     }
@@ -103,23 +109,20 @@ extension ReportDifference.Row {
         return ReportDifference.Figure.allCases.flatMap { figure in
             let all = cases.filter { $0.figure == figure }
             let alone = all.filter(\.isOneThread)
-            let groups =
-                strategies.map { name in (name, all.filter { $0.strategy == name }) }
-                + (strategies.count > 1 ? [("all", all)] : [])
-            return groups.compactMap { pool($1, strategy: $0, place: "all \($1.count) cases") }
-                + (alone.count < all.count
-                ? [pool(alone, strategy: "all", place: "the \(alone.count) cases of one thread")]
-                : []).compactMap(\.self)
+            var groups = strategies.map { name in (name, "all", all.filter { $0.strategy == name })
+            }
+            if strategies.count > 1 { groups.append(("all", "all", all)) }
+            if alone.count < all.count { groups.append(("all", "the", alone)) }
+            return groups.compactMap { strategy, article, members -> Self? in
+                guard members.count > 1, var row = members.first else { return nil }
+                let end = article == "the" ? " of one thread" : ""
+                (row.strategy, row.place) = (strategy, "\(article) \(members.count) cases\(end)")
+                row.isOneThread = members.allSatisfy(\.isOneThread)
+                row.leastRatio = members.map(\.leastRatio).max() ?? row.leastRatio
+                (row.before, row.after) = (members.flatMap(\.before), members.flatMap(\.after))
+                return row
+            }
         }
-    }
-
-    private static func pool(_ members: [Self], strategy: String, place: String) -> Self? {
-        guard members.count > 1, var row = members.first else { return nil }
-        (row.strategy, row.place) = (strategy, place)
-        row.isOneThread = members.allSatisfy(\.isOneThread)
-        row.leastRatio = members.map(\.leastRatio).max() ?? row.leastRatio
-        (row.before, row.after) = (members.flatMap(\.before), members.flatMap(\.after))
-        return row
     }
 
     /// Gives each row the ratio that holds for all of them at once.

@@ -2,7 +2,7 @@ internal import Foundation
 package import LatchkeyComparison
 internal import LatchkeyVerdict
 
-/// The differences between two reports beyond the noise: `latchkey compare --from a --against b`.
+/// The differences between reports beyond the noise: `latchkey compare --from a --against b`.
 ///
 /// Cases of the same strategy, threads and workload are compared by throughput (in an open loop, by
 /// p99 of the response from when an operation was due), over HTTP also by p99 of the response that
@@ -12,7 +12,9 @@ internal import LatchkeyVerdict
 ///
 /// **The rule** is that of a ``Verdict``: a ``Ratio`` of repeats whose interval is a bootstrap,
 /// widened. Two runs were not interleaved, so each of them adds its own error, and the interval is
-/// as wide as it has to be for all figures of the two reports at once.
+/// as wide as it has to be for all figures of the two reports at once. Of enough reports of each
+/// build, a run is the unit and not its repeats: what a run has by chance, such as the place of its
+/// memory, all its repeats share.
 ///
 /// Reports of different machines are not compared, unless by force: see ``CaseMatching``. If a
 /// cache line took another way in one of the runs, only cases of one thread are compared. What
@@ -45,150 +47,152 @@ package struct ReportDifference {
         return row.figure == .throughput && row.ratio.high < failBelow
     }
 
-    /// Compares two reports.
+    /// Compares the reports of two builds, or settings: one of each, or several.
     ///
     /// - Parameters:
-    ///   - before: the earlier report.
-    ///   - after: the later one, in which things may be worse.
+    ///   - before: the earlier ones, at least one.
+    ///   - after: the later ones, in which things may be worse.
     ///   - isForced: whether to compare everything under whatever conditions.
     ///   - failBelow: the part of the throughput before that has to be left.
     /// - Throws: A sentence if the reports have nothing that can be compared.
     package init(
-        from before: ComparisonReport,
-        against after: ComparisonReport,
+        from before: [ComparisonReport],
+        against after: [ComparisonReport],
         isForced: Bool = false,
         failBelow: Double? = nil
     ) throws(ReportFileError) {
-        func require(_ condition: Bool, _ message: String) throws(ReportFileError) {
-            guard condition else { throw ReportFileError(message: message) }
-        }
-        let force = " --force compares them anyway."
-        try require(
-            before.kind == after.kind,
-            "One report measured \(before.kind) and the other \(after.kind): they have no figure "
-                + "in common."
+        let all = before + after
+        let kinds = all.map(\.kind).uniqued()
+        try Self.require(
+            kinds.count == 1,
+            "One report measured \(kinds[0]) and the other \(kinds[kinds.count - 1]): they have no "
+                + "figure in common."
         )
         let matching = CaseMatching(before, after)
-        try require(!matching.pairs.isEmpty, "The two reports have no case in common.")
-        try require(
+        try Self.require(!matching.pairs.isEmpty, "The reports have no case in common.")
+        try Self.require(
             matching.machineNotes.isEmpty || isForced,
             "The reports are of different machines, so the change is not to blame for what "
-                + "differs. " + matching.machineNotes.joined(separator: " ") + force
+                + "differs. " + matching.machineNotes.joined(separator: " ") + Self.force
         )
-        var rows = matching.pairs.flatMap { Row.all($0, namesWorkload: !matching.isOneWorkload) }
-        try require(
+        let ofRuns = min(before.count, after.count) >= Ratio.repeatsMin
+        var rows = matching.pairs.flatMap {
+            Row.all($0, ofRuns: ofRuns, namesWorkload: !matching.isOneWorkload)
+        }
+        try Self.require(
             !rows.isEmpty,
             "The reports have fewer than \(Ratio.repeatsMin) repeats of each case, which is too "
                 + "few to tell a difference from noise."
         )
-        var restrictions: [String] = []
-        let findings = (before.conditions.findings + after.conditions.findings).uniqued()
-        if !findings.isEmpty, !isForced {
-            rows = rows.compactMap(\.underLoad)
+        var restrictions = all.count == 2 ? [] : [ofRuns ? Self.runsNote : Self.repeatsNote]
+        if !isForced { restrictions += try Self.restrict(&rows, all, matching.distance) }
+        self.failBelow = failBelow
+        try Self.require(
+            failBelow == nil || rows.contains { $0.figure == .throughput },
+            Self.noGate
+        )
+        let leastRatio = Self.leastRatio(before, after)
+        for index in rows.indices { rows[index].widen(to: leastRatio) }
+        rows += Row.pooled(rows)
+        Row.judge(&rows)
+        self.rows = rows
+        heading = "\(before.days) against \(after.days), on \(after[0].machine)"
+        let old = before.failures.map(\.failure)
+        notes =
+            matching.machineNotes + matching.notes + before.notes("before") + after.notes("after")
+            + after.failures.filter { old.contains($0.failure) }.map { "\($0.failure) as before." }
+            + restrictions
+        newFailures = after.failures.filter { !old.contains($0.failure) }.map {
+            "\($0.failure) now, and did not before. " + ($0.finding ?? "")
+        }
+    }
+
+    private static func require(_ condition: Bool, _ message: String) throws(ReportFileError) {
+        guard condition else { throw ReportFileError(message: message) }
+    }
+
+    /// Leaves only rows that can be compared under the conditions of the reports, and says so.
+    private static func restrict(
+        _ rows: inout [Row],
+        _ all: [ComparisonReport],
+        _ distance: String?
+    ) throws(ReportFileError) -> [String] {
+        var notes: [String] = []
+        let findings = all.flatMap(\.conditions.findings).uniqued()
+        if !findings.isEmpty {
+            rows = rows.filter(\.isSteady)
+            for index in rows.indices { rows[index].widen(to: Row.steadyRatio) }
             try require(
                 !rows.isEmpty,
                 "The conditions of the reports change throughput by themselves, and the reports "
                     + "have no case of one thread in process. "
                     + findings.joined(separator: " ") + force
             )
-            restrictions.append(
+            notes.append(
                 "Under these conditions only the processor time of one thread is compared, which "
                     + "other processes hardly change. --force compares everything."
             )
         }
-        if let distance = matching.distance, !isForced {
+        if let distance {
             rows = rows.filter(\.isOneThread)
             try require(
                 !rows.isEmpty,
                 "\(distance), and the reports have no case of one thread.\(force)"
             )
-            restrictions.append(
+            notes.append(
                 "\(distance), so only cases of one thread are compared. --force compares "
                     + "everything."
             )
         }
-        self.failBelow = failBelow
-        try require(failBelow == nil || rows.contains { $0.figure == .throughput }, Self.noGate)
-        let kept = [before, after].map(\.keptShare)
-        let leastRatio = pow(max(kept[0], kept[1]) / min(kept[0], kept[1]), 2)
-        for index in rows.indices { rows[index].widen(to: leastRatio) }
-        rows += Row.pooled(rows)
-        Row.judge(&rows)
-        self.rows = rows
-        heading = "\(before.day) against \(after.day), on \(after.machine)"
-        notes =
-            matching.machineNotes + matching.notes + before.notes("before") + after.notes("after")
-            + after.failures.filter(before.hasFailed).map { "\($0.failure) as before." }
-            + restrictions
-        newFailures = after.failures(newSince: before)
+        return notes
+    }
+
+    private static let force = " --force compares them anyway."
+    private static let runsNote =
+        "Each run counts as one value, since runs of one build differ by more than their repeats."
+    private static let repeatsNote =
+        "The repeats of all reports of a side count together; with \(Ratio.repeatsMin) reports on "
+        + "each side, each run would count as one value."
+    private static let noGate =
+        "--fail-below is about throughput, and the reports have none that can be compared."
+
+    /// The least difference that what other processes took on one side and not on the other cannot
+    /// explain.
+    private static func leastRatio(
+        _ before: [ComparisonReport],
+        _ after: [ComparisonReport]
+    ) -> Double {
+        let kept = [before, after].map { $0.map(\.keptShare).reduce(0, +) / Double($0.count) }
+        return pow(max(kept[0], kept[1]) / min(kept[0], kept[1]), 2)
     }
 
     // MARK: In words
 
     /// The figure of the last sentence: the first one that was compared.
-    private var mainFigure: Figure { rows.first?.figure ?? .throughput }
+    private var mainRows: [Row] { rows.filter { $0.figure == rows[0].figure && !$0.isPooled } }
 
-    /// For each case, the loss of throughput, or the rise of another figure, that would have been
-    /// found.
-    private var detectableShares: [Double] {
-        let figure = mainFigure
-        return rows.filter { $0.figure == figure && !$0.isPooled }.map { row in
-            figure == .throughput ? 1 - 1 / row.detectable : row.detectable - 1
-        }.sorted()
-    }
-
-    /// The share that would have been found in half of the cases.
+    /// The loss of throughput, or the rise of another figure, that would have been found in half of
+    /// the cases.
     var detectableShare: Double {
-        let shares = detectableShares
-        return shares.isEmpty ? 0 : shares[shares.count / 2]
-    }
-
-    private static let rowCountMax = 40
-
-    /// The differences found, the worst first.
-    var found: [Row] {
-        [Change.worse, .better].flatMap { verdict in
-            rows.filter { $0.verdict == verdict }.sorted { abs($0.change) > abs($1.change) }
-        }
-    }
-
-    /// The first so many of them.
-    func table(_ countMax: Int) -> TextTable {
-        TextTable(
-            headings: ["strategy", "where", "figure", "before", "after", "change", ""],
-            rows: found.prefix(countMax).map(\.cells)
-        )
-    }
-
-    /// The text for a terminal: the differences found and their conditions.
-    package func text(style: TerminalStyle) -> String {
-        func paragraphs(_ texts: [String], _ emphasis: TextTable.Emphasis = .none) -> String {
-            texts.map { style.paragraph($0, emphasis) }.joined()
-        }
-        let table = table(Self.rowCountMax)
-        let left = found.count - Self.rowCountMax
-        return paragraphs(newFailures.map { "! " + $0 }, .bad)
-            + (found.isEmpty ? "" : table.text(style: style))
-            + (left > 0 ? "and \(left) more\n" : "") + (found.isEmpty ? "" : "\n")
-            + paragraphs(notes) + paragraphs([summary], isWorse ? .bad : .good)
+        let shares = mainRows.map { row in
+            row.figure == .throughput ? 1 - 1 / row.detectable : row.detectable - 1
+        }.sorted()
+        return shares[shares.count / 2]
     }
 
     /// The last sentence: how many differences, and which could have been found.
     var summary: String {
         let worse = rows.count { $0.verdict == .worse } + newFailures.count
         let better = rows.count { $0.verdict == .better }
-        let count = detectableShares.count
+        let figure = rows[0].figure
         return
             (worse + better == 0
             ? "No difference found beyond the noise. "
             : "\(worse) worse, \(better) better, of \(FigureText.counted(rows.count, "figure")). ")
-            + "A \(mainFigure == .throughput ? "loss" : "rise") of at least "
-            + "\(FigureText.percent(detectableShare)) in \(mainFigure.rawValue) can be found"
-            + (count == 1 ? "." : " in half of the cases.") + gate
+            + "A \(figure == .throughput ? "loss" : "rise") of at least "
+            + "\(FigureText.percent(detectableShare)) in \(figure.rawValue) can be found"
+            + (mainRows.count == 1 ? "." : " in half of the cases.") + gate
     }
-
-    private static let noGate =
-        "--fail-below is about throughput, and the reports have none that can be compared."
 
     /// What `--fail-below` says, after the last sentence.
     private var gate: String {
@@ -238,22 +242,25 @@ extension ComparisonReport {
         let throttled = (conditions.throttledSeconds ?? 0) / max(1e-3, elapsedSeconds)
         return max(0.01, 1 - foreign - (conditions.stealRatio ?? 0) - throttled)
     }
+}
 
-    fileprivate var failures: [Verdict] { verdicts.filter { $0.outcome == .failed } }
+extension [ComparisonReport] {
+    /// When the runs began: the first day, and of several their number.
+    fileprivate var days: String { self[0].day + (count > 1 ? " (\(count) reports)" : "") }
 
-    fileprivate func failures(newSince before: Self) -> [String] {
-        failures.filter { !before.hasFailed($0) }.map {
-            "\($0.failure) now, and did not before. " + ($0.finding ?? "")
+    /// The checks that failed in any of the runs, each once.
+    fileprivate var failures: [ComparisonReport.Verdict] {
+        let failed = flatMap(\.verdicts).filter { $0.outcome == .failed }
+        return failed.map(\.failure).uniqued().compactMap { name in
+            failed.first { $0.failure == name }
         }
     }
 
-    fileprivate func hasFailed(_ verdict: Verdict) -> Bool {
-        failures.contains { $0.strategy == verdict.strategy && $0.check == verdict.check }
-    }
-
     fileprivate func notes(_ name: String) -> [String] {
-        (conditions.findings + conditions.disturbances).map { "In the report \(name): \($0)" }
-            + (earlyEnd.map { ["In the report \(name): \($0)"] } ?? [])
+        flatMap {
+            $0.conditions.findings + $0.conditions.disturbances + [$0.earlyEnd].compactMap(\.self)
+        }
+        .uniqued().map { "In \(count > 1 ? "a" : "the") report \(name): \($0)" }
     }
 }
 
