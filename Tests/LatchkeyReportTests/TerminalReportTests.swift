@@ -57,13 +57,20 @@ struct TerminalReportTests {
         #expect(text(report, width: 160).contains("spin\u{FFFD}x"))
     }
 
-    @Test func `one repeat has no interval`() {
-        var sample = SampleReport(strategies: [.lock, .spin], threads: [1])
-        sample.repeats = 1
+    @Test(arguments: [(1, false), (2, true)])
+    func `one repeat has no interval, and two that are equal have one`(
+        repeats: Int,
+        hasInterval: Bool
+    ) throws {
+        let sample = SampleReport(strategies: [.spin], threads: [1], repeats: repeats, noise: 0)
         let lines = text(sample.make(), width: 160).split(separator: "\n")
-        #expect(lines.count { $0.hasPrefix("spin ") && $0.contains(" none ") } == 1)
-        sample.repeats = 2
-        #expect(!text(sample.make(), width: 160).contains(" none "))
+        #expect(
+            lines.count { $0.hasPrefix("spin ") && $0.contains(" none ") } == (hasInterval ? 0 : 1)
+        )
+        let page = try String(decoding: ReportPage(sample.make()).html(), as: UTF8.self)
+        #expect(page.contains("\"hasInterval\":true") == hasInterval)
+        #expect(page.components(separatedBy: "hasInterval").count > 4, "the script asks for it")
+        #expect(!page.contains("=== high") && !page.contains("=== ranked.intervalHigh"))
     }
 
     @Test func `one of a kind is in the singular`() {

@@ -63,6 +63,7 @@ private struct Content: Encodable {
         /// The share of the best speed in the same case.
         var ofBest: Double?
         var waitsForItself: Bool
+        var hasInterval: Bool
         /// Over the repeats, of the figure that strategies are ranked by.
         var ranked: ComparisonReport.Spread?
     }
@@ -136,6 +137,7 @@ private struct Content: Encodable {
                 isBest: ranking.isBest(entry),
                 ofBest: ranking.shareOfBest(entry),
                 waitsForItself: entry.waitsForItself,
+                hasInterval: entry.hasInterval,
                 ranked: RankedFigure(entry.workload).spread(entry)
             )
         }

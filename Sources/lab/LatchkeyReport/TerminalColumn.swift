@@ -56,10 +56,8 @@ struct TerminalColumn {
         let comparison = [
             Self("of best", -2) { ranking.shareOfBest($0).map(FigureText.percent) },
             Self("interval", -1) { entry in
-                // One repeat alone says nothing about another one.
-                let isOne = entry.rounds == nil && entry.counted.count < 2
-                return isOne
-                    ? "none" : ranking.figure.spread(entry).map(ranking.figure.intervalText)
+                entry.hasInterval
+                    ? ranking.figure.spread(entry).map(ranking.figure.intervalText) : "none"
             },
         ]
         let loop =

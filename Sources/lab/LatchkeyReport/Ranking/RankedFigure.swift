@@ -80,3 +80,8 @@ extension RankedFigure {
         return (units[0] == units[1] ? String(numbers[0]) : ends[0]) + "–" + ends[1]
     }
 }
+
+extension ComparisonReport.Case {
+    /// One repeat alone says nothing about another one.
+    var hasInterval: Bool { rounds != nil || counted.count > 1 }
+}
