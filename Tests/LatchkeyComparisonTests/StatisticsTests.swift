@@ -46,28 +46,10 @@ import Testing
         var random = SeededRandom(seed: 11)
         let covered = (0..<200).count { _ in
             let values = (0..<15).map { _ in Double.random(in: 50...150, using: &random) }
-            let interval = Bootstrap.medianInterval(values)
+            let interval = ClusteredMedian.interval([values])
             return interval.low <= 100 && 100 <= interval.high
         }
         #expect((180...200).contains(covered), "\(covered) of 200")
-    }
-
-    @Test(arguments: 1...6)
-    func `the interval is that of all resamples`(count: Int) {
-        var random = SeededRandom(seed: UInt64(count))
-        for _ in 0..<3 {
-            let values = (0..<count).map { _ in Double(Int.random(in: 0..<9, using: &random)) }
-            var resamples: [[Double]] = [[]]
-            for _ in values {
-                resamples = resamples.flatMap { resample in values.map { resample + [$0] } }
-            }
-            let medians = resamples.map { Statistics.median($0) }.sorted()
-            let cut = Int((0.025 * Double(medians.count)).rounded(.up)) - 1
-            let interval = Bootstrap.medianInterval(values)
-            #expect(interval.low == medians[cut], "\(values)")
-            #expect(interval.high == medians[medians.count - 1 - cut], "\(values)")
-        }
-        #expect(Bootstrap.medianInterval([]) == (0, 0))
     }
 
     @Test func `repeats of one thing overlap, and of two things far apart do not`() {
@@ -152,7 +134,9 @@ import Testing
             }.sorted()
             let faster = slower.map { $0 * Double.random(in: 1...1.01, using: &random) }
                 .shuffled(using: &random)
-            let (one, two) = (Bootstrap.medianInterval(slower), Bootstrap.medianInterval(faster))
+            let (one, two) = (
+                ClusteredMedian.interval([slower]), ClusteredMedian.interval([faster])
+            )
             return two.low < one.low || two.high < one.high
         }
         #expect(falls == 0)

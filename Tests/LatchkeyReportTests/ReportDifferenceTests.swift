@@ -179,34 +179,32 @@ struct ReportDifferenceTests {
         #expect(less.rows.allSatisfy { $0.figure != .throughput || $0.verdict == .same })
     }
 
-    /// As if the report may not be ranked.
-    private func busy(_ sample: SampleReport) -> ComparisonReport {
-        var report = sample.make()
-        report.conditions.ranking = .refused
-        report.conditions.findings = ["Other processes kept 1.20 processors busy."]
-        return report
-    }
-
-    @Test func `on a busy machine only the processor time of one thread is compared`() throws {
-        let before = SampleReport(seed: 1, processorTime: { _ in 1 }).make()
-        var starved = SampleReport(seed: 2, processorTime: { $0 == 1 ? 1 : 1.5 })
-        starved.speed = { _, _ in 0.5 }
-        let same = try ReportDifference(from: before, against: busy(starved))
-        #expect(same.rows.allSatisfy { $0.figure == .processorTime && $0.verdict == .same })
-        #expect(same.notes.contains { $0.contains("--force compares everything") })
-        let forced = try ReportDifference(from: before, against: busy(starved), isForced: true)
-        #expect(forced.rows.contains { $0.figure == .throughput && $0.verdict == .worse })
-        starved.processorTime = { _ in 1.18 }
-        let worse = try ReportDifference(from: before, against: busy(starved))
-        #expect(worse.rows.contains { $0.figure == .processorTime && $0.verdict == .worse })
-    }
-
-    @Test func `on a busy machine without a case of one thread nothing can be compared`() {
-        let sample = SampleReport(threads: [2, 4])
-        let error = #expect(throws: ReportFileError.self) {
-            _ = try ReportDifference(from: sample.make(), against: busy(sample))
+    @Test func `a report that may not be ranked is compared by force only`() throws {
+        let before = SampleReport(seed: 1).make()
+        var after = SampleReport(seed: 2, speed: { _, _ in 0.5 }).make()
+        after.conditions.findings = ["This is a debug build."]
+        for (one, other) in [(before, after), (after, before)] {
+            let error = #expect(throws: ReportFileError.self) {
+                _ = try ReportDifference(from: one, against: other)
+            }
+            #expect(error?.message.contains("This is a debug build. --force") == true)
         }
-        #expect(error?.message.contains("Other processes kept 1.20 processors busy.") == true)
+        #expect(try ReportDifference(from: before, against: after, isForced: true).isWorse)
+    }
+
+    @Test func `load explains much, and hardly the processor time of one thread`() throws {
+        let before = SampleReport(seed: 1, processorTime: { _ in 1 }).make()
+        func worse(_ times: Double) throws -> [ReportDifference.Row] {
+            var after = SampleReport(seed: 2, processorTime: { _ in times }).make()
+            after.conditions.foreignProcessors = 0.5
+            return try ReportDifference(from: before, against: after).rows.filter {
+                $0.verdict == .worse
+            }
+        }
+        #expect(try worse(1.08).isEmpty)
+        let found = try worse(1.18)
+        #expect(!found.isEmpty && found.allSatisfy { $0.isOneThread })
+        #expect(found.allSatisfy { $0.figure == .processorTime })
     }
 
     @Test func `reports without a common case cannot be compared`() {

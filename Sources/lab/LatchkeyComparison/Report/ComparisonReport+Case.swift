@@ -157,7 +157,7 @@ extension ComparisonReport {
         package var min: Double
         package var median: Double
         package var max: Double
-        /// The bootstrap interval of the median, at 95 %.
+        /// The interval of the median, at 95 %.
         ///
         /// With two modes it begins at the slowest repeat; one slow repeat is left out of its
         /// lower end.

@@ -32,7 +32,8 @@ package enum Statistics {
     }
 }
 
-/// The interval of the median of values that come in clusters, such as the rounds after one repeat.
+/// The 95 % interval of the median of values that come in clusters, such as the rounds after one
+/// repeat. It is shown, and decides nothing.
 ///
 /// Values of one cluster are more alike than those of another: what the machine does changes within
 /// seconds. So the interval is the wider one at each end of two:
@@ -41,9 +42,12 @@ package enum Statistics {
 ///   of 2^(n − 1) runs: 93.75 % for five clusters.
 package enum ClusteredMedian {
     /// A cluster of fewer values has no median to speak of.
-    static let clusterSizeMin = 3
-    /// 0 of nothing.
-    package static func interval(_ clusters: [[Double]]) -> (low: Double, high: Double) {
+    private static let clusterSizeMin = 3
+    /// The share that is cut off at each end.
+    private static let tail = 0.025
+
+    /// 0 of nothing. Of one cluster that of the sign test: the range of up to eight values.
+    static func interval(_ clusters: [[Double]]) -> (low: Double, high: Double) {
         let sorted = clusters.flatMap(\.self).sorted()
         guard !sorted.isEmpty else { return (0, 0) }
         let cut = cutCount(sorted.count)
@@ -53,12 +57,12 @@ package enum ClusteredMedian {
     }
 
     /// How many values the interval of the sign test leaves out at each end.
-    package static func cutCount(_ count: Int) -> Int {
+    private static func cutCount(_ count: Int) -> Int {
         var probability = pow(0.5, Double(count))
         var (total, cut) = (0.0, 0)
         while true {
             total += probability
-            guard total <= Bootstrap.tail else { return max(0, cut - 1) }
+            guard total <= tail else { return max(0, cut - 1) }
             probability *= Double(count - cut) / Double(cut + 1)
             cut += 1
         }
@@ -74,13 +78,12 @@ extension ComparisonReport.Spread {
     package init(_ values: [Double]) {
         let sorted = values.sorted()
         let median = Statistics.median(sorted: sorted)
-        let interval = Bootstrap.medianInterval(sorted)
-        let others = Array(sorted.dropFirst())
+        let interval = ClusteredMedian.interval([sorted])
         let low =
             if Modes(sorted) != nil {
                 sorted[0]
             } else if SlowRepeat(sorted) != nil {
-                Bootstrap.medianInterval(others).low
+                ClusteredMedian.interval([Array(sorted.dropFirst())]).low
             } else {
                 interval.low
             }

@@ -57,17 +57,14 @@ extension ReportDifference {
 }
 
 extension ReportDifference.Row {
-    /// Whether other processes hardly change the figure: by some percent, through caches and the
-    /// processor's clock.
-    var isSteady: Bool { isOneThread && figure == .processorTime }
-
     /// Counts only what the load of other processes cannot explain.
+    ///
+    /// It hardly changes the processor time of one thread: by some percent, through caches and the
+    /// processor's clock.
     mutating func widen(to ratio: Double) {
-        leastRatio = max(leastRatio, isSteady ? min(ratio, Self.steadyRatio) : ratio)
+        let isSteady = isOneThread && figure == .processorTime
+        leastRatio = max(leastRatio, isSteady ? min(ratio, 1.1) : ratio)
     }
-
-    /// The least difference of a steady figure that no load explains.
-    static let steadyRatio = 1.1
 
     /// The figures that all reports have of a case.
     ///

@@ -19,13 +19,10 @@ internal import LatchkeyVerdict
 /// Reports of different machines are not compared, unless by force: see ``CaseMatching``. If a
 /// cache line took another way in one of the runs, only cases of one thread are compared. What
 /// other processes took from one run and not from the other explains a difference, and so it
-/// widens the least one that is found. If the conditions of a report forbid a ranking, only the
-/// processor time of one thread is compared, which other processes hardly change.
+/// widens the least one that is found. Reports that may not be ranked are compared by force only.
 package struct ReportDifference {
     package enum Change: String, Sendable {
-        case same = "no difference found"
-        case better
-        case worse
+        case same, better, worse
     }
 
     let rows: [Row]
@@ -75,6 +72,12 @@ package struct ReportDifference {
             "The reports are of different machines, so the change is not to blame for what "
                 + "differs. " + matching.machineNotes.joined(separator: " ") + Self.force
         )
+        let findings = all.flatMap(\.conditions.findings).uniqued()
+        try Self.require(
+            findings.isEmpty || isForced,
+            "The conditions of the reports change their figures by themselves. "
+                + findings.joined(separator: " ") + Self.force
+        )
         let ofRuns = min(before.count, after.count) >= Ratio.repeatsMin
         var rows = matching.pairs.flatMap {
             Row.all($0, ofRuns: ofRuns, namesWorkload: !matching.isOneWorkload)
@@ -85,7 +88,17 @@ package struct ReportDifference {
                 + "few to tell a difference from noise."
         )
         var restrictions = all.count == 2 ? [] : [ofRuns ? Self.runsNote : Self.repeatsNote]
-        if !isForced { restrictions += try Self.restrict(&rows, all, matching.distance) }
+        if let distance = matching.distance, !isForced {
+            rows = rows.filter(\.isOneThread)
+            try Self.require(
+                !rows.isEmpty,
+                "\(distance), and the reports have no case of one thread.\(Self.force)"
+            )
+            restrictions.append(
+                "\(distance), so only cases of one thread are compared. --force compares "
+                    + "everything."
+            )
+        }
         self.failBelow = failBelow
         try Self.require(
             failBelow == nil || rows.contains { $0.figure == .throughput },
@@ -109,42 +122,6 @@ package struct ReportDifference {
 
     private static func require(_ condition: Bool, _ message: String) throws(ReportFileError) {
         guard condition else { throw ReportFileError(message: message) }
-    }
-
-    /// Leaves only rows that can be compared under the conditions of the reports, and says so.
-    private static func restrict(
-        _ rows: inout [Row],
-        _ all: [ComparisonReport],
-        _ distance: String?
-    ) throws(ReportFileError) -> [String] {
-        var notes: [String] = []
-        let findings = all.flatMap(\.conditions.findings).uniqued()
-        if !findings.isEmpty {
-            rows = rows.filter(\.isSteady)
-            for index in rows.indices { rows[index].widen(to: Row.steadyRatio) }
-            try require(
-                !rows.isEmpty,
-                "The conditions of the reports change throughput by themselves, and the reports "
-                    + "have no case of one thread in process. "
-                    + findings.joined(separator: " ") + force
-            )
-            notes.append(
-                "Under these conditions only the processor time of one thread is compared, which "
-                    + "other processes hardly change. --force compares everything."
-            )
-        }
-        if let distance {
-            rows = rows.filter(\.isOneThread)
-            try require(
-                !rows.isEmpty,
-                "\(distance), and the reports have no case of one thread.\(force)"
-            )
-            notes.append(
-                "\(distance), so only cases of one thread are compared. --force compares "
-                    + "everything."
-            )
-        }
-        return notes
     }
 
     private static let force = " --force compares them anyway."
