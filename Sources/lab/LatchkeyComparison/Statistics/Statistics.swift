@@ -33,10 +33,10 @@ package enum Statistics {
 }
 
 /// The 95 % interval of the median of values that come in clusters, such as the rounds after one
-/// repeat. It is shown, and decides nothing.
+/// repeat.
 ///
 /// Values of one cluster are more alike than those of another: what the machine does changes within
-/// seconds. So the interval is the wider one at each end of two:
+/// seconds. The interval is shown, and decides nothing. It is the wider one at each end of two:
 /// - that of the sign test over all values, as if they were independent;
 /// - the range of the clusters' medians. The range of n of them contains the true one in all but 1
 ///   of 2^(n − 1) runs: 93.75 % for five clusters.
@@ -46,7 +46,9 @@ package enum ClusteredMedian {
     /// The share that is cut off at each end.
     private static let tail = 0.025
 
-    /// 0 of nothing. Of one cluster that of the sign test: the range of up to eight values.
+    /// 0 of nothing.
+    ///
+    /// Of one cluster that of the sign test: the range of up to eight values.
     static func interval(_ clusters: [[Double]]) -> (low: Double, high: Double) {
         let sorted = clusters.flatMap(\.self).sorted()
         guard !sorted.isEmpty else { return (0, 0) }
