@@ -236,7 +236,7 @@ struct RoundTests {
         names: [String]
     ) throws {
         let run = try Self.run {
-            $0.strategies = [.lock, .spin, .ticket]
+            $0.strategies = [.lock, .spin, StrategyName(.ticket)]
             $0.threads = [2]
             $0.repeats = 3
         }
