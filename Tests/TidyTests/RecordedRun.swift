@@ -66,21 +66,27 @@ struct RecordedRun {
                 + "\(longest("adaptive")) under `adaptive`,",
             "  \(longest("spin")) under `spin` and \(longest("serial-queue")) under "
                 + "`serial-queue`.",
-            "- **The verdict of `latchkey compare`** there:",
+            "- **The verdict of `latchkey compare`** there (`mutex`: "
+                + "\(report.fingerprint.mutex.kind.rawValue)):",
         ]
         return facts + verdict.map { "  " + $0 }
     }
 
     /// What to avoid.
     var avoided: [String] {
-        [
+        let queue = [
             "- **A queue as a lock.** With \(most) threads and short sections, `serial-queue` does "
                 + "\(times) times fewer operations",
             "  than `lock`, because each hand-over is a context switch.",
-            "- **`mutex` with more threads than processors.** With Swift 6.3 on Linux, the kernel "
-                + "hands `Mutex` to the next thread",
-            "  at every contended unlock. With 2 threads it does \(count("mutex", 2)) operations a "
-                + "second, with \(most) threads \(count("mutex", most)).",
+        ]
+        // The other `Mutex` is not handed over.
+        guard report.fingerprint.mutex.kind == .priorityInheritingFutex else { return queue }
+        return queue + [
+            "- **`mutex` with more threads than processors.** With Swift 6.3.1 and earlier on "
+                + "Linux, the kernel hands `Mutex` to the",
+            "  next thread at every contended unlock. With 2 threads it does "
+                + "\(count("mutex", 2)) operations a second, with \(most) threads "
+                + "\(count("mutex", most)).",
         ]
     }
 

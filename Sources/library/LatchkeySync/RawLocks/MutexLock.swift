@@ -70,16 +70,20 @@ extension MutexLock: NamedLock {
 
 /// `mutex`: `Synchronization.Mutex`, what Swift ships.
 ///
-/// Entering again on the same thread stops or hangs, as the toolchain's `Mutex` does.
+/// On Linux, Swift 6.3.1 and earlier have one `Mutex`, and later toolchains another one. A report
+/// says which one it measured (`Mutex:` in its first lines).
+///
+/// Entering again on the same thread stops with `priority-inheriting-futex`, and hangs with
+/// `spinning-futex`.
 ///
 /// - *Guarantees:* nothing beyond the common ones.
 /// - *Use it when* threads do not outnumber processors.
-/// - *Not when* they do, with Swift 6.3 on Linux: ownership is handed over in the kernel at every
-///   contended unlock.
-/// - *Trap:* it is among the fastest until threads outnumber processors. One thread more then makes
-///   it a hundred times slower or more, evenly for all threads. A failed `withLockIfAvailable`
-///   makes the holder's unlock a system call, so contention is sampled here, never tried. Newer
-///   toolchains link another `Mutex`: the report's fingerprint says which one was measured.
+/// - *Not when* they do, and a report says `priority-inheriting-futex`: the kernel hands such a
+///   lock to the next thread at every contended unlock.
+/// - *Trap:* `priority-inheriting-futex` is among the fastest until threads outnumber processors.
+///   One thread more then makes it a hundred times slower or more, evenly for all threads. A failed
+///   `withLockIfAvailable` makes the holder's unlock a system call, so contention is sampled here,
+///   never tried.
 ///
 /// ```sh
 /// latchkey compare --strategies mutex,lock --threads 2,4,8
