@@ -61,9 +61,9 @@ struct MarkdownReportTests {
     }
 
     @Test func `rows that do not fit are counted`() {
-        // 19 rows, of which 17 fit.
+        // 20 rows, of which 17 fit.
         let text = text(SampleReport().make())
-        #expect(text.contains("\nand 2 more rows in the JSON."), "\(text)")
+        #expect(text.contains("\nand 3 more rows in the JSON."), "\(text)")
     }
 
     @Test func `text from a foreign report is no markup`() {

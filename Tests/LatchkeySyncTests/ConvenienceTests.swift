@@ -19,8 +19,8 @@ struct ConvenienceTests {
     }
 
     @Test(arguments: [
-        StrategyKind.adaptive, .lock, .mcs, .monitor, .pthreadMutex, .readWriteLock,
-        .recursiveLock, .semaphore, .spin, .ticket,
+        StrategyKind.adaptive, .lock, .mcs, .monitor, .pthreadAdaptiveMutex, .pthreadMutex,
+        .readWriteLock, .recursiveLock, .semaphore, .spin, .ticket,
     ])
     func `a lock is taken if it is available, whatever the value`(kind: StrategyKind) async {
         #expect(await TestThread.result { kind.accept(TakenIfAvailable()) } == [])

@@ -11,6 +11,16 @@ import Testing
 /// The locks below the strategies.
 @Suite(.timeLimit(.minutes(15)))
 struct RawLockTests {
+    @Test func `one of the pthread mutexes is of glibc's adaptive kind`() {
+        func kind(_ lock: PthreadMutexLock) -> CInt {
+            unsafe lock.storage.withUnsafeMutablePointerToElements { handle in
+                unsafe handle.pointee.__data.__kind
+            }
+        }
+        #expect(kind(PthreadAdaptiveMutexLock().base) == CInt(PTHREAD_MUTEX_ADAPTIVE_NP))
+        #expect(kind(PthreadMutexLock()) == CInt(PTHREAD_MUTEX_DEFAULT))
+    }
+
     @Test func `an adaptive lock does not poll on one processor`() {
         let alone = AdaptiveLock.Polling(processors: 1)
         #expect(alone.nanosecondsMax == 0 && alone.askingNanosecondsMax == 0)

@@ -39,8 +39,8 @@ struct SwitchableLockTests {
         }
         #expect(
             SwitchableLock.kinds == [
-                .lock, .pthreadMutex, .spin, .ticket, .mcs, .adaptive, .semaphore, .readWriteLock,
-                .mutex,
+                .lock, .pthreadMutex, .pthreadAdaptiveMutex, .spin, .ticket, .mcs, .adaptive,
+                .semaphore, .readWriteLock, .mutex,
             ]
         )
     }

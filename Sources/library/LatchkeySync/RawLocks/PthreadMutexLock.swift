@@ -10,7 +10,8 @@ public import Darwin
 
 /// A `pthread_mutex_t` of the default kind, in one allocation.
 ///
-/// What `NIOLock` and the box of SwiftNIO hold. Only ``Monitor`` has recursive ones.
+/// What `NIOLock` and the box of SwiftNIO hold. Only ``Monitor`` has recursive ones, and
+/// ``PthreadAdaptiveMutexLock`` adaptive ones.
 ///
 /// **Design.** The handle is the lock; there is no other state. Every return code is checked. An
 /// unexpected one stops the process with the name of the call, because the handle is then not in
@@ -27,16 +28,16 @@ public struct PthreadMutexLock: RawLock, @unchecked Sendable {
     @usableFromInline let storage: ManagedBuffer<Void, pthread_mutex_t>
 
     /// Makes a lock that is free.
-    public init() { self.init(isRecursive: false) }
+    public init() { self.init(type: nil) }
 
-    /// - Parameter isRecursive: Whether the thread that holds the lock can take it again.
-    init(isRecursive: Bool) {
+    /// - Parameter type: What `pthread_mutexattr_settype` is to set; `nil` for the default kind.
+    init(type: CInt?) {
         unsafe storage = PthreadMutexStorage.create(minimumCapacity: 1) { _ in }
         var attributes = pthread_mutexattr_t()
         unsafe check(pthread_mutexattr_init(&attributes), "pthread_mutexattr_init")
-        if isRecursive {
+        if let type {
             unsafe check(
-                pthread_mutexattr_settype(&attributes, CInt(PTHREAD_MUTEX_RECURSIVE)),
+                pthread_mutexattr_settype(&attributes, type),
                 "pthread_mutexattr_settype"
             )
         }
