@@ -240,7 +240,8 @@ struct RoundTests {
             $0.threads = [2]
             $0.repeats = 3
         }
-        var course = ComparisonRun.Course(run, PlantedMethod(), { false }) { _ in }
+        let isInterrupted: @Sendable () -> Bool = { false }
+        var course = ComparisonRun.Course(run, PlantedMethod(), isInterrupted) { _ in }
         course.measured.repeats = run.schedule.cases.map { _ in Self.repeats([1e6]) }
         for index in 0..<3 { _ = run.measureRounds(ofRepeat: index, &course) }
         let finished = course.clock.finishedCount

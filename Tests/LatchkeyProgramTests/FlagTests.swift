@@ -226,7 +226,7 @@ struct FlagTests {
         let sentence = try #require(planned.announcement(seconds: 4_430))
         #expect(
             sentence.hasPrefix(
-                "the run takes about 1 h 13 min: 20 cases × 1000 repeats × 90 ms, warm-up, "
+                "the run takes about 1 h 13 min: 20 cases × 1000 repeats × 80 ms, warm-up, "
                     + "metering, rounds of short slices and checks included. The cases are all "
                     + "combinations of 2 strategies and the baselines, 3 numbers of threads and "
                     + "2 workloads."

@@ -36,7 +36,7 @@ package struct ComparisonSettings: Codable, Sendable, Equatable {
     /// The time for which one repeat is measured.
     ///
     /// Its warm-up is not included.
-    package var durationSeconds = 0.09
+    package var durationSeconds = 0.08
     package var repeats = 5
     package var seed: UInt64 = 1
     /// Whether to rank although the conditions forbid it, and to say so.

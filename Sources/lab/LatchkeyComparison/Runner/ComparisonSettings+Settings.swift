@@ -38,7 +38,7 @@ extension ComparisonSettings: Configurable {
                 }
             ),
             \.durationSeconds,
-            default: "90ms",
+            default: "80ms",
             "The time for which a repeat is measured, such as 200ms or 2s; without a unit, in "
                 + "seconds. Over HTTP it is in whole seconds, by default 1s.",
             text: { shortText($0) },
