@@ -54,7 +54,7 @@ struct MarkdownReportTests {
 
                 `latchkey compare --transport memory --strategies lock,mutex --current lock \
                 --threads 1,8 --read-ratio 0.5 --section 50 --outside 200 --keys 1 --skew uniform \
-                --stripes 1 --arrival closed --duration 0.09 --repeats 5 --seed 1`
+                --stripes 1 --arrival closed --duration 0.08 --repeats 5 --seed 1`
 
                 """
         )

@@ -107,7 +107,9 @@ struct RatioTests {
         var (draw, erring) = (Draw(3), 0)
         let runs = Depth.count(100, deep: 1_000)
         for _ in 0..<runs {
-            func logs() -> [[Double]] { [(0..<5).map { _ in 0.03 * draw.normal() }] }
+            func logs() -> [[Int: Double]] {
+                [Dictionary(uniqueKeysWithValues: (0..<5).map { ($0, 0.03 * draw.normal()) })]
+            }
             let pairs = (0..<60).map { _ in (logs(), logs()) }
             let errors = pairs.map { Ratio.error(before: $0, after: $1) }.sorted()
             let isErring = pairs.contains { before, after in
@@ -122,8 +124,33 @@ struct RatioTests {
             erring += isErring ? 1 : 0
         }
         #expect(Double(erring) <= 0.06 * Double(runs) + 2, "\(erring) of \(runs)")
-        let same = [[0, 0.01, -0.01, 0.02, -0.02]]
+        let same = [[0: 0, 1: 0.01, 2: -0.01, 3: 0.02, 4: -0.02]]
         #expect(Ratio(before: same, after: same).value == 1)
+    }
+
+    /// The side with few values has nearly all of the error.
+    @Test(arguments: [(25, 3), (3, 25), (25, 5)])
+    func `many values against few err as often as is said`(before: Int, after: Int) {
+        var draw = Draw(11)
+        func logs(_ count: Int) -> [[Int: Double]] {
+            [Dictionary(uniqueKeysWithValues: (0..<count).map { ($0, 0.03 * draw.normal()) })]
+        }
+        let runs = Depth.count(1_000, deep: 10_000)
+        let erring = (0..<runs).count { _ in
+            let ratio = Ratio(before: logs(before), after: logs(after))
+            return ratio.low > 1 || ratio.high < 1
+        }
+        #expect(Double(erring) <= 0.06 * Double(runs), "\(erring) of \(runs)")
+        #expect(erring > 0, "an interval that holds everything says nothing")
+    }
+
+    @Test func `one value is taken to vary as those of the other side do`() {
+        var draw = Draw(12)
+        let many = [Dictionary(uniqueKeysWithValues: (0..<8).map { ($0, 0.03 * draw.normal()) })]
+        let ratio = Ratio(before: many, after: [[0: 0.05]])
+        let other = Ratio(before: many, after: [[0: 0.5]])
+        #expect(ratio.low < 1 && ratio.high > 1 && other.low > 1)
+        #expect(Ratio(before: [[0: 0]], after: [[0: 1]]).low == 0)
     }
 }
 

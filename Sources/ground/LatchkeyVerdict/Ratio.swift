@@ -56,34 +56,45 @@ package struct Ratio: Sendable, Equatable {
         value = min(max(exp(table), low), high)
     }
 
-    /// Of two runs, whose repeats were not taken next to each other.
+    /// Of two sides that were not taken next to each other.
+    ///
+    /// Each of them adds its error, which is widened for the number of its values. A side with too
+    /// few values for an error of its own is taken to vary as the other one does.
     ///
     /// - Parameters:
-    ///   - before: the logarithms of the repeats for each case.
-    ///   - after: the same of the other run.
-    ///   - errorMin: the least standard error, since few repeats agree by luck now and then.
+    ///   - before: the logarithms of the values of each case, repeats or runs. Those with one key
+    ///     have something in common.
+    ///   - after: the same of the other side.
+    ///   - errorMin: the least widened error, since few repeats agree by luck now and then.
     ///   - comparisonCount: how many such ratios are looked at. The chance that any of them errs is
     ///     5 %.
     package init(
-        before: [[Double]],
-        after: [[Double]],
+        before: [[Int: Double]],
+        after: [[Int: Double]],
         errorMin: Double = 0,
         comparisonCount: Int = 1
     ) {
-        let (old, new) = (Interval(lists: before), Interval(lists: after))
+        let (old, new) = Self.sides(before, after)
         let count = Double(max(1, comparisonCount))
         // The bound of a normal distribution's tails, exp(−z² / 2).
         let quantile = count > 1 ? (2 * log(count / 0.05)).squareRoot() : Self.normalQuantile
-        let half =
-            quantile * Self.widening(old.repeats + new.repeats - 1)
-            * max(hypot(old.error, new.error), errorMin)
+        let half = quantile * max(hypot(old.widenedError, new.widenedError), errorMin)
         let center = new.center - old.center
         (value, low, high) = (exp(center), exp(center - half), exp(center + half))
     }
 
-    /// The standard error of the ratio of two runs.
-    package static func error(before: [[Double]], after: [[Double]]) -> Double {
-        hypot(Interval(lists: before).error, Interval(lists: after).error)
+    /// The standard error of the ratio of two sides, widened.
+    package static func error(before: [[Int: Double]], after: [[Int: Double]]) -> Double {
+        let (old, new) = sides(before, after)
+        return hypot(old.widenedError, new.widenedError)
+    }
+
+    private static func sides(
+        _ before: [[Int: Double]],
+        _ after: [[Int: Double]]
+    ) -> (Interval, Interval) {
+        let (old, new) = (Interval(before), Interval(after))
+        return (old.spread(as: new), new.spread(as: old))
     }
 
     package var inverse: Self { Self(value: 1 / value, low: 1 / high, high: 1 / low) }
@@ -123,12 +134,6 @@ private struct Interval {
     /// Of the case that has the fewest.
     var repeats: Int
 
-    init(lists: [[Double]]) {
-        self.init(
-            lists.map { Dictionary(uniqueKeysWithValues: $0.enumerated().map { ($0, $1) }) }
-        )
-    }
-
     init(_ cases: [[Int: Double]]) {
         repeats = cases.map(\.count).min() ?? 0
         guard repeats > 0 else { return }
@@ -147,10 +152,23 @@ private struct Interval {
             .squareRoot()
     }
 
-    private var half: Double {
-        repeats < Ratio.repeatsMin
-            ? .infinity : Ratio.widening(repeats) * Ratio.normalQuantile * error
+    /// With the error of the other side, scaled, if it has too few values for one of its own.
+    func spread(as other: Self) -> Self {
+        guard repeats < Ratio.repeatsMin, repeats > 0, other.repeats >= Ratio.repeatsMin else {
+            return self
+        }
+        var copy = self
+        copy.error = other.error * (Double(other.repeats) / Double(repeats)).squareRoot()
+        copy.repeats = other.repeats
+        return copy
     }
+
+    /// Wider for few values.
+    var widenedError: Double {
+        repeats < Ratio.repeatsMin ? .infinity : Ratio.widening(repeats) * error
+    }
+
+    private var half: Double { Ratio.normalQuantile * widenedError }
 
     var low: Double { center - half }
     var high: Double { center + half }

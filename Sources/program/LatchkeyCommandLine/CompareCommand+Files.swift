@@ -97,18 +97,15 @@ extension CompareCommand {
         }
 
         /// Finds out before a run, not after it, that its report could not be compared.
-        func check(_ settings: ComparisonSettings) throws {
-            _ = try difference(
-                to: [
-                    reports[0].expected(
-                        settings,
-                        on: ComparisonReport.Fingerprint(
-                            version: latchkeyVersion,
-                            mutex: reports[0].fingerprint.mutex
-                        )
-                    )
-                ]
+        func check(_ run: ComparisonRun) throws {
+            let expected = reports[0].expected(
+                of: run,
+                on: ComparisonReport.Fingerprint(
+                    version: latchkeyVersion,
+                    mutex: reports[0].fingerprint.mutex
+                )
             )
+            _ = try difference(to: [expected])
         }
 
         fileprivate func difference(
@@ -142,7 +139,8 @@ extension CompareCommand {
         let isEarly =
             report.isInterrupted && status == 0 && failure == nil && !values.isGiven("from")
         if let problem {
-            guard isEarly else { fail(problem) }
+            // That a check failed is known, whatever cannot be compared.
+            guard isEarly || status == 1 && failure == nil else { fail(problem) }
             complain(TerminalStyle.withoutControls(problem))
         }
         exit(isEarly ? 130 : status)

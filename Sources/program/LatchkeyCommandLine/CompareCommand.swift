@@ -152,12 +152,6 @@ package enum CompareCommand {
         let settings = try CompareFlags.settings(values, catalogue, replaying: trace)
         let baseline = try Baseline(values)
         try checkOutput(values)
-        orFail { try baseline?.check(settings) }
-        let threadsMax = max(settings.threads.max() ?? 1, StrategyVerdicts.threadsMax)
-        let threadCount = threadsMax + threadCountOver
-        if let reason = ThreadRoom.refusal(of: threadCount) { fail(reason) }
-        watchInterrupts()
-        var line = ProgressLine(descriptor: 2) { say($0, to: 2) }
         let program = URL(fileURLWithPath: "/proc/self/exe").resolvingSymlinksInPath().path
         let run = orFail {
             try ComparisonRun(
@@ -168,6 +162,12 @@ package enum CompareCommand {
                 trace: trace
             )
         }
+        orFail { try baseline?.check(run) }
+        let threadsMax = max(settings.threads.max() ?? 1, StrategyVerdicts.threadsMax)
+        let threadCount = threadsMax + threadCountOver
+        if let reason = ThreadRoom.refusal(of: threadCount) { fail(reason) }
+        watchInterrupts()
+        var line = ProgressLine(descriptor: 2) { say($0, to: 2) }
         var isAnnounced = false
         let outcome = orFail {
             try run.run(

@@ -61,15 +61,14 @@ extension ComparisonRun {
         }.filter { cases in cases.count { !schedule.cases[$0].isBaseline } > 1 }
     }
 
-    /// Takes as many rounds again of some strategies and the current one.
+    /// Takes as many rounds again of some strategies.
     ///
     /// What is undecided after a run needs a narrower interval. These rounds are few strategies',
     /// so they take a small part of the run's time. That is one more look at the same question, in
     /// which an interval can err; a third one is not taken.
     func lookAgain(at names: [String], _ course: inout Course) {
         guard !names.isEmpty else { return }
-        let subjects = (names.map(StrategyName.init) + [settings.currentStrategy])
-            .map(CaseSubject.strategy)
+        let subjects = names.map { CaseSubject.strategy(StrategyName(rawValue: $0)) }
         for index in schedule.repeats..<(2 * schedule.repeats) {
             guard measureRounds(ofRepeat: index, among: subjects, &course) else { return }
         }

@@ -10,7 +10,7 @@ internal import LatchkeyStrategies
 /// process, on workloads made for that; those checks are not in the figures. A strategy that the
 /// program has registered is checked first, and if it fails, nothing is measured.
 package struct ComparisonRun: Sendable {
-    let settings: ComparisonSettings
+    package let settings: ComparisonSettings
     let version: String
     let schedule: Schedule
     let catalogue: Catalogue
@@ -54,6 +54,15 @@ package struct ComparisonRun: Sendable {
         schedule = Schedule(settings, catalogue)
     }
 
+    /// What is measured besides the baselines.
+    package var plannedCases:
+        [(strategy: String, threads: Int, workload: ComparisonReport.Workload)]
+    {
+        schedule.cases.filter { !$0.isBaseline }.map {
+            ($0.subject.name, $0.threads, $0.workload)
+        }
+    }
+
     /// Measures, checks, and returns what was found.
     ///
     /// Blocks until the run has ended. Not for use in a task. What is started ends with the calling
@@ -65,7 +74,8 @@ package struct ComparisonRun: Sendable {
     ///   - whenReady: Called once, when everything that the run needs is there and nothing is
     ///     measured yet. The time that it takes is not the run's.
     ///   - undecided: Called once with what was measured: the strategies about which more rounds
-    ///     can decide. As many rounds again are taken of them and the current one.
+    ///     can decide, and the one that they are compared with. As many rounds again are taken of
+    ///     these.
     ///   - progress: Called on the calling thread, at the start and whenever a repeat is done.
     /// - Returns: The report, without a recommendation; with the failure, if something failed after
     ///   a case was measured.

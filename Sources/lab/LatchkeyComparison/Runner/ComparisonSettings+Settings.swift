@@ -61,7 +61,7 @@ extension ComparisonSettings: Configurable {
             "force",
             \.isForced,
             "Begins on a busy machine, too, and ranks the figures of a debug build, and says so. "
-                + "With --against: compares all figures of such reports."
+                + "With --against or --baseline: compares all figures of such reports."
         ),
     ]
 

@@ -19,14 +19,17 @@ struct LoopState {
 extension Operator {
     /// One operation after the other until the stage is over, the first one in any case: the timed
     /// path.
+    ///
+    /// Consumes the operator and returns it, so that nothing else refers to what it has: the values
+    /// of an unguarded one would be copied when it writes to them.
     @inlinable
     @inline(never)
-    mutating func loop(
+    consuming func loop(
         _ stage: UInt32,
         _ clock: StageClock,
         _ state: inout LoopState,
         timing: ResponseTiming?
-    ) {
+    ) -> Self {
         let count = state.operations.count
         let work = state.work
         let outsideSteps = state.outsideSteps
@@ -52,7 +55,7 @@ extension Operator {
         }
         state.position = number
         state.outside = outside
-        self = performer
+        return performer
     }
 }
 
@@ -82,9 +85,11 @@ struct AnyOperator {
         _ performer: Performer,
         whenFinished: @escaping (Performer) -> Void = { _ in }
     ) {
-        var performer = performer
-        loop = { performer.loop($0, $1, &$2, timing: $3) }
-        finish = { whenFinished(performer) }
+        var owned: Performer? = performer
+        loop = { stage, clock, state, timing in
+            owned = owned.take()?.loop(stage, clock, &state, timing: timing)
+        }
+        finish = { owned.map(whenFinished) }
     }
 
     /// An operator whose operations can end after they have returned.

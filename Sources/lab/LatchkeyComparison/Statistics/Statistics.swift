@@ -2,6 +2,12 @@ internal import Foundation
 
 /// The plain figures of a list of numbers.
 package enum Statistics {
+    /// Of one value at least.
+    package static func mean(_ values: some Collection<Double>) -> Double {
+        // In one order, so that it is the same each time.
+        values.sorted().reduce(0, +) / Double(values.count)
+    }
+
     /// The middle value, or the mean of the two middle ones; 0 of nothing.
     package static func median(_ values: [Double]) -> Double {
         median(sorted: values.sorted())

@@ -21,11 +21,13 @@ extension ReportDifference {
         /// Whether one thread alone decides the figure, which then varies much less than with
         /// several threads or a pool of them.
         var isOneThread: Bool
-        /// The logarithms of the repeats for each case.
-        var before: [[Double]]
-        var after: [[Double]]
+        /// The logarithms of the repeats or runs for each case, by what they have in common.
+        var before: [[Int: Double]]
+        var after: [[Int: Double]]
         /// The difference that matters, as a factor.
         var leastRatio: Double
+        /// What others took from one side only can explain as much.
+        var loadRatio = 1.0
         /// After over before; its interval is not that of one row, but holds for all rows at once.
         var ratio = Ratio(value: 1, low: 0, high: .infinity)
 
@@ -46,7 +48,7 @@ extension ReportDifference {
         var cells: [TextTable.Cell] {
             let emphasis: TextTable.Emphasis = verdict == .worse ? .bad : .good
             let figures = [before, after].map { cases in
-                isPooled ? "" : figure.text(exp(cases[0].reduce(0, +) / Double(cases[0].count)))
+                isPooled ? "" : figure.text(exp(Statistics.mean(cases[0].values)))
             }
             return ([strategy, place, figure.rawValue] + figures).map { TextTable.Cell($0) } + [
                 TextTable.Cell(FigureText.change(change), emphasis),
@@ -63,7 +65,8 @@ extension ReportDifference.Row {
     /// processor's clock.
     mutating func widen(to ratio: Double) {
         let isSteady = isOneThread && figure == .processorTime
-        leastRatio = max(leastRatio, isSteady ? min(ratio, 1.1) : ratio)
+        loadRatio = isSteady ? min(ratio, 1.1) : ratio
+        leastRatio = max(leastRatio, loadRatio)
     }
 
     /// The figures that all reports have of a case.
@@ -82,12 +85,21 @@ extension ReportDifference.Row {
             entry.threads == 1 && entry.workload.transport == nil && !entry.waitsForItself
         return ReportDifference.Figure.allCases.compactMap { figure in
             let sides = [pair.before, pair.after].map { runs in
-                let lists = runs.map { figure.logarithms($0.entry, $0.duration) }
-                return ofRuns
-                    ? lists.filter { !$0.isEmpty }.map { $0.reduce(0, +) / Double($0.count) }
-                    : lists.flatMap(\.self)
+                var values: [Int: Double] = [:]
+                for (run, measured) in runs.enumerated() {
+                    let found = figure.logarithms(measured.entry, measured.duration)
+                    if ofRuns {
+                        values[run] = found.isEmpty ? nil : Statistics.mean(found.values)
+                    } else {
+                        values.merge(found.map { ($0 + run * repeatsMax, $1) }) { $1 }
+                    }
+                }
+                return values
             }
-            guard sides.allSatisfy({ $0.count >= Ratio.repeatsMin }) else { return nil }
+            let counts = sides.map(\.count)
+            // Runs of one side are taken to vary as those of the other one do.
+            let needed = ofRuns ? counts.max() : counts.min()
+            guard needed ?? 0 >= Ratio.repeatsMin, counts.min() ?? 0 > 0 else { return nil }
             return Self(
                 strategy: entry.strategy,
                 place: place,
@@ -95,10 +107,13 @@ extension ReportDifference.Row {
                 isOneThread: isOneThread,
                 before: [sides[0]],
                 after: [sides[1]],
-                leastRatio: figure.leastRatio(isOneThread: isOneThread)
+                leastRatio: figure.leastRatio(isOneThread: isOneThread, ofRuns: ofRuns)
             )
         }
     }
+
+    /// No run has as many.
+    private static let repeatsMax = 1 << 20
 
     /// Each strategy over all its cases, everything, and everything on one thread.
     static func pooled(_ cases: [Self]) -> [Self] {
@@ -146,10 +161,11 @@ extension ReportDifference.Figure {
     /// A smaller difference is not reported, however certain.
     ///
     /// Two runs of one build differ by a few percent, because memory is laid out differently. How
-    /// threads meet changes from run to run, too. Quantiles come from buckets that double, and the
-    /// first of them is an upper bound.
-    fileprivate func leastRatio(isOneThread: Bool) -> Double {
+    /// threads meet changes from run to run, too; where runs count, that is in their interval.
+    /// Quantiles come from buckets that double, and the first of them is an upper bound.
+    fileprivate func leastRatio(isOneThread: Bool, ofRuns: Bool) -> Double {
         switch self {
+        case .throughput where ofRuns, .processorTime where ofRuns, .holdMean where ofRuns: 1
         case .throughput, .processorTime: isOneThread ? 1.06 : 1.08
         case .holdMean: 1.08
         case .responseP99: 1.5
@@ -165,14 +181,18 @@ extension ReportDifference.Figure {
         }
     }
 
-    /// One for each repeat that has the figure.
+    /// One for each repeat that has the figure, by its index.
     ///
     /// A repeat without operations is the slowest of all and must count: it has half an operation,
     /// and the planned duration instead of 0.
-    fileprivate func logarithms(_ entry: ComparisonReport.Case, _ duration: Double) -> [Double] {
-        entry.counted.compactMap { measured -> Double? in
+    fileprivate func logarithms(
+        _ entry: ComparisonReport.Case,
+        _ duration: Double
+    ) -> [Int: Double] {
+        entry.counted.reduce(into: [:]) { values, measured in
             let operations = Double(measured.operations)
-            return switch self {
+            let value: Double? =
+                switch self {
             case .throughput:
                 entry.workload.arrival == .closed
                     ? (operations + 0.5) / (measured.seconds > 0 ? measured.seconds : duration)
@@ -183,6 +203,7 @@ extension ReportDifference.Figure {
             case .waitP99: measured.wait?.p99Nanoseconds
             case .holdMean: measured.hold?.meanNanoseconds
             }
-        }.filter { $0 > 0 && $0.isFinite }.map { log($0) }
+            if let value, value > 0, value.isFinite { values[measured.index] = log(value) }
+        }
     }
 }

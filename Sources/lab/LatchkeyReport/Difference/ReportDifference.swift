@@ -12,9 +12,10 @@ internal import LatchkeyVerdict
 ///
 /// **The rule** is that of a ``Verdict``: a ``Ratio`` of repeats whose interval is a bootstrap,
 /// widened. Two runs were not interleaved, so each of them adds its own error, and the interval is
-/// as wide as it has to be for all figures of the two reports at once. Of enough reports of each
+/// as wide as it would have to be for as many normal figures at once. With three reports of a
 /// build, a run is the unit and not its repeats: what a run has by chance, such as the place of its
-/// memory, all its repeats share.
+/// memory, all its repeats share. Then one or two runs of the other build are taken to vary as
+/// these do.
 ///
 /// Reports of different machines are not compared, unless by force: see ``CaseMatching``. If a
 /// cache line took another way in one of the runs, only cases of one thread are compared. What
@@ -36,12 +37,16 @@ package struct ReportDifference {
     /// Only a throughput surely below this part of the one before is worse enough to fail.
     let failBelow: Double?
 
+    /// The cases before, whether they are compared or not.
+    private let caseCount: Int
+
     /// Whether a check fails newly, or something is worse, and by as much as was asked for.
     package var isWorse: Bool { !newFailures.isEmpty || rows.contains(where: fails) }
 
     private func fails(_ row: Row) -> Bool {
-        guard row.verdict == .worse, let failBelow else { return row.verdict == .worse }
+        guard let failBelow else { return row.verdict == .worse }
         return row.figure == .throughput && row.ratio.high < failBelow
+            && 1 / row.ratio.value >= row.loadRatio
     }
 
     /// Compares the reports of two builds, or settings: one of each, or several.
@@ -78,7 +83,7 @@ package struct ReportDifference {
             "The conditions of the reports change their figures by themselves. "
                 + findings.joined(separator: " ") + Self.force
         )
-        let ofRuns = min(before.count, after.count) >= Ratio.repeatsMin
+        let ofRuns = max(before.count, after.count) >= Ratio.repeatsMin
         var rows = matching.pairs.flatMap {
             Row.all($0, ofRuns: ofRuns, namesWorkload: !matching.isOneWorkload)
         }
@@ -100,6 +105,7 @@ package struct ReportDifference {
             )
         }
         self.failBelow = failBelow
+        caseCount = before.map(\.cases.count).max() ?? 0
         try Self.require(
             failBelow == nil || rows.contains { $0.figure == .throughput },
             Self.noGate
@@ -128,8 +134,8 @@ package struct ReportDifference {
     private static let runsNote =
         "Each run counts as one value, since runs of one build differ by more than their repeats."
     private static let repeatsNote =
-        "The repeats of all reports of a side count together; with \(Ratio.repeatsMin) reports on "
-        + "each side, each run would count as one value."
+        "The repeats of all reports of a side count together; with \(Ratio.repeatsMin) reports of "
+        + "one side, each run would count as one value."
     private static let noGate =
         "--fail-below is about throughput, and the reports have none that can be compared."
 
@@ -175,30 +181,32 @@ package struct ReportDifference {
     private var gate: String {
         guard let failBelow else { return "" }
         let count = rows.count(where: fails)
+        let compared = FigureText.counted(mainRows.count, "case")
         return " \(count == 0 ? "No throughput" : FigureText.counted(count, "throughput")) "
-            + "\(count > 1 ? "are" : "is") surely below \(failBelow) of the "
-            + "one before."
+            + "\(count > 1 ? "are" : "is") surely below \(failBelow) of the one before, in "
+            + "\(compared) of \(caseCount)."
     }
 }
 
 extension ComparisonReport {
     /// The report that a run would have if it found what this one did: what forbids to compare
     /// them can be told before the run.
-    package func expected(
-        _ settings: ComparisonSettings,
-        on fingerprint: Fingerprint
-    ) -> Self {
+    package func expected(of run: ComparisonRun, on fingerprint: Fingerprint) -> Self {
         var expected = self
-        (expected.settings, expected.fingerprint) = (settings, fingerprint)
+        (expected.settings, expected.fingerprint) = (run.settings, fingerprint)
         expected.fingerprint.cacheLine = self.fingerprint.cacheLine
-        expected.cases.removeAll { entry in
-            !settings.strategies.contains { $0.rawValue == entry.strategy }
-                || !settings.threads.contains(entry.threads)
-        }
-        for index in expected.cases.indices {
-            expected.cases[index].repeats.removeLast(
-                max(0, expected.cases[index].repeats.count - settings.repeats)
-            )
+        expected.cases = run.plannedCases.compactMap { planned in
+            let found = cases.first {
+                $0.strategy == planned.strategy && $0.threads == planned.threads
+            }
+            guard var entry = found, let measured = entry.counted.first else { return nil }
+            entry.workload = planned.workload
+            entry.repeats = (0..<run.settings.repeats).map { index in
+                var one = measured
+                one.index = index
+                return one
+            }
+            return entry
         }
         return expected
     }

@@ -25,10 +25,15 @@ extension ComparisonReport {
 }
 
 extension ComparisonReport {
-    /// The strategies about which more rounds can decide.
+    /// The strategies about which more rounds can decide, and the one that they are compared with;
+    /// the three that look best, so that these rounds stay few.
     package var undecided: [String] {
         let ranking = Ranking(self)
-        return ranking.isRefused ? [] : ranking.verdict.undecided
+        let names = ranking.verdict.undecided
+        guard !ranking.isRefused, let current = ranking.verdict.current, !names.isEmpty else {
+            return []
+        }
+        return names.prefix(3) + [current]
     }
 }
 
@@ -99,6 +104,15 @@ extension ComparisonReport.Recommendation {
             notes.append(
                 "The trace ends in the middle of a record: its \(trace.operations) whole records "
                     + "are replayed."
+            )
+        }
+        let planned = report.settings.repeats * ComparisonReport.Rounds.perRepeat
+        let again = report.cases.filter { $0.rounds?.operationsPerSecond.count ?? 0 > planned }
+            .map(\.strategy).uniqued()
+        if !again.isEmpty {
+            notes.append(
+                "\(FigureText.names(again)) were undecided after the run, and measured in as many "
+                    + "rounds again."
             )
         }
         return notes
