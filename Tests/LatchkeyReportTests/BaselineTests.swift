@@ -66,9 +66,10 @@ struct BaselineTests {
         #expect(error?.message.hasPrefix("--fail-below is about throughput") == true)
     }
 
-    private typealias Change = @Sendable (
-        inout ComparisonSettings, inout ComparisonReport.Fingerprint
-    ) -> Void
+    private typealias Change =
+        @Sendable (
+            inout ComparisonSettings, inout ComparisonReport.Fingerprint
+        ) -> Void
 
     /// One part of the workload may differ, and a list of them has to have the one before.
     private static let changes: [(Change, String?)] = [

@@ -193,16 +193,16 @@ extension ReportDifference.Figure {
             let operations = Double(measured.operations)
             let value: Double? =
                 switch self {
-            case .throughput:
-                entry.workload.arrival == .closed
-                    ? (operations + 0.5) / (measured.seconds > 0 ? measured.seconds : duration)
-                    : nil
-            case .processorTime: measured.cpuSeconds.map { $0 * 1e9 / operations }
-            case .responseP99:
-                (measured.responseFromIntendedStart ?? measured.response)?.p99Nanoseconds
-            case .waitP99: measured.wait?.p99Nanoseconds
-            case .holdMean: measured.hold?.meanNanoseconds
-            }
+                case .throughput:
+                    entry.workload.arrival == .closed
+                        ? (operations + 0.5) / (measured.seconds > 0 ? measured.seconds : duration)
+                        : nil
+                case .processorTime: measured.cpuSeconds.map { $0 * 1e9 / operations }
+                case .responseP99:
+                    (measured.responseFromIntendedStart ?? measured.response)?.p99Nanoseconds
+                case .waitP99: measured.wait?.p99Nanoseconds
+                case .holdMean: measured.hold?.meanNanoseconds
+                }
             if let value, value > 0, value.isFinite { values[measured.index] = log(value) }
         }
     }
