@@ -19,7 +19,7 @@ struct ConvenienceTests {
     }
 
     @Test(arguments: [
-        StrategyKind.adaptive, .lock, .mcs, .monitor, .pthreadAdaptiveMutex, .pthreadMutex,
+        StrategyKind.adaptive, .lock, .mcs, .monitor, .pthreadAdaptive, .pthreadMutex,
         .readWriteLock, .recursiveLock, .semaphore, .spin, .ticket,
     ])
     func `a lock is taken if it is available, whatever the value`(kind: StrategyKind) async {

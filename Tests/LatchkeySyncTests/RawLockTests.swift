@@ -17,7 +17,7 @@ struct RawLockTests {
                 unsafe handle.pointee.__data.__kind
             }
         }
-        #expect(kind(PthreadAdaptiveMutexLock().base) == CInt(PTHREAD_MUTEX_ADAPTIVE_NP))
+        #expect(kind(PthreadAdaptiveLock().base) == CInt(PTHREAD_MUTEX_ADAPTIVE_NP))
         #expect(kind(PthreadMutexLock()) == CInt(PTHREAD_MUTEX_DEFAULT))
     }
 

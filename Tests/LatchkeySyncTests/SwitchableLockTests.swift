@@ -39,7 +39,7 @@ struct SwitchableLockTests {
         }
         #expect(
             SwitchableLock.kinds == [
-                .lock, .pthreadMutex, .pthreadAdaptiveMutex, .spin, .ticket, .mcs, .adaptive,
+                .lock, .pthreadMutex, .pthreadAdaptive, .spin, .ticket, .mcs, .adaptive,
                 .semaphore, .readWriteLock, .mutex,
             ]
         )

@@ -17,7 +17,7 @@ extension StrategyKind {
         case .lock: try visitor.visitLock(LockStrategy.self)
         case .recursiveLock: try visitor.visitLock(RecursiveLockStrategy.self)
         case .pthreadMutex: try visitor.visitLock(PthreadMutexStrategy.self)
-        case .pthreadAdaptiveMutex: try visitor.visitLock(PthreadAdaptiveMutexStrategy.self)
+        case .pthreadAdaptive: try visitor.visitLock(PthreadAdaptiveStrategy.self)
         case .spin: try visitor.visitLock(SpinStrategy.self)
         case .ticket: try visitor.visitLock(TicketStrategy.self)
         case .mcs: try visitor.visitLock(MCSStrategy.self)

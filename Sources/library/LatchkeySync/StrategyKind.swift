@@ -11,7 +11,7 @@ public enum StrategyKind: String, CaseIterable, Sendable, Hashable {
     case lock = "lock"
     case recursiveLock = "recursive-lock"
     case pthreadMutex = "pthread-mutex"
-    case pthreadAdaptiveMutex = "pthread-adaptive-mutex"
+    case pthreadAdaptive = "pthread-adaptive"
     case spin = "spin"
     case ticket = "ticket"
     case mcs = "mcs"

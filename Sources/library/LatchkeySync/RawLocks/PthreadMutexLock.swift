@@ -11,7 +11,7 @@ public import Darwin
 /// A `pthread_mutex_t` of the default kind, in one allocation.
 ///
 /// What `NIOLock` and the box of SwiftNIO hold. Only ``Monitor`` has recursive ones, and
-/// ``PthreadAdaptiveMutexLock`` adaptive ones.
+/// ``PthreadAdaptiveLock`` adaptive ones.
 ///
 /// **Design.** The handle is the lock; there is no other state. Every return code is checked. An
 /// unexpected one stops the process with the name of the call, because the handle is then not in

@@ -5,7 +5,7 @@ internal import Glibc
 /// A `pthread_mutex_t` of glibc's kind `PTHREAD_MUTEX_ADAPTIVE_NP`, in one allocation.
 ///
 /// Other C libraries have no such kind. There it is a ``PthreadMutexLock``.
-public struct PthreadAdaptiveMutexLock: RawLock {
+public struct PthreadAdaptiveLock: RawLock {
     /// The promise.
     @inlinable public static var rawLockPromise: Promise<Self> { unsafe .unchecked() }
 
@@ -31,7 +31,7 @@ public struct PthreadAdaptiveMutexLock: RawLock {
 }
 
 #if canImport(Glibc)
-extension PthreadAdaptiveMutexLock: TimedLock {
+extension PthreadAdaptiveLock: TimedLock {
     /// The promise.
     @inlinable public static var timedLockPromise: Promise<Self> { unsafe .unchecked() }
 
@@ -42,9 +42,9 @@ extension PthreadAdaptiveMutexLock: TimedLock {
 }
 #endif
 
-extension PthreadAdaptiveMutexLock: NamedLock {
+extension PthreadAdaptiveLock: NamedLock {
     /// The strategy's case.
-    public static let kind = StrategyKind.pthreadAdaptiveMutex
+    public static let kind = StrategyKind.pthreadAdaptive
 
     /// The strategy in one sentence.
     public static let summary = "A pthread_mutex_t that spins before it sleeps, with glibc."
@@ -59,7 +59,7 @@ extension PthreadAdaptiveMutexLock: NamedLock {
     }
 }
 
-/// `pthread-adaptive-mutex`: a bare `pthread_mutex_t` of glibc's kind `PTHREAD_MUTEX_ADAPTIVE_NP`.
+/// `pthread-adaptive`: a bare `pthread_mutex_t` of glibc's kind `PTHREAD_MUTEX_ADAPTIVE_NP`.
 ///
 /// A waiting thread spins before it sleeps: it pauses about twice as often as earlier waits on the
 /// same mutex needed on average, and at most 100 times (`glibc.pthread.mutex_spin_count` in
@@ -74,6 +74,6 @@ extension PthreadAdaptiveMutexLock: NamedLock {
 ///   and then sleeps all the same. A running thread can overtake waiting ones, as under `lock`.
 ///
 /// ```sh
-/// latchkey compare --strategies pthread-adaptive-mutex,pthread-mutex,adaptive --threads 1,2,8
+/// latchkey compare --strategies pthread-adaptive,pthread-mutex,adaptive --threads 1,2,8
 /// ```
-public typealias PthreadAdaptiveMutexStrategy = RawLockStrategy<PthreadAdaptiveMutexLock>
+public typealias PthreadAdaptiveStrategy = RawLockStrategy<PthreadAdaptiveLock>
