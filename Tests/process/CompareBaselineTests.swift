@@ -144,6 +144,20 @@ struct CompareBaselineTests {
         }
     }
 
+    @Test(arguments: [true, false])
+    func `a check that failed is status 1, whatever cannot be compared`(fails: Bool) async throws {
+        let folder = try TemporaryFolder()
+        let before = try await report(1e6, folder, "a")
+        let after = try await report(1e6, folder, "b")
+        var report = try ComparisonReport(file: after)
+        report.cases[0].strategy = "other"
+        if fails { report.verdicts[0].outcome = .failed }
+        try Data(report.json()).write(to: URL(filePath: after))
+        let result = try await run(["--from", after, "--baseline", before, "--force"])
+        #expect(result.status == (fails ? 1 : 2), "\(result.output)")
+        #expect(result.errors.contains("no case in common"))
+    }
+
     @Test func `a loss is status 1, unless the threshold allows it`() async throws {
         let folder = try TemporaryFolder()
         let before = try await report(1e6, folder, "a")
