@@ -389,8 +389,7 @@ struct CompareTests {
 
     @Test func `a run of more than five minutes says how long it takes`() async throws {
         let program = try Program([
-            "compare", "--strategies", "lock", "--threads", "1", "--repeats", "1000", "--duration",
-            "90ms", "--force",
+            "compare", "--strategies=lock", "--threads=1", "--repeats=1000", "--duration=90ms", "--force",
         ])
         let status = try await offPool {
             try program.awaitErrors(containing: "latchkey: the run takes about 6 min")

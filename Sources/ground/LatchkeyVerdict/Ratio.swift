@@ -66,8 +66,8 @@ package struct Ratio: Sendable, Equatable {
     ///     have something in common.
     ///   - after: the same of the other side.
     ///   - errorMin: the least widened error, since few repeats agree by luck now and then.
-    ///   - comparisonCount: how many such ratios are looked at. The chance that any of them errs is
-    ///     5 %.
+    ///   - comparisonCount: how many such ratios are looked at. Of as many normal figures, the
+    ///     chance that any of them errs would be 5 %.
     package init(
         before: [[Int: Double]],
         after: [[Int: Double]],

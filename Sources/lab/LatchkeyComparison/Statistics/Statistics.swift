@@ -46,7 +46,7 @@ package enum Statistics {
 /// - that of the sign test over all values, as if they were independent;
 /// - the range of the clusters' medians. The range of n of them contains the true one in all but 1
 ///   of 2^(n − 1) runs: 93.75 % for five clusters.
-package enum ClusteredMedian {
+enum ClusteredMedian {
     /// A cluster of fewer values has no median to speak of.
     private static let clusterSizeMin = 3
     /// The share that is cut off at each end.

@@ -22,9 +22,7 @@ extension ComparisonReport {
         cliffs = ranking.cliffs
         recommendation = Recommendation(self, ranking)
     }
-}
 
-extension ComparisonReport {
     /// The strategies about which more rounds can decide, and the one that they are compared with;
     /// the three that look best, so that these rounds stay few.
     package var undecided: [String] {
@@ -111,8 +109,8 @@ extension ComparisonReport.Recommendation {
             .map(\.strategy).uniqued()
         if !again.isEmpty {
             notes.append(
-                "\(FigureText.names(again)) were undecided after the run, and measured in as many "
-                    + "rounds again."
+                "Measured in as many rounds again, because it was undecided which one is better: "
+                    + "\(FigureText.names(again))."
             )
         }
         return notes

@@ -1,13 +1,5 @@
 internal import Synchronization
 
-#if canImport(Glibc)
-internal import Glibc
-#elseif canImport(Musl)
-internal import Musl
-#else
-internal import Darwin
-#endif
-
 /// Locks for objects that have none, like `@synchronized(object)` in Objective-C.
 ///
 /// ```swift
@@ -91,7 +83,7 @@ final class MonitorBucket: @unchecked Sendable {
 ///
 /// SAFETY: `@unchecked Sendable` because `object` is used only while the bucket's lock is held.
 final class MonitorEntry: @unchecked Sendable {
-    let lock = PthreadMutexLock(type: CInt(PTHREAD_MUTEX_RECURSIVE))
+    let lock = PthreadMutexLock(type: PthreadMutexLock.recursive)
     let users = Atomic<Int>(0)
     var object: ObjectIdentifier?
 

@@ -1,7 +1,3 @@
-#if canImport(Glibc)
-internal import Glibc
-#endif
-
 /// A `pthread_mutex_t` of glibc's kind `PTHREAD_MUTEX_ADAPTIVE_NP`, in one allocation.
 ///
 /// Other C libraries have no such kind. There it is a ``PthreadMutexLock``.
@@ -12,13 +8,7 @@ public struct PthreadAdaptiveLock: RawLock {
     @usableFromInline let base: PthreadMutexLock
 
     /// Makes a lock that is free.
-    public init() {
-        #if canImport(Glibc)
-        base = PthreadMutexLock(type: CInt(PTHREAD_MUTEX_ADAPTIVE_NP))
-        #else
-        base = PthreadMutexLock()
-        #endif
-    }
+    public init() { base = PthreadMutexLock(type: PthreadMutexLock.adaptive) }
 
     /// Waits until the calling thread holds the lock.
     @inlinable public func lock() { base.lock() }

@@ -27,6 +27,17 @@ public struct PthreadMutexLock: RawLock, @unchecked Sendable {
 
     @usableFromInline let storage: ManagedBuffer<Void, pthread_mutex_t>
 
+    static var recursive: CInt { CInt(PTHREAD_MUTEX_RECURSIVE) }
+
+    /// The kind that spins before it sleeps; nil where the C library has none.
+    static var adaptive: CInt? {
+        #if canImport(Glibc)
+        CInt(PTHREAD_MUTEX_ADAPTIVE_NP)
+        #else
+        nil
+        #endif
+    }
+
     /// Makes a lock that is free.
     public init() { self.init(type: nil) }
 
