@@ -388,9 +388,8 @@ struct CompareTests {
     }
 
     @Test func `a run of more than five minutes says how long it takes`() async throws {
-        let program = try Program([
-            "compare", "--strategies=lock", "--threads=1", "--repeats=1000", "--duration=90ms", "--force",
-        ])
+        let long = ["--strategies=lock", "--threads=1", "--repeats=1000", "--duration=90ms"]
+        let program = try Program(["compare", "--force"] + long)
         let status = try await offPool {
             try program.awaitErrors(containing: "latchkey: the run takes about 6 min")
             return program.end()
