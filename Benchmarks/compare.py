@@ -236,7 +236,8 @@ def default_reports(arguments, folder, count):
             sys.exit(f"compare ended with status {status}: {errors}")
         found.append(json.loads(report.read_text()))
         progress("")
-        print(f"  {found[-1]['recommendation']['sentence']}", flush=True)
+        line = found[-1]["fingerprint"].get("cacheLine", {}).get("averageNanoseconds", 0)
+        print(f"  {found[-1]['recommendation']['sentence']} (cache line {line:.0f} ns)", flush=True)
     return found
 
 

@@ -27,6 +27,16 @@ struct CacheLineTests {
         #expect(ComparisonReport.CacheLine.jumps(readings) == expected)
     }
 
+    @Test func `a machine that changed during a run is told, single readings are not`() {
+        func told(_ readings: [Double]) -> Bool {
+            ComparisonReport.CacheLine.movement(readings) != nil
+        }
+        #expect(!told([]) && !told([400]) && !told([60, 119]) && told([60, 120]))
+        let near = [Double](repeating: 60, count: 18)
+        #expect(!told(near + [400, 400]))
+        #expect(told(near.dropLast() + [400, 400, 400]))
+    }
+
     @Test func `a repeat in which the way jumped is left out`() {
         let found = Self.repeats([Self.steady, [390, 420], Self.moved, nil, [], [401]])
             .marked(threads: 2)
@@ -93,6 +103,11 @@ struct CacheLineTests {
         let line = try #require(report.fingerprint.cacheLine)
         #expect(abs((line.averageNanoseconds ?? 0) - 100 * pow(4, 23.0 / 36)) < 1e-6)
         #expect(line.missingBecause == nil)
+        #expect(
+            report.conditions.disturbances.last
+                == "The processors were moved: a cache line took 100 ns in one part of the run, "
+                + "400 ns in another. Another run can name another strategy."
+        )
         let repeats = (report.cases + report.baselines).flatMap(\.repeats)
         #expect(repeats.allSatisfy { $0.lineNanoseconds?.count == 2 })
         #expect(repeats.count { ComparisonReport.CacheLine.jumps($0.lineNanoseconds ?? []) } == 1)

@@ -1,5 +1,6 @@
 import Foundation
 import LatchkeyMachine
+internal import LatchkeyVerdict
 
 extension ComparisonReport.CacheLine {
     /// Without a reading, and why there will be none.
@@ -26,6 +27,20 @@ extension ComparisonReport.CacheLine {
     static func jumps(_ readings: [Double]) -> Bool {
         guard let least = readings.min(), let most = readings.max() else { return false }
         return most >= jumpRatio * least
+    }
+
+    /// That the processors were moved, in a sentence; nil if one reading in ten or fewer differ.
+    ///
+    /// A hypervisor does so where others want its processors. Then the answer is that of a mixture
+    /// of two machines, and in the next run the mixture is another one.
+    static func movement(_ readings: [Double]) -> String? {
+        let sorted = readings.sorted()
+        guard let near = sorted.dropFirst(sorted.count / 10).first,
+            let far = sorted.dropLast(sorted.count / 10).last, jumps([near, far])
+        else { return nil }
+        let times = [near, far].map { FigureText.duration(nanoseconds: $0) }
+        return "The processors were moved: a cache line took \(times[0]) in one part of the run, "
+            + "\(times[1]) in another. Another run can name another strategy."
     }
 }
 

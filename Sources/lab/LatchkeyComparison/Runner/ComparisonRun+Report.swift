@@ -31,19 +31,22 @@ extension ComparisonRun {
             // The finished part can be ranked, and the report says that it is incomplete.
             findings.append("The run was interrupted: some cases have fewer repeats than others.")
         }
+        var conditions = ComparisonReport.Conditions(
+            from: before,
+            to: MachineReading.now(),
+            isForced: settings.isForced,
+            fingerprint: fingerprint,
+            findings: findings
+        )
+        conditions.disturbances +=
+            [ComparisonReport.CacheLine.movement(measured.lineReadings)].compactMap(\.self)
         return ComparisonReport(
             startedAt: startedAt,
             elapsedSeconds: measured.elapsedSeconds,
             isInterrupted: measured.isInterrupted,
             settings: settings,
             fingerprint: fingerprint,
-            conditions: ComparisonReport.Conditions(
-                from: before,
-                to: MachineReading.now(),
-                isForced: settings.isForced,
-                fingerprint: fingerprint,
-                findings: findings
-            ),
+            conditions: conditions,
             instrument: method.instrument,
             baselines: baselines.map { $0.compared(with: unsynchronized) },
             cases: cases.map { $0.compared(with: unsynchronized) },
