@@ -26,6 +26,7 @@ struct Generated: Sendable {
         Generated(path: "README.md", in: "strategies") { _ in
             [StrategyKind.allCases.map { "`\($0.rawValue)`" }.joined(separator: ", ") + "."]
         },
+        Generated(path: "README.md", in: "verdict") { RecordedRun.lines($0, \.verdict) },
         Generated(path: "README.md", in: "which lock") { RecordedRun.lines($0, \.whichLock) },
         Generated(path: "docs/strategies.md", in: "figures") {
             RecordedRun.lines($0, \.everything)

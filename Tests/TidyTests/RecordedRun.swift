@@ -54,11 +54,16 @@ struct RecordedRun {
 
     // MARK: Sentences
 
-    /// A lock against a queue, and the verdict of the run.
-    var whichLock: [String] {
+    /// The three lines of the verdict, and where that was.
+    var verdict: [String] {
         let found = report.recommendation
-        let verdict = [found?.sentence, found?.flip].compactMap(\.self) + (found?.news ?? [])
-        let facts = [
+        let lines = [found?.sentence, found?.flip].compactMap(\.self) + (found?.news ?? [])
+        return lines.map { "> \($0)\\" } + ["> (\(report.day), \(report.machine))"]
+    }
+
+    /// A lock against a queue, and how long a thread can wait.
+    var whichLock: [String] {
+        [
             "- **A lock, not a queue.** With \(most) threads and short sections, `lock` does "
                 + "\(count("lock", most)) operations a second,",
             "  and `serial-queue` \(count("serial-queue", most)): \(times) times fewer.",
@@ -66,10 +71,7 @@ struct RecordedRun {
                 + "\(longest("adaptive")) under `adaptive`,",
             "  \(longest("spin")) under `spin` and \(longest("serial-queue")) under "
                 + "`serial-queue`.",
-            "- **The verdict of `latchkey compare`** there (`mutex`: "
-                + "\(report.fingerprint.mutex.kind.rawValue)):",
         ]
-        return facts + verdict.map { "  " + $0 }
     }
 
     /// What to avoid.

@@ -21,6 +21,7 @@ import tempfile
 
 import curls
 import generated
+import mistakes
 import monitoring
 import profiles
 import tls
@@ -84,6 +85,10 @@ def check_pages(arguments, log):
         step("the service runs with the library that was chosen", loads_library, service)
         step("docs/http-api.md is true: each command gets its status", run_page, service)
         step("that check finds mistakes", run_broken_pages, service)
+        step(f"{len(mistakes.REQUESTS)} wrong requests: the answers name the mistake",
+             name_mistakes, mistakes.wrong_requests(service.url))
+        step(f"{len(mistakes.COMMANDS)} wrong command lines: so does what they say",
+             name_mistakes, mistakes.wrong_commands(arguments.binary, service.url))
         step("the generated clients call it", call_generated, service, arguments.clients)
 
 
@@ -166,9 +171,15 @@ def check_access(binary, log):
 
 
 def take_tour(service):
-    mistakes = tour.mistakes(service.url)
-    if mistakes:
-        raise Failure("the tour goes wrong:\n" + "\n".join(mistakes))
+    found = tour.mistakes(service.url)
+    if found:
+        raise Failure("the tour goes wrong:\n" + "\n".join(found))
+
+
+def name_mistakes(differences):
+    found = list(differences)
+    if found:
+        raise Failure("\n".join(found))
 
 
 def loads_library(service):

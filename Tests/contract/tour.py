@@ -2,12 +2,13 @@
 
 In its `sh` blocks, each command that begins with `curl` is run. A comment above a command is for
 people; comments below it, up to an empty line or the next command, say what it prints. "…" stands
-for anything.
+for anything. A watch (`curl -N`) is ended once it has printed that.
 """
 
 import pathlib
 import re
 import subprocess
+import threading
 
 README = pathlib.Path(__file__).resolve().parent.parent.parent / "README.md"
 PRINTED_THERE = "http://127.0.0.1:8080"
@@ -24,15 +25,35 @@ def mistakes(url):
     promises = sum(1 for _, expected in steps if expected)
     found = [] if promises >= PROMISES_MIN else [f"README.md has {promises} results of requests"]
     for command, expected in steps:
-        done = subprocess.run(
-            ["sh", "-c", command.replace(PRINTED_THERE, url)], capture_output=True, text=True,
-            stdin=subprocess.DEVNULL, timeout=COMMAND_SECONDS_MAX, check=False)
-        if done.returncode != 0:
-            found.append(f"status {done.returncode} of: {command}")
+        words = ["sh", "-c", "exec " + command.replace(PRINTED_THERE, url)]
+        if " -N " in command:
+            output, status = followed(words, expected), 0
+        else:
+            done = subprocess.run(words, capture_output=True, text=True, stdin=subprocess.DEVNULL,
+                                  timeout=COMMAND_SECONDS_MAX, check=False)
+            output, status = done.stdout, done.returncode
+        if status != 0:
+            found.append(f"status {status} of: {command}")
         for line in expected:
-            if not appears(line, done.stdout):
-                found.append(f"{command}\n  prints no {line!r}, but\n{done.stdout}")
+            if not appears(line, output):
+                found.append(f"{command}\n  prints no {line!r}, but\n{output}")
     return found
+
+
+def followed(words, expected):
+    """The output of a command that goes on, up to what is expected of it."""
+    output = ""
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+                          stdin=subprocess.DEVNULL) as process:
+        timer = threading.Timer(COMMAND_SECONDS_MAX, process.kill)
+        timer.start()
+        for line in process.stdout:
+            output += line
+            if all(appears(each, output) for each in expected):
+                break
+        timer.cancel()
+        process.kill()
+    return output
 
 
 def commands(block):

@@ -56,6 +56,11 @@ package enum FilePath {
         kind(path) == S_IFIFO && descriptor(path) == nil
     }
 
+    /// Why this process may not read a file; nil if it may.
+    package static func unreadable(_ path: String) -> FileFailure? {
+        unsafe access(path, R_OK) == 0 ? nil : FileFailure(path, errno)
+    }
+
     /// The folder that a file is in, with a slash at its end.
     package static func folder(of path: String) -> String {
         path.lastIndex(of: "/").map { String(path[...$0]) } ?? "./"

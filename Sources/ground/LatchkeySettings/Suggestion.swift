@@ -18,6 +18,56 @@ package enum Suggestion {
         nearest(to: text, among: names).map { " Did you mean '\($0)'?" } ?? ""
     }
 
+    /// That a name is not known, and what is: a sentence.
+    ///
+    /// `` `tll` is not known here; `ttl` is.`` The text may be a client's: see ``quoted(_:or:)``.
+    ///
+    /// - Parameters:
+    ///   - text: The name.
+    ///   - names: Those that are known: at least one.
+    ///   - noun: What the name is one of, for one that cannot be repeated: `this parameter`.
+    package static func correction(
+        of text: String,
+        among names: [String],
+        _ noun: String
+    ) -> String {
+        let subject = quoted(text, or: noun)
+        if text.utf8.count <= quotedByteCountMax, let nearest = nearest(to: text, among: names) {
+            return "\(subject) is not known here; `\(nearest)` is."
+        }
+        let list = names.map { "`\($0)`" }
+        let known = [list.dropLast().joined(separator: ", "), list.last ?? ""]
+            .filter { !$0.isEmpty }.joined(separator: " and ")
+        return "\(subject) is not known here; \(known) \(names.count == 1 ? "is" : "are")."
+    }
+
+    private static let quotedByteCountMax = 64
+
+    /// A text between backticks, or another phrase for one that is not plain.
+    package static func quoted(
+        _ text: String,
+        or phrase: String,
+        byteCountMax: Int = quotedByteCountMax
+    ) -> String {
+        isPlain(text, byteCountMax) ? "`\(text)`" : phrase
+    }
+
+    /// Whether a text can be repeated to people: it is short, and has no characters that change how
+    /// a terminal or a page shows what is around them.
+    package static func isPlain(_ text: String, _ byteCountMax: Int) -> Bool {
+        !text.isEmpty && text.utf8.count <= byteCountMax
+            && text.unicodeScalars.allSatisfy(isPlain)
+    }
+
+    private static func isPlain(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.properties.generalCategory {
+        case .control, .format, .lineSeparator, .paragraphSeparator, .privateUse, .surrogate,
+            .unassigned, .spaceSeparator:
+            scalar == " "
+        default: scalar != "`"
+        }
+    }
+
     /// The least number of characters that are inserted, removed, replaced, or exchanged with their
     /// neighbour, to make one text of the other (optimal string alignment).
     static func distance(_ first: [Character], _ second: [Character]) -> Int {

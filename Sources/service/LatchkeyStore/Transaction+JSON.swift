@@ -1,6 +1,7 @@
 // Transactions as JSON, as clients send them.
 
 package import LatchkeyJSON
+internal import LatchkeySettings
 
 /// A JSON text that is not a transaction or not a step.
 package struct InvalidTransaction: Error, Hashable {
@@ -180,6 +181,15 @@ extension JSONView {
         return hasEscapes ? names.firstIndex { isString($0) } : nil
     }
 
+    /// That a string, the name of a member, is not known, and which names are: a sentence.
+    package func correction(among names: [StaticString], _ noun: String) -> String {
+        // A long name is not copied.
+        let text = unsafe bytes.count <= Self.nameByteCountMax ? string ?? "" : ""
+        return Suggestion.correction(of: text, among: names.map { "\($0)" }, noun)
+    }
+
+    private static let nameByteCountMax = 256
+
     /// The place of the name of a member in the list of those that the object can have.
     fileprivate func place(
         in names: [StaticString],
@@ -188,8 +198,9 @@ extension JSONView {
         if let place = place(in: names) {
             return place
         }
-        let list = names.map { "\($0)" }.joined(separator: ", ")
-        throw InvalidTransaction("\(subject) has only the members \(list).")
+        throw InvalidTransaction(
+            correction(among: names, "A member of \(subject.lowercased())")
+        )
     }
 }
 

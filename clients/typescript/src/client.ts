@@ -319,7 +319,7 @@ export class Latchkey {
     const put = { if: [{ name, absent: true as const }], then: [{ put: name, value, ttl }] };
     const lease = await this.#lease(put, wait, signal, ({ succeeded, revision }, since) =>
       succeeded ? new Lease(this.#transport, { name, token: revision, ttl, since }) : undefined);
-    if (!lease) throw new NotAcquired(name);
+    if (!lease) throw new NotAcquired(`${name}: another client has the lock.`);
     return lease;
   }
 

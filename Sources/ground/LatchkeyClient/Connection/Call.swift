@@ -16,6 +16,8 @@ struct Call {
     struct Place {
         let origin: String
         let hasToken: Bool
+        /// Where the address comes from, such as `--url`.
+        var source: String?
     }
 
     /// What a call that waits may take beyond its wait, with what the program needs to end.
@@ -97,13 +99,13 @@ struct Call {
     mutating func hears(_ failure: ConnectionFailure, at now: UInt64) -> Next {
         switch failure.kind {
         case .timedOut, .broken:
-            doubt(failure.message, now)
+            doubt(failure.message + place.advice(on: failure), now)
         case .unconnected:
-            again(unreachable(failure.message), now, isUnsent: true)
+            again(unreachable(failure.message + place.advice(on: failure)), now, isUnsent: true)
         case .cancelled where request.isWrite && !failure.isUnsent:
             .failed(unknown(failure.message))
         case .wrong, .unusable, .cancelled:
-            .failed(fatal(unreachable(failure.message)))
+            .failed(fatal(unreachable(failure.message + place.advice(on: failure))))
         }
     }
 
@@ -169,6 +171,22 @@ extension Call.Place {
     /// The failure that no answer is.
     func unreachable(_ reason: String) -> ClientFailure {
         ClientFailure(.failed, "\(origin): \(reason).")
+    }
+
+    /// What to do about a failure: a sentence without its full stop, after that of another one.
+    func advice(on failure: ConnectionFailure) -> String {
+        let isTLS = origin.hasPrefix("https:")
+        let sentence: String? =
+            switch failure.hint {
+            case .unknownAuthority:
+                "Give --ca FILE, with the certificate of the authority that signed the service's"
+            case .noTLS: "If the port does not speak TLS, use http://"
+            case .tls where !isTLS: "If the port speaks TLS, use https://"
+            default:
+                [.unconnected, .wrong].contains(failure.kind)
+                    ? source.map { "The address is that of \($0)" } : nil
+            }
+        return sentence.map { ". " + $0 } ?? ""
     }
 
     /// The failure that the answer of another server is.

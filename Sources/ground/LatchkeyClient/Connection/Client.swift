@@ -11,7 +11,15 @@ package final class Client {
 
     package static let patienceStandard = Duration.seconds(10)
 
-    package init(_ transport: any ClientTransport, patience: Duration = patienceStandard) {
+    /// Where the address comes from, for messages.
+    private let source: String?
+
+    package init(
+        _ transport: any ClientTransport,
+        patience: Duration = patienceStandard,
+        source: String? = nil
+    ) {
+        self.source = source
         self.transport = transport
         self.patience = patience
     }
@@ -19,7 +27,7 @@ package final class Client {
     package var origin: String { transport.origin }
 
     private var place: Call.Place {
-        Call.Place(origin: origin, hasToken: transport.hasToken)
+        Call.Place(origin: origin, hasToken: transport.hasToken, source: source)
     }
 
     /// Makes a call.
@@ -116,6 +124,6 @@ package final class Client {
 
     /// The failure of one attempt.
     func failure(_ failure: ConnectionFailure) -> ClientFailure {
-        place.unreachable(failure.message)
+        place.unreachable(failure.message + place.advice(on: failure))
     }
 }

@@ -63,9 +63,13 @@ package struct ClientFailure: Error, Equatable {
             message = "\(origin) answers with status \(answer.status)."
             return
         }
-        // What the service advises then is about requests, not about commands.
-        let detail = status == .missing ? nil : problem?["detail"]?.string
-        var sentences = [title] + (detail.map { [$0] } ?? [])
+        var sentences = [title, problem?["detail"]?.string].compactMap(\.self)
+        if status == .missing {
+            // What the service advises then is about requests, not about commands. The sentence
+            // before that has the name, which ends it.
+            let end = sentences.last.flatMap { $0.firstRange(of: "`. ") }
+            sentences = [end.map { "\(sentences[1][..<$0.lowerBound])`." } ?? title]
+        }
         if let leader = problem?["leader"]?.string { sentences.append("The leader is \(leader).") }
         if let line = problem?["line"]?.integer {
             let imported = problem?["imported"]?.integer ?? 0

@@ -14,16 +14,29 @@ package struct ConnectionFailure: Error, Equatable {
         case unusable
     }
 
+    /// What is probably wrong with the address or the files of a command.
+    package enum Hint: Sendable {
+        /// The service's certificate is of an authority that the machine does not know.
+        case unknownAuthority
+        /// HTTPS was sent to a port that does not speak it.
+        case noTLS
+        /// What answered HTTP is no HTTP, which is how a port that speaks TLS answers.
+        case tls
+    }
+
     package let kind: Kind
     package let message: String
     /// Whether nothing was sent.
     package let isUnsent: Bool
+    package let hint: Hint?
 
     /// - Parameters:
     ///   - kind: What kind of failure it is.
     ///   - message: A sentence without its full stop.
     ///   - isUnsent: Whether nothing was sent; nil if the kind says so.
-    package init(_ kind: Kind, _ message: String, isUnsent: Bool? = nil) {
+    ///   - hint: What is probably wrong.
+    package init(_ kind: Kind, _ message: String, isUnsent: Bool? = nil, hint: Hint? = nil) {
+        self.hint = hint
         self.kind = kind
         self.message = message
         self.isUnsent = isUnsent ?? [.unconnected, .wrong].contains(kind)

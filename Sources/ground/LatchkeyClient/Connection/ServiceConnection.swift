@@ -262,6 +262,10 @@ extension ConnectionFailure {
     /// CURLE_COULDNT_RESOLVE_HOST, CURLE_SSL_CERTPROBLEM, CURLE_PEER_FAILED_VERIFICATION and
     /// CURLE_SSL_CACERT_BADFILE.
     private static let wrong: [Int32] = [6, 58, 60, 77]
+    /// CURLE_PEER_FAILED_VERIFICATION.
+    private static let unverified: Int32 = 60
+    /// CURLE_GOT_NOTHING.
+    private static let empty: Int32 = 52
     /// CURLE_SSL_CONNECT_ERROR.
     private static let handshake: Int32 = 35
     /// What libcurl says of a handshake that was cut, or took too long.
@@ -300,6 +304,14 @@ extension ConnectionFailure {
                 [.unconnected, .wrong].contains(kind)
                     ? "no connection: \(reason)" : "no answer: \(reason)"
             }
-        self.init(kind, message, isUnsent: isUnsent || kind == .wrong)
+        let hint: Hint? =
+            switch code {
+            case Self.unverified: .unknownAuthority
+            case Self.handshake where !isCut && !isRefused: .noTLS
+            case Self.empty: .tls
+            case _ where Self.noHTTP.contains(code): .tls
+            default: nil
+            }
+        self.init(kind, message, isUnsent: isUnsent || kind == .wrong, hint: hint)
     }
 }

@@ -12,6 +12,8 @@ package struct ClientSettings: Configurable {
     package var timeout = Duration.seconds(10)
     /// Nil for the standard one, or ``timeout`` if that is more.
     package var patience: Duration?
+    /// What gives ``url``, for messages: the flag, the variable, or the file of settings.
+    package var urlSource: String?
     /// The flag that names ``tokenFile``, for messages.
     package var tokenFlag = "--token-from"
 
@@ -110,9 +112,9 @@ package struct ClientSettings: Configurable {
             throw ClientFailure(.usage, "--key needs --cert.")
         }
         var files = ServiceConnection.Files()
-        files.authorities = try Self.file(authorities)
-        files.certificate = try Self.file(certificate)
-        files.key = try Self.file(key)
+        files.authorities = try Self.file(authorities, "--ca")
+        files.certificate = try Self.file(certificate, "--cert")
+        files.key = try Self.file(key, "--key")
         return ServiceConnection(
             origin: address.origin,
             token: try tokenFile == Self.none ? token : firstLine(of: tokenFile),
@@ -123,21 +125,32 @@ package struct ClientSettings: Configurable {
 
     /// The client.
     package func client() throws(ClientFailure) -> Client {
-        Client(try connection(), patience: patience ?? max(Client.patienceStandard, timeout))
+        Client(
+            try connection(),
+            patience: patience ?? max(Client.patienceStandard, timeout),
+            source: urlSource
+        )
     }
 
-    private static func file(_ path: String) throws(ClientFailure) -> String? {
+    private static func file(_ path: String, _ flag: String) throws(ClientFailure) -> String? {
         guard path != none else { return nil }
         // libcurl opens it for each connection, and would wait for a writer.
         guard !FilePath.isNamedPipe(path) else {
-            throw ClientFailure(.usage, "\(path) is a pipe; give a file.")
+            throw ClientFailure(.usage, "\(flag): \(path) is a pipe; give a file.")
+        }
+        if let failure = FilePath.unreadable(path) {
+            throw ClientFailure(.usage, "\(flag): \(failure.unread) It is to be a file in PEM.")
         }
         return path
     }
 
     private func firstLine(of file: String) throws(ClientFailure) -> String {
         guard let text = TextFile(file) else {
-            throw ClientFailure(.usage, "\(tokenFlag): \(file) cannot be read.")
+            throw ClientFailure(
+                .usage,
+                "\(tokenFlag): \(file) cannot be read. Its first line is to be a token of 'latchkey "
+                    + "token create'."
+            )
         }
         let line = TextFile.trimmed(text.lines.first?[...] ?? "")
         guard Self.isToken(line) else {

@@ -166,6 +166,17 @@ enum ClientFlags {
         return isReplaced ? nil : file.values[flag.name]
     }
 
+    /// What gives the address of the service.
+    private static func urlSource(_ values: FlagValues) -> String? {
+        guard let flag = all.first(where: { $0.name == "url" }) else { return nil }
+        guard values.isGiven(flag.name) else { return "the default; --url URL names another" }
+        let source = values.source(flag)
+        let isOfFile =
+            source == flag.environmentName
+            && FlagValues.processEnvironment(flag.environmentName) == nil
+        return isOfFile ? ClientFile.path(environment: FlagValues.processEnvironment) : source
+    }
+
     static func settings(_ values: FlagValues) throws(ClientFailure) -> ClientSettings {
         var settings = ClientSettings()
         do {
@@ -173,6 +184,7 @@ enum ClientFlags {
         } catch {
             throw ClientFailure(.usage, error.message)
         }
+        settings.urlSource = urlSource(values)
         if tokens.allSatisfy(values.isGiven) {
             let flags = all.filter { tokens.contains($0.name) }
             let given = flags.filter { values.source($0) == "--\($0.name)" }

@@ -8,6 +8,14 @@ extension AccessSettings {
         !firstToken.isEmpty && !FileManager.default.fileExists(atPath: tokenFile)
     }
 
+    /// What is wrong with the file of tokens, and what to do if there is none.
+    package func sentence(about error: AccessFileError) -> String {
+        let advice =
+            firstToken.isEmpty && FilePath.kind(tokenFile) == nil
+            ? " 'latchkey token create' makes it, or --first-token FILE at the first start." : ""
+        return "--token-file: \(error.message)\(advice)"
+    }
+
     /// Makes the file of tokens, with one token that has all rights, unless it is there.
     ///
     /// - Returns: Whether it was made.

@@ -4,8 +4,12 @@ package struct StartFailure: Error, Sendable {
     /// A signal asked for the end; nothing has failed.
     package var isAsked: Bool
 
-    package init(reason: String, isAsked: Bool = false) {
+    /// A setting is wrong, or the file that it names: to start again does not help.
+    package let isMistake: Bool
+
+    package init(reason: String, isAsked: Bool = false, isMistake: Bool = false) {
         self.reason = reason
         self.isAsked = isAsked
+        self.isMistake = isMistake
     }
 }

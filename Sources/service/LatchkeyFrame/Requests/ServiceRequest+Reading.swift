@@ -1,6 +1,7 @@
 internal import CLatchkeySystem
 package import LatchkeyHTTP
 internal import LatchkeyJSON
+internal import LatchkeySettings
 package import LatchkeyStore
 
 /// Reads and checks the parts of a request. Errors are thrown as the problem to answer with.
@@ -62,7 +63,11 @@ extension ServiceRequest {
                     .invalidQuery,
                     names.isEmpty
                         ? "This request takes no parameters."
-                        : "The parameters are \(names.sorted().joined(separator: ", "))."
+                        : Suggestion.correction(
+                            of: parameter.name,
+                            among: names.sorted(),
+                            "This parameter"
+                        )
                 )
             }
             guard !takes(parameter.name, parameter.value) else {
@@ -272,7 +277,7 @@ extension ServiceRequest {
         } catch {
             throw switch error {
             case .malformed(let offset):
-                RequestFailure(.malformedJSON, "The JSON is not valid after \(offset) bytes.")
+                RequestFailure(.malformedJSON, exchange.body.mistake(at: offset))
             case .notUTF8(let offset):
                 RequestFailure(.malformedJSON, "The body is not UTF-8 after \(offset) bytes.")
             case .tooDeep:
@@ -290,6 +295,32 @@ extension PercentDecodingError {
         switch self {
         case .truncatedEscape: "A percent sign is not followed by two hexadecimal digits."
         case .invalidText: "The percent-encoded text is not UTF-8."
+        }
+    }
+}
+
+extension Bytes {
+    private static let shownByteCountMax = 32
+
+    /// What is wrong with a body that is no JSON, and what would be right.
+    ///
+    /// - Parameter offset: The number of bytes before the error.
+    fileprivate func mistake(at offset: Int) -> String {
+        guard let first = first(where: { !" \t\r\n".utf8.contains($0) }) else {
+            return "The body is empty. Send one JSON value."
+        }
+        let place = "The JSON is not valid after \(offset) bytes."
+        switch first {
+        case UInt8(ascii: "'"):
+            return place + " A text needs double quotes: \"hello\"."
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"):
+            let text = String(decoding: prefix(Self.shownByteCountMax + 1), as: UTF8.self)
+            let isPlain = Suggestion.isPlain(text, Self.shownByteCountMax) && !text.contains("\"")
+            return place + " A text needs quotes: \"\(isPlain ? text : "hello")\"."
+        case UInt8(ascii: "{"):
+            return place + " An object is {\"name\": value}, and its names have double quotes."
+        default:
+            return place
         }
     }
 }

@@ -244,7 +244,7 @@ package struct ServiceRequest: Sendable {
     ) {
         let text = ProblemText(
             problem: problem,
-            detail: detail,
+            detail: detail ?? problem.detail(about: exchange.path),
             extensions: extensions,
             leader: leader
         )
@@ -277,6 +277,20 @@ package struct ServiceRequest: Sendable {
             retryAfterSeconds: failure.retryAfterSeconds,
             isForOther: failure.isForOther
         )
+    }
+}
+
+extension Problem {
+    /// A sentence with the name of the property that the request is about, which is in its path.
+    fileprivate func detail(about path: Bytes) -> String? {
+        guard [.notFound, .preconditionFailed, .notAnInteger].contains(self),
+            let name = NamePath.shownName(path)
+        else { return nil }
+        return switch self {
+        case .notFound: "There is no property \(name). \(advice)"
+        case .preconditionFailed: "\(name) does not meet the conditions. \(advice)"
+        default: "\(name) is no integer. \(advice)"
+        }
     }
 }
 

@@ -1,4 +1,6 @@
 internal import LatchkeyHTTP
+internal import LatchkeySettings
+internal import LatchkeyStore
 
 /// The paths of properties, for those who write a slash of a name as it is.
 ///
@@ -40,6 +42,33 @@ struct NamePath: Sendable {
         let escaped = name.split(separator: "/", omittingEmptySubsequences: false)
             .joined(separator: "%2F")
         return "\(rule): \(Self.start)\(escaped)\(ending ?? "")"
+    }
+
+    /// What a client can do that has used a method which the path does not have.
+    ///
+    /// `curl --json` makes a POST of it: the commonest mistake at the path of a property.
+    func advice(_ method: HTTPMethod, _ path: Bytes, _ allow: String) -> String {
+        let start = Bytes(Self.start)
+        guard method == .post, path.count > start.count, path.range(0, start.count) == start,
+            !path.range(start.count, path.count).contains(UInt8(ascii: "/"))
+        else { return "The methods of this path are \(allow)." }
+        let endings = actions.filter { $0.method == method }.map { "…\($0.ending)" }
+        return "POST makes nothing here: PUT creates or replaces the value (curl -X PUT). What POST "
+            + "does is at \(endings.joined(separator: ", "))."
+    }
+
+    /// The name of a property as it stands in the path of a request; nil if it is another path, or
+    /// a name that cannot be repeated.
+    static func shownName(_ path: Bytes) -> String? {
+        let start = Bytes(Self.start)
+        guard path.count > start.count, path.range(0, start.count) == start else { return nil }
+        let rest = path.range(start.count, path.count)
+        let end = rest.firstIndex(of: UInt8(ascii: "/")) ?? rest.count
+        guard let bytes = try? PercentDecoding.decode(rest.range(0, end)),
+            let name = String(validating: bytes, as: UTF8.self),
+            Suggestion.isPlain(name, PropertyName.byteCountMax)
+        else { return nil }
+        return "`\(name)`"
     }
 
     /// Letters, digits, and the punctuation that a path can have (RFC 3986, section 3.3).

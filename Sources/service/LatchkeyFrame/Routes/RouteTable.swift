@@ -162,7 +162,8 @@ package struct RouteTable {
                 let correction = names.correction(exchange.method, exchange.path)
                 request.fail(.noRoute, detail: correction)
             case .methodNotAllowed(let allow):
-                request.fail(.methodNotAllowed) { $0.add("Allow", text: allow) }
+                let advice = names.advice(exchange.method, exchange.path, allow)
+                request.fail(.methodNotAllowed, detail: advice) { $0.add("Allow", text: allow) }
             case .options(let allow):
                 request.respond(.noContent) { answer in
                     answer.add("Allow", text: allow)

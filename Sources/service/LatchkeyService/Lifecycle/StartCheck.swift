@@ -74,7 +74,7 @@ package struct StartCheck: Sendable {
                 _ = try AccessControl(access)
             }
         } saying: {
-            $0.message
+            access.sentence(about: $0)
         }
     }
 

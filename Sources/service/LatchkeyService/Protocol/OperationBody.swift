@@ -172,7 +172,34 @@ extension OperationBody {
                 return .fetch(try url(member.value))
             }
         }
+        try checkKind(json)
         return try change(json)
+    }
+
+    /// The kinds of steps of an operation. Those that take a prefix are made in a transaction.
+    private static let kinds: [StaticString] = [
+        "wait", "fetch", "transaction", "import", "compare", "put", "merge", "increment", "delete",
+        "get", "touch",
+    ]
+    private static let prefixKinds: [StaticString] = ["pop", "delete-prefix", "count"]
+
+    private static func list(_ names: [StaticString]) -> String {
+        names.map { "\($0)" }.joined(separator: ", ")
+    }
+
+    /// Checks that the step of a property names a kind, and says which there are if not.
+    private func checkKind(_ json: JSONView) throws(RequestFailure) {
+        guard json.kind == .object else { throw invalid("A step must be an object.") }
+        let names = json.members.map(\.name)
+        func has(_ name: JSONView, _ kinds: [StaticString]) -> Bool {
+            kinds.contains { name.isString($0) }
+        }
+        guard !names.contains(where: { has($0, Self.kinds + Self.prefixKinds) }) else { return }
+        let wrong = names.first { !has($0, ["value", "patch", "by", "ttl", "ttl-if-new"]) }
+        throw invalid(
+            wrong?.correction(among: Self.kinds, "This step")
+                ?? "A step has one of \(Self.list(Self.kinds))."
+        )
     }
 
     /// A step of one property, which may take the previous step's value.
@@ -188,7 +215,10 @@ extension OperationBody {
             try Change.Step(json, previous: needsContent && !hasContent ? json : nil)
         }
         guard !step.action.takesPrefix else {
-            throw invalid("A step that takes a prefix stands in a transaction.")
+            throw invalid(
+                "\(Self.list(Self.prefixKinds)): a step that takes a prefix stands in "
+                    + "a transaction, {\"transaction\": {\"then\": […]}}."
+            )
         }
         return .change(step, takesPrevious: needsContent && !hasContent)
     }
@@ -276,7 +306,7 @@ extension OperationBody {
         do {
             return try body()
         } catch {
-            let detail = error.detail ?? error.problem.title
+            let detail = error.detail ?? "\(error.problem.title) \(error.problem.advice)"
             throw RequestFailure(error.problem, "Item \(number) of \(list): \(detail)")
         }
     }

@@ -1,6 +1,7 @@
 internal import LatchkeyFrame
 internal import LatchkeyHTTP
 internal import LatchkeyJSON
+internal import LatchkeyStore
 
 extension ServiceRequest {
     /// The number to add: the one member of the body, `by`, or 1 without a body.
@@ -12,13 +13,17 @@ extension ServiceRequest {
         return try unsafe exchange.body.withUnsafeBytes { (bytes) throws(RequestFailure) in
             var step: Int64?
             for (name, value) in unsafe JSONView(bytes).members {
-                guard step == nil, name.isString("by"), let integer = value.integer else {
-                    throw RequestFailure(.invalidBody)
+                guard name.isString("by") else {
+                    let correction = name.correction(among: ["by"], "This member")
+                    throw RequestFailure(.invalidBody, correction)
+                }
+                guard step == nil, let integer = value.integer else {
+                    throw RequestFailure(.invalidBody, "by must be one 64-bit integer.")
                 }
                 step = integer
             }
             guard let step else {
-                throw RequestFailure(.invalidBody)
+                throw RequestFailure(.invalidBody, "Send no body to add 1, or {\"by\": 5}.")
             }
             return step
         }

@@ -2,6 +2,7 @@ internal import LatchkeyFrame
 internal import LatchkeyGuards
 internal import LatchkeyHTTP
 internal import LatchkeyJSON
+internal import LatchkeySettings
 internal import LatchkeyStore
 internal import LatchkeyStrategies
 
@@ -72,8 +73,9 @@ extension ServiceRequest {
             )
         }
         guard let kind = StrategyKind(rawValue: name) else {
-            let names = StrategyKind.allCases.map(\.rawValue).joined(separator: ", ")
-            throw RequestFailure(.invalidBody, "strategy must be one of \(names).")
+            let names = StrategyKind.allCases.map(\.rawValue)
+            let correction = Suggestion.correction(of: name, among: names, "This strategy")
+            throw RequestFailure(.invalidBody, correction)
         }
         return kind
     }

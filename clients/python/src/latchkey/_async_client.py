@@ -332,7 +332,7 @@ class AsyncLatchkey:
                 if await lease.start(latest(session, sent, end, wait)):
                     return lease
             if end is not None and self._now() >= end:
-                raise NotAcquired(name)
+                raise NotAcquired(f"{name}: another client has the lock.")
 
     @asynccontextmanager
     async def lock(
