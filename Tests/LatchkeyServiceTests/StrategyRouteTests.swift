@@ -127,7 +127,14 @@ struct StrategyRouteTests {
     @Test func `an unknown name is answered with the list`() throws {
         let text = try Rig().ask("PUT", #"{"strategy":"hope"}"#).text
         for kind in StrategyKind.allCases { #expect(text.contains(kind.rawValue)) }
-        #expect(!text.contains("hope"), "no text of a client comes back")
+        #expect(text.contains("`hope` is not known here"))
+        let near = try Rig().ask("PUT", #"{"strategy":"tiket"}"#).text
+        #expect(near.contains("`tiket` is not known here; `ticket` is."))
+        // Only what is short, and changes nothing around it, comes back from a client.
+        for name in ["a\\u001b[31m", "\u{202E}a", String(repeating: "a", count: 65), "`"] {
+            let text = try Rig().ask("PUT", #"{"strategy":"\#(name)"}"#).text
+            #expect(text.contains("This strategy is not known here"), "\(text)")
+        }
     }
 
     @Test func `white space and escapes are JSON, and the length has a bound`() throws {

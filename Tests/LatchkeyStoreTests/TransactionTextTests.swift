@@ -16,7 +16,7 @@ struct TransactionTextTests {
         (#"{"then":null}"#, "then must be an array."),
         (#"{"else":1}"#, "else must be an array."),
         (#"{"then":[],"then":[]}"#, "A transaction has the member then twice."),
-        (#"{"steps":[]}"#, "A transaction has only the members if, then, else."),
+        (#"{"steps":[]}"#, "`steps` is not known here; `if`, `then` and `else` are."),
         (#"{"if":[1]}"#, "Item 1 of if: A condition must be an object."),
         (
             #"{"if":[{"name":"a","exists":true},{"name":"a"}]}"#,
@@ -33,8 +33,8 @@ struct TransactionTextTests {
         (
             #"{"if":[{"name":"a","value":1}]}"#,
             """
-            Item 1 of if: A condition has only the members name, revision, exists, equals, absent, \
-            <, <=, >, >=, !=.
+            Item 1 of if: `value` is not known here; `name`, `revision`, `exists`, `equals`, \
+            `absent`, `<`, `<=`, `>`, `>=` and `!=` are.
             """
         ),
         (
@@ -63,8 +63,9 @@ struct TransactionTextTests {
         (
             #"{"then":[{"get":"a","if":1}]}"#,
             """
-            Item 1 of then: A step has only the members put, merge, increment, delete, get, value, \
-            patch, by, ttl, touch, pop, delete-prefix, count, ttl-if-new, claim.
+            Item 1 of then: `if` is not known here; `put`, `merge`, `increment`, `delete`, `get`, \
+            `value`, `patch`, `by`, `ttl`, `touch`, `pop`, `delete-prefix`, `count`, `ttl-if-new` \
+            and `claim` are.
             """
         ),
         (#"{"then":[{"put":"a"}]}"#, "Item 1 of then: put needs a value."),

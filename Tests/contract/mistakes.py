@@ -91,7 +91,7 @@ COMMANDS = [
     ("compare --strategies lok", 2, "Did you mean 'lock'?"),
     ("compare --from /nowhere", 2, "/nowhere"),
     ("compare --duration soon", 2, "--duration", "ms"),
-    ("strategy --url $L hope", 2, "hope"),
+    ("switch hope --url $L", 2, "lock", "not 'hope'"),
 ]
 
 

@@ -25,7 +25,8 @@ package enum Suggestion {
     /// - Parameters:
     ///   - text: The name.
     ///   - names: Those that are known: at least one.
-    ///   - noun: What the name is one of, for one that cannot be repeated: `this parameter`.
+    ///   - noun: What the name is one of, for one that cannot be repeated: `This parameter`.
+    /// - Returns: The sentence.
     package static func correction(
         of text: String,
         among names: [String],

@@ -148,8 +148,8 @@ package struct ClientSettings: Configurable {
         guard let text = TextFile(file) else {
             throw ClientFailure(
                 .usage,
-                "\(tokenFlag): \(file) cannot be read. Its first line is to be a token of 'latchkey "
-                    + "token create'."
+                "\(tokenFlag): \(file) cannot be read. Its first line is to be a token of "
+                    + "'latchkey token create'."
             )
         }
         let line = TextFile.trimmed(text.lines.first?[...] ?? "")

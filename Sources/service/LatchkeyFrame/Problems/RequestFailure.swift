@@ -1,7 +1,7 @@
 /// An error that a request is answered with.
 package struct RequestFailure: Error {
     package let problem: Problem
-    /// A sentence about this occurrence, without text from the client.
+    /// A sentence about this occurrence, with nothing of the client's text but short names.
     package var detail: String?
     /// After how long the client may try again; nil for what the problem says.
     package var retryAfterSeconds: Int?

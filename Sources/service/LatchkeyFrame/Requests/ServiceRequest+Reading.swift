@@ -305,6 +305,7 @@ extension Bytes {
     /// What is wrong with a body that is no JSON, and what would be right.
     ///
     /// - Parameter offset: The number of bytes before the error.
+    /// - Returns: Sentences.
     fileprivate func mistake(at offset: Int) -> String {
         guard let first = first(where: { !" \t\r\n".utf8.contains($0) }) else {
             return "The body is empty. Send one JSON value."

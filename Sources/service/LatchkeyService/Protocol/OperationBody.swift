@@ -176,7 +176,9 @@ extension OperationBody {
         return try change(json)
     }
 
-    /// The kinds of steps of an operation. Those that take a prefix are made in a transaction.
+    /// The kinds of steps of an operation.
+    ///
+    /// Those that take a prefix are made in a transaction.
     private static let kinds: [StaticString] = [
         "wait", "fetch", "transaction", "import", "compare", "put", "merge", "increment", "delete",
         "get", "touch",

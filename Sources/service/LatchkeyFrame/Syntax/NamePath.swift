@@ -53,8 +53,8 @@ struct NamePath: Sendable {
             !path.range(start.count, path.count).contains(UInt8(ascii: "/"))
         else { return "The methods of this path are \(allow)." }
         let endings = actions.filter { $0.method == method }.map { "…\($0.ending)" }
-        return "POST makes nothing here: PUT creates or replaces the value (curl -X PUT). What POST "
-            + "does is at \(endings.joined(separator: ", "))."
+        return "POST makes nothing here: PUT creates or replaces the value (curl -X PUT). What "
+            + "POST does is at \(endings.joined(separator: ", "))."
     }
 
     /// The name of a property as it stands in the path of a request; nil if it is another path, or
