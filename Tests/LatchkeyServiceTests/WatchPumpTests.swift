@@ -15,7 +15,8 @@ struct WatchPumpTests {
     private static let names = ["a", "a/1", "a/2", "b", "b/1", "c"]
     private static let filters: [WatchFilter] = [
         .prefixed(""), .prefixed("a"), .prefixed("a/"), .named("a"), .named("b/1"), .named("none"),
-        .mixed, .mixed.withPrevious, .named("a").withPrevious,
+        .mixed, .mixed.withPrevious, .named("a").withPrevious, .sparse("a/*", [.put]),
+        .sparse("*/1", [.delete]), .sparse("*", [.put, .delete]),
     ]
 
     /// Commits of one to four effects.
@@ -188,6 +189,7 @@ struct WatchPumpTests {
         let counts: [WatchFilter: Int] = [
             .prefixed("a"): 61, .prefixed(""): 121, .named("a"): 1, .named("none"): 0,
             WatchFilter([.prefix(Array("b".utf8)), .name(Array("a".utf8)), .prefix([0x63])]): 61,
+            .sparse("a/*", [.delete]): 30,
         ]
         for (filter, count) in counts {
             let stream = rig.open(filter, .state(try rig.snapshot()), capacity: 20_000)
@@ -206,6 +208,16 @@ struct WatchPumpTests {
             #expect(rig.pump.watchers[stream.id]?.state == nil, "the snapshot is given up")
         }
         #expect(revision > 0)
+    }
+
+    @Test func `a state of which few names fit is looked through in steps`() throws {
+        let rig = WatchRig()
+        for index in 0..<2_500 { rig.put("a\(index)", "1") }
+        rig.put("b/x", "1")
+        let stream = rig.open(.sparse("*/x", [.put]), .state(try rig.snapshot()))
+        let events = Self.events(rig.drain(stream))
+        #expect(events.map(\.type) == ["put", "ready"])
+        #expect(events[0].data.hasPrefix(#"{"name":"b/x""#) && !events[0].data.contains("value"))
     }
 
     @Test func `a slow watcher whose place is lost is ended, and others are not`() {

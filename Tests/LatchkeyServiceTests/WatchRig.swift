@@ -177,7 +177,7 @@ final class WatchRig {
                 guard before >= place else { return nil }
                 let isLast = index == matching.last
                 let id = isLast ? "\(commit.revision)" : "\(commit.revision).\(index + 1)"
-                return event(commit.effects[index], commit.revision, id, filter.showsPrevious)
+                return event(commit.effects[index], commit.revision, id, filter.form)
             }
         }
     }
@@ -186,10 +186,10 @@ final class WatchRig {
         _ effect: Commit.Effect,
         _ revision: Revision,
         _ id: String,
-        _ showsPrevious: Bool
+        _ form: EventForm
     ) -> EventStreamParser.Event {
         let isNew = effect.property.map { $0.created == revision } ?? false
-        let former = showsPrevious && !isNew ? effect.former : nil
+        let former = form.showsPrevious && !isNew ? effect.former : nil
         let previous = former.map { former in
             unsafe #","previous":\#(String(decoding: former.valueBytes, as: UTF8.self))"#
         }
@@ -200,7 +200,8 @@ final class WatchRig {
             return .init(type: "delete", data: start + #""reason":"deleted""# + end, id: id)
         }
         let value = unsafe String(decoding: property.valueBytes, as: UTF8.self)
-        let data = start + #""created":\#(property.created),"value":\#(value)"# + end
+        let shown = form.showsValue ? #","value":\#(value)"# : ""
+        let data = start + #""created":\#(property.created)"# + shown + end
         return .init(type: "put", data: data, id: id)
     }
 }
@@ -300,7 +301,17 @@ extension WatchFilter {
     /// The same filter, with the values from before.
     var withPrevious: WatchFilter {
         var filter = self
-        filter.showsPrevious = true
+        filter.form.showsPrevious = true
+        return filter
+    }
+
+    /// Names that match a pattern, changes of these kinds, and no values.
+    static func sparse(_ pattern: String, _ kinds: Set<EffectKind>) -> WatchFilter {
+        let pattern = NamePattern(Array(pattern.utf8))
+        var filter = WatchFilter.prefix(pattern?.prefix ?? [])
+        filter.pattern = pattern
+        filter.kinds = kinds
+        filter.form.showsValue = false
         return filter
     }
 

@@ -41,6 +41,30 @@ struct ClientCommandTests {
         }
     }
 
+    @Test func `a watch runs a command for each change, one after the other`() async throws {
+        try await ClientWay.plain.serve { rig in
+            for name in ["jobs/1/state", "jobs/1/other", "jobs/2/state"] {
+                _ = try rig.output("put", name, "1")
+            }
+            let words = ["watch", "--match", "jobs/*/state", "--after", "0", "--no-values"]
+            let command = ["--count", "2", "--exec", "cat; echo ended; exit 3"]
+            let found = try rig.start(words + command).finish()
+            #expect(found.status == 0)
+            let ids = [1, 3].map { id in
+                let name = #""name":"jobs/\#((id + 1) / 2)/state""#
+                let revisions = #""revision":\#(id),"created":\#(id)"#
+                return #"{"event":"put","id":"\#(id)",\#(name),\#(revisions)}"# + "\nended\n"
+            }
+            #expect(found.output == ids.joined())
+            #expect(found.errors.contains("ended with status 3"))
+            let one = ["watch", "jobs/1/state", "--after", "0", "--count", "1"]
+            let killed = try rig.start(one + ["--exec", "kill -9 $$"]).finish()
+            #expect(killed.errors.contains("signal 9"))
+            // A command that reads nothing.
+            #expect(try rig.start(one + ["--exec", "true"]).finish().output == "")
+        }
+    }
+
     @Test func `all that is printed can be JSON`() async throws {
         try await ClientWay.plain.serve { rig in
             let written = #"{"name":"a","revision":1}"# + "\n"
@@ -78,7 +102,7 @@ struct ClientCommandTests {
                 (["put", "a", "1"], paths, 0),
                 (["get", "a", "--cert", folder.path + "/both.pem"], [:], 0),
                 (["get", "a"], [:], 5), (["get", "a", "--key", "/none"], [:], 2),
-                (["get", "a", "--cert", "/none"], [:], 1),
+                (["get", "a", "--cert", "/none"], [:], 2),
             ] as [([String], [String: String], Int32)] {
                 let variables = environment.merging(files) { $1 }
                 let result = try Program(command, environment: variables).finish()

@@ -42,8 +42,8 @@ struct ClientTests {
         try await ClientWay.plain.serve { rig in
             _ = try rig.output("put", "a", "1")
             let cases: [(arguments: [String], status: Int32, sentence: String)] = [
-                (["get", "missing"], 3, "no such property"),
-                (["delete", "missing"], 3, "no such property"),
+                (["get", "missing"], 3, "There is no property `missing`."),
+                (["delete", "missing"], 3, "There is no property `missing`."),
                 (["put", "a", "2", "--if-absent"], 4, "conditions"),
                 (["put", "a", "2", "--if-revision", "99"], 4, "conditions"),
                 (["txn", #"{"if":[{"name":"a","exists":false}],"then":[]}"#], 4, "condition"),

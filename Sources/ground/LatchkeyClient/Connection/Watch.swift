@@ -97,6 +97,11 @@ package final class Watch {
         return try stream(take)
     }
 
+    /// Whether events of puts have values.
+    private var hasValues: Bool {
+        !request.query.contains { $0.name == "values" && $0.value == "false" }
+    }
+
     private func stream(
         _ take: (StreamEvent) throws(ClientFailure) -> Bool
     ) throws(ClientFailure) -> End {
@@ -116,7 +121,9 @@ package final class Watch {
             answer = try unsafe follow(request) { bytes in
                 do throws(ClientFailure) {
                     for event in unsafe events.feed(bytes) where event.isKnown {
-                        guard event.isReadable else { throw client.unreadable }
+                        guard event.isReadable(hasValue: hasValues) else {
+                            throw client.unreadable
+                        }
                         (hasEvents, hasPart) = (true, true)
                         isEnough = try !take(event)
                         if isEnough { return false }
@@ -188,8 +195,10 @@ package final class Watch {
     /// A request for the revision of the store now.
     private var revisionPage: ClientRequest {
         var page = ClientRequest(.get, "/v1/properties")
-        let scope = request.query.first { ["prefix", "name"].contains($0.name) }
-        page.add("prefix", scope?.value)
+        let scope = request.query.first { ["prefix", "name", "match"].contains($0.name) }
+        // A pattern is watched with the right for what is before its star.
+        let end = scope?.name == "match" ? scope?.value.firstIndex(of: "*") : nil
+        page.add("prefix", scope.map { String($0.value[..<(end ?? $0.value.endIndex)]) })
         page.add("limit", "1")
         page.add("values", "false")
         return page

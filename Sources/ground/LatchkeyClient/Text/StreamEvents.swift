@@ -18,11 +18,12 @@ package struct StreamEvent: Sendable, Equatable {
     /// Whether it says something of the state; a later service can have others.
     var isKnown: Bool { Self.changes.contains(type) || ["gap", "ready"].contains(type) }
 
-    /// Whether it has what an event of its type has.
-    var isReadable: Bool {
+    /// Whether it has what an event of its type has, with a value or without.
+    func isReadable(hasValue: Bool) -> Bool {
         guard let json else { return false }
         guard Self.changes.contains(type) else { return json["revision"]?.integer != nil }
-        return json["name"]?.string != nil && (type != "put" || json["value"] != nil)
+        let isWhole = type != "put" || !hasValue || json["value"] != nil
+        return json["name"]?.string != nil && isWhole
     }
 }
 

@@ -1,3 +1,4 @@
+internal import Foundation
 internal import LatchkeyClient
 internal import LatchkeyCommandLine
 internal import LatchkeySettings
@@ -16,6 +17,22 @@ enum WatchCommand: ClientCommand {
             "Changes of all properties whose names begin so. It can be given several times; at "
                 + "most 16 names and prefixes are watched together."
         ),
+        Flag(
+            "match",
+            .text(placeholder: "PATTERN"),
+            default: "",
+            hasEnvironment: false,
+            "Changes of the properties whose names match, such as 'jobs/*/state': a * stands for a "
+                + "part of a name without /."
+        ),
+        Flag(
+            "kinds",
+            .text(placeholder: "KIND,..."),
+            default: "put,delete,expire",
+            hasEnvironment: false,
+            "Only these changes."
+        ),
+        Flag.toggle("no-values", "The changes come without their values."),
         Flag.toggle(
             "initial",
             "Prints the current state first, as put, and then ready."
@@ -38,6 +55,13 @@ enum WatchCommand: ClientCommand {
             hasEnvironment: false,
             "Ends after so many changes."
         ),
+        Flag(
+            "exec",
+            .text(placeholder: "COMMAND"),
+            default: "",
+            hasEnvironment: false,
+            "Has the shell run this for each change, and prints nothing itself."
+        ),
         ClientFlags.json,
     ]
 
@@ -54,6 +78,10 @@ enum WatchCommand: ClientCommand {
         know that change any more, it prints gap: what was printed before counts no
         more, and the current state follows, as put, and then ready.
 
+        With --exec, each change is the standard input of a command, as with --json. The
+        next one is run when it has ended. If it fails, that is said, and the watch goes
+        on.
+
         \(ClientStatus.manual)
         """
 
@@ -65,8 +93,12 @@ enum WatchCommand: ClientCommand {
         var request = ClientRequest(.get, "/v1/watch")
         for name in values.operands { request.add("name", name) }
         for prefix in values.list("prefix") { request.add("prefix", prefix) }
+        if let pattern = values.given("match") { request.add("match", pattern) }
+        if let kinds = values.given("kinds") { request.add("kinds", kinds) }
+        if values.isOn("no-values") { request.add("values", "false") }
         if values.isOn("previous") { request.add("previous", "true") }
         let isJSON = values.isOn("json")
+        let command = values.given("exec")
         var left = values.isGiven("count") ? values.integer("count") : Int.max
         let watch = Watch(
             client,
@@ -77,11 +109,32 @@ enum WatchCommand: ClientCommand {
         )
         ClientOutput.endWithReader()
         try watch.run { event throws(ClientFailure) in
-            try isJSON
-                ? ClientOutput.write(object: PropertyText.object(of: event))
-                : ClientOutput.write(PropertyText.line(of: event) + "\n")
+            if let command {
+                execute(command, PropertyText.object(of: event).oneLine + "\n")
+            } else {
+                try isJSON
+                    ? ClientOutput.write(object: PropertyText.object(of: event))
+                    : ClientOutput.write(PropertyText.line(of: event) + "\n")
+            }
             if !["ready", "gap"].contains(event.type) { left -= 1 }
             return left > 0
         }
+    }
+
+    /// Runs a command of the shell, and waits for its end.
+    private static func execute(_ command: String, _ input: String) {
+        // This program ignores it. The command is to end with who reads what it writes.
+        signal(SIGPIPE, SIG_DFL)
+        let pipe = unsafe popen(command, "w")
+        signal(SIGPIPE, SIG_IGN)
+        guard let pipe = unsafe pipe else { return complain("the shell cannot be started.") }
+        unsafe fputs(input, pipe)
+        let status = unsafe pclose(pipe)
+        guard status != 0 else { return }
+        let (number, code) = (status & 0x7F, status >> 8 & 0xFF)
+        complain(
+            "the command of --exec ended with "
+                + (number == 0 ? "status \(code)." : "signal \(number).")
+        )
     }
 }

@@ -1,14 +1,14 @@
 package import LatchkeyStore
 
 /// What an effect is called in events and in lists of changes.
-enum EffectKind: String {
+package enum EffectKind: String, CaseIterable, Sendable {
     case put
     case delete
     case expire
 }
 
 extension Commit.Effect {
-    var kind: EffectKind {
+    package var kind: EffectKind {
         if property != nil {
             return .put
         }

@@ -26,8 +26,8 @@ enum EventText {
     }
 
     /// A property of the current state, whole.
-    static func state(_ property: Property, at time: Timestamp) -> [UInt8] {
-        put(property, at: time) + [UInt8(ascii: "\n")]
+    static func state(_ property: Property, at time: Timestamp, _ form: EventForm) -> [UInt8] {
+        put(property, at: time, showsValue: form.showsValue) + [UInt8(ascii: "\n")]
     }
 
     /// An effect of a commit, without id and empty line.
@@ -37,11 +37,11 @@ enum EventText {
         _ effect: Commit.Effect,
         _ revision: Revision,
         at time: Timestamp,
-        showsPrevious: Bool = false
+        _ form: EventForm = EventForm()
     ) -> [UInt8] {
-        let previous = showsPrevious && !effect.isCreation ? effect.former : nil
+        let previous = form.showsPrevious && !effect.isCreation ? effect.former : nil
         if let property = effect.property {
-            return put(property, previous: previous, at: time)
+            return put(property, previous: previous, at: time, showsValue: form.showsValue)
         }
         return event(effect.kind) { event in
             unsafe event.member("name", utf8: effect.nameBytes)
@@ -56,13 +56,14 @@ enum EventText {
     private static func put(
         _ property: Property,
         previous: Property? = nil,
-        at time: Timestamp
+        at time: Timestamp,
+        showsValue: Bool
     ) -> [UInt8] {
         event(.put) { event in
             unsafe event.member("name", utf8: property.nameBytes)
             event.member("revision", property.revision)
             event.member("created", property.created)
-            unsafe event.member("value", rawJSON: property.valueBytes)
+            if showsValue { unsafe event.member("value", rawJSON: property.valueBytes) }
             event.ttl(until: property.expiry, at: time)
             event.previous(previous)
         }

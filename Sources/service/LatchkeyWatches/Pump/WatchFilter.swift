@@ -1,6 +1,15 @@
 package import LatchkeyFrame
 package import LatchkeyStore
 
+/// What events have besides names and revisions.
+package struct EventForm: Hashable, Sendable {
+    package var showsValue = true
+    /// The value from before.
+    package var showsPrevious = false
+
+    package init() {}
+}
+
 /// The properties that a watcher follows: names, and prefixes of names.
 ///
 /// No name is matched by two of its parts, and the parts are in the order of the names. Those who
@@ -35,8 +44,14 @@ package struct WatchFilter: Hashable, Sendable {
     }
 
     package let parts: [Part]
-    /// Whether events have the value from before.
-    package var showsPrevious = false
+    /// What events have besides names and revisions.
+    package var form = EventForm()
+    /// The kinds of changes that are events.
+    ///
+    /// The current state is told whatever they are.
+    package var kinds = Set(EffectKind.allCases)
+    /// What names have to match besides.
+    package var pattern: NamePattern?
 
     /// What names that match begin with, each with one of them.
     var beginnings: [[UInt8]] { parts.map(\.prefix) }
@@ -61,12 +76,17 @@ package struct WatchFilter: Hashable, Sendable {
     package static func prefix(_ prefix: [UInt8]) -> WatchFilter { WatchFilter([.prefix(prefix)]) }
 
     package func matches(_ name: UnsafeRawBufferPointer) -> Bool {
-        parts.contains { unsafe $0.matches(name) }
+        unsafe parts.contains { unsafe $0.matches(name) } && fits(name)
     }
 
     /// Whether a watcher gets an event of the effect.
     package func matches(_ effect: Commit.Effect) -> Bool {
-        unsafe effect.isEvent && matches(effect.nameBytes)
+        unsafe effect.isEvent && kinds.contains(effect.kind) && matches(effect.nameBytes)
+    }
+
+    /// Whether a name that one of the parts matches fits the pattern, too.
+    func fits(_ name: UnsafeRawBufferPointer) -> Bool {
+        unsafe pattern?.matches(name) ?? true
     }
 
     package func isAllowed(to caller: Caller) -> Bool {

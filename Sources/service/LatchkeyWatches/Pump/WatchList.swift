@@ -128,6 +128,7 @@ extension WatchList.Entry {
         json.array("names") { list in
             for name in filter.names { list.string(name) }
         }
+        if let pattern = filter.pattern { json.member("match", pattern.text) }
         if let observer {
             json.member("observer", String(decoding: observer, as: UTF8.self))
         }

@@ -70,29 +70,23 @@ extension WatchPump {
             for (index, effect) in commit.effects.enumerated() where effect.isEvent {
                 let groups = unsafe audience.groups(effect.nameBytes)
                 guard !groups.isEmpty else { continue }
-                let event = EventText.effect(effect, commit.revision, at: time)
-                var longEvent: [UInt8]?
+                var events: [EventForm: [UInt8]] = [:]
                 for group in groups {
                     woken.formUnion(group.waits)
-                    guard !group.watchers.isEmpty else { continue }
+                    guard !group.watchers.isEmpty, group.filter.kinds.contains(effect.kind),
+                        unsafe group.filter.fits(effect.nameBytes)
+                    else { continue }
                     if group.batch.isFull {
                         flush(group)
                     }
                     if group.batch.isEmpty {
                         touched.append(group)
                     }
-                    var text = event
-                    if group.filter.showsPrevious {
-                        text =
-                            longEvent
-                            ?? EventText.effect(
-                                effect,
-                                commit.revision,
-                                at: time,
-                                showsPrevious: true
-                            )
-                        longEvent = text
-                    }
+                    let form = group.filter.form
+                    let text =
+                        events[form]
+                        ?? EventText.effect(effect, commit.revision, at: time, form)
+                    events[form] = text
                     group.batch.add(text, index, after: previous, hasTime: effect.hasTime)
                     changed.append(group)
                 }
@@ -254,7 +248,7 @@ extension WatchPump {
                         effect,
                         commit.revision,
                         at: time,
-                        showsPrevious: filter.showsPrevious
+                        filter.form
                     )
                     batch.add(event, index, after: previous, hasTime: effect.hasTime)
                 }

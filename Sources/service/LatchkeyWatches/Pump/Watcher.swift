@@ -96,10 +96,15 @@ struct WatchState {
     let snapshot: StoreSnapshot
     /// What is left of the filter, in the order of names.
     private var parts: ArraySlice<WatchFilter.Part>
+    private let filter: WatchFilter
     private var last: OwnedBytes?
+
+    /// How many names one piece looks at, of which few may fit a pattern.
+    private static let visitedCountMax = 1024
 
     init(_ snapshot: StoreSnapshot, _ filter: WatchFilter) {
         self.snapshot = snapshot
+        self.filter = filter
         parts = filter.parts[...]
     }
 
@@ -117,23 +122,28 @@ struct WatchState {
         for _ in 0..<pieceCountMax {
             var (bytes, eventCount): ([UInt8], Int) = ([], 0)
             var property: Property?
-            while bytes.count < EventBatch.byteCountMax, let part = left.first {
+            var visitedCount = 0
+            while bytes.count < EventBatch.byteCountMax, visitedCount < Self.visitedCountMax,
+                let part = left.first
+            {
                 // All names that begin with the wanted one follow it.
                 guard let next = walk?.next(), unsafe part.matches(next.nameBytes) else {
                     left.removeFirst()
                     walk = self.walk(left)
                     continue
                 }
-                bytes += EventText.state(next, at: time)
+                visitedCount += 1
                 property = next
+                guard unsafe filter.fits(next.nameBytes) else { continue }
+                bytes += EventText.state(next, at: time, filter.form)
                 eventCount += 1
             }
             guard let property else {
                 return nil
             }
-            let result = output.write(bytes)
-            guard result == .accepted else {
-                return result
+            if eventCount > 0 {
+                let result = output.write(bytes)
+                guard result == .accepted else { return result }
             }
             parts = left
             last = unsafe OwnedBytes(copying: property.nameBytes)

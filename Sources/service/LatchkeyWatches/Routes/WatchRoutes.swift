@@ -1,6 +1,7 @@
 internal import LatchkeyFrame
 internal import LatchkeyGuards
 internal import LatchkeyHTTP
+internal import LatchkeySettings
 internal import LatchkeyStore
 
 /// The route of watches: a stream of server-sent events.
@@ -26,7 +27,10 @@ struct WatchRoutes: Sendable {
     private func watch(_ request: ServiceRequest) throws(RequestFailure) {
         var parts: [WatchFilter.Part] = []
         let query = try request.query(
-            ["prefix", "name", "after", "initial", "observer", "previous"]
+            [
+                "prefix", "name", "match", "kinds", "values", "previous", "after", "initial",
+                "observer",
+            ]
         ) { name, value in
             switch name {
             case "prefix": parts.append(.prefix(Array(value.utf8)))
@@ -35,8 +39,19 @@ struct WatchRoutes: Sendable {
             }
             return true
         }
-        var filter = try Self.filter(request, parts)
-        filter.showsPrevious = try Query.flag(query["previous"], name: "previous", default: false)
+        let pattern = try Self.pattern(query["match"])
+        guard pattern == nil || parts.isEmpty else {
+            throw RequestFailure(.invalidQuery, "Give match alone, without prefix and name.")
+        }
+        var filter = try Self.filter(request, pattern.map { [.prefix($0.prefix)] } ?? parts)
+        filter.pattern = pattern
+        filter.kinds = try Self.kinds(query["kinds"]) ?? filter.kinds
+        filter.form.showsValue = try Query.flag(query["values"], name: "values", default: true)
+        filter.form.showsPrevious = try Query.flag(
+            query["previous"],
+            name: "previous",
+            default: false
+        )
         let observer = try Self.observer(query["observer"])
             .map { request.caller.scoped(Array($0.utf8)) }
         let cursor = try Self.cursor(request, query)
@@ -136,6 +151,32 @@ struct WatchRoutes: Sendable {
             try request.require(.read, prefix: part.prefix)
         }
         return filter
+    }
+
+    private static func pattern(_ text: String?) throws(RequestFailure) -> NamePattern? {
+        guard let text else { return nil }
+        guard let pattern = NamePattern(Array(text.utf8)) else {
+            throw RequestFailure(
+                .invalidQuery,
+                "match needs a *, which stands for a part of a name without /, and has at most one "
+                    + "between two slashes: jobs/*/state."
+            )
+        }
+        return pattern
+    }
+
+    private static func kinds(_ text: String?) throws(RequestFailure) -> Set<EffectKind>? {
+        guard let text else { return nil }
+        var kinds = Set<EffectKind>()
+        for name in text.split(separator: ",", omittingEmptySubsequences: false).map(String.init) {
+            guard let kind = EffectKind(rawValue: name) else {
+                let names = EffectKind.allCases.map(\.rawValue)
+                let correction = Suggestion.correction(of: name, among: names, "This kind")
+                throw RequestFailure(.invalidQuery, "kinds: \(correction)")
+            }
+            kinds.insert(kind)
+        }
+        return kinds
     }
 
     private static func observer(_ text: String?) throws(RequestFailure) -> String? {
