@@ -1,7 +1,7 @@
 /// A pattern of names, such as `jobs/*/state`: a `*` stands for any bytes but `/`.
 ///
-/// Each part between slashes has at most one `*`, so that a match is one look at each byte, whatever
-/// a client chooses.
+/// Each part between slashes has at most one `*`, so that a match is one look at each byte,
+/// whatever a client chooses.
 package struct NamePattern: Hashable, Sendable {
     /// What a part of a name begins and ends with; the same text once where there is no `*`.
     private struct Segment: Hashable {
