@@ -85,6 +85,8 @@ def check_pages(arguments, log):
         step("the service runs with the library that was chosen", loads_library, service)
         step("docs/http-api.md is true: each command gets its status", run_page, service)
         step("that check finds mistakes", run_broken_pages, service)
+        step("OpenFeature's client reads flags", run, tool("python"),
+             TOP / "Tests" / "contract" / "flags.py", service.url)
         step(f"{len(mistakes.REQUESTS)} wrong requests: the answers name the mistake",
              name_mistakes, mistakes.wrong_requests(service.url))
         step(f"{len(mistakes.COMMANDS)} wrong command lines: so does what they say",

@@ -27,6 +27,11 @@ extension ServiceRequest {
         }
     }
 
+    /// A segment of the path, decoded.
+    package func text(_ segment: Bytes) throws(RequestFailure) -> String {
+        String(decoding: try decoded(segment), as: UTF8.self)
+    }
+
     private func decoded(_ segment: Bytes) throws(RequestFailure) -> [UInt8] {
         do {
             return try PercentDecoding.decode(segment)

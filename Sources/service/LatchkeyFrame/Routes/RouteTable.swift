@@ -52,7 +52,7 @@ package struct RouteTable {
         let atRequest = steps.of(kind, at: .request)
         let statuses = Set(statuses + kind.statuses + (atHead + atRequest).flatMap(\.statuses))
             .sorted()
-        let changes = method != .get
+        let changes = method != .get && kind != .read
         let series = metrics.series(
             method: method,
             route: pattern,
@@ -61,7 +61,7 @@ package struct RouteTable {
             isRead: kind == .read
         )
         let headSeries =
-            changes
+            method != .get
             ? series
             : metrics.series(
                 method: .head,

@@ -36,7 +36,9 @@ extension ServiceConfiguration {
             hub: watches.hub,
             depthMax: depthMax
         ).add(to: &table)
-        ListRoutes(store: store, watched: watches.watched).add(to: &table)
+        let lists = ListRoutes(store: store, watched: watches.watched)
+        lists.add(to: &table)
+        FlagRoutes(store: store, lists: lists, depthMax: depthMax).add(to: &table)
         let exports = ExportQueue(exportCountMax, in: frame)
         ExportRoutes(store: store, journal: made.journal, exports: exports).add(to: &table)
         BackupRoutes(

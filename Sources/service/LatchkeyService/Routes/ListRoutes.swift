@@ -146,14 +146,18 @@ struct ListRoutes: Sendable {
     }
 
     private func answer(_ request: ServiceRequest, _ page: PageRequest, includesValues: Bool) {
-        let ask = Ask(at: CallSite(), timing: request.timing)
-        store.list(page, ask) { page in
-            guard let unread = page.unread else {
-                return Self.answer(request, page, includesValues: includesValues)
-            }
-            read(unread, request, request.exchange.presence()) { reading in
-                Self.answer(request, reading.page, includesValues: includesValues)
-            }
+        read(page, request) { Self.answer(request, $0, includesValues: includesValues) }
+    }
+
+    /// Reads a page, and answers behind it.
+    func read(
+        _ page: PageRequest,
+        _ request: ServiceRequest,
+        then answer: @escaping @Sendable (Page) -> Void
+    ) {
+        store.list(page, Ask(at: CallSite(), timing: request.timing)) { page in
+            guard let unread = page.unread else { return answer(page) }
+            read(unread, request, request.exchange.presence()) { answer($0.page) }
         }
     }
 

@@ -1,0 +1,58 @@
+"""OpenFeature's own client reads flags from the service whose address is the argument."""
+
+import sys
+
+import httpx
+from openfeature import api
+from openfeature.contrib.provider.ofrep import OFREPProvider
+from openfeature.evaluation_context import EvaluationContext
+from openfeature.exception import ErrorCode
+
+FLAGS = {"on": "true", "text": '"red"', "number": "7", "share": "0.5", "object": '{"a": [1]}'}
+
+
+def main(url):
+    for key, value in FLAGS.items():
+        httpx.put(f"{url}/v1/properties/flags%2F{key}", content=value,
+                  headers={"Content-Type": "application/json"}).raise_for_status()
+    api.set_provider(OFREPProvider(url))
+    client = api.get_client()
+    context = EvaluationContext(targeting_key="ada", attributes={"plan": "pro"})
+    found = [
+        client.get_boolean_value("on", False, context), client.get_string_value("text", ""),
+        client.get_integer_value("number", 0), client.get_float_value("share", 0.0),
+        client.get_object_value("object", {}),
+    ]
+    check("the values", found, [True, "red", 7, 0.5, {"a": [1]}])
+    missing = client.get_boolean_details("none", True, context)
+    check("a missing flag", (missing.value, missing.error_code), (True, ErrorCode.FLAG_NOT_FOUND))
+    wrong = client.get_boolean_details("text", True, context)
+    check("a flag of another type", wrong.error_code, ErrorCode.TYPE_MISMATCH)
+    httpx.put(f"{url}/v1/properties/flags%2Fon", content="false",
+              headers={"Content-Type": "application/json"}).raise_for_status()
+    check("a change", client.get_boolean_value("on", True, context), False)
+    check_all(url)
+
+
+def check_all(url):
+    """The evaluation of all flags, as SDKs for browsers ask for it."""
+    path = f"{url}/ofrep/v1/evaluate/flags"
+    whole = httpx.post(path, json={"context": {}})
+    keys = [flag["key"] for flag in whole.raise_for_status().json()["flags"]]
+    # The page's own example is one, too.
+    check("all flags", [key for key in keys if key in FLAGS], sorted(FLAGS))
+    tag = {"If-None-Match": whole.headers["etag"]}
+    check("without a change", httpx.post(path, json={}, headers=tag).status_code, 304)
+    httpx.delete(f"{url}/v1/properties/flags%2Fon").raise_for_status()
+    check("after a deletion", httpx.post(path, json={}, headers=tag).status_code, 200)
+    for body, code in (b"{", "PARSE_ERROR"), (b'{"context": 5}', "INVALID_CONTEXT"):
+        answer = httpx.post(path, content=body, headers={"Content-Type": "application/json"})
+        check(code, (answer.status_code, answer.json()["errorCode"]), (400, code))
+
+
+def check(what, found, expected):
+    if found != expected:
+        sys.exit(f"{what}: {found!r}, not {expected!r}")
+
+
+main(sys.argv[1])
