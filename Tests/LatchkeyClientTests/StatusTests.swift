@@ -42,6 +42,16 @@ struct StatusTests {
         #expect(numbers == ClientStatus.allCases.map(\.rawValue))
     }
 
+    @Test func `of what is missing the name is said, whatever the service sends`() {
+        func said(_ members: String) -> String {
+            Self.failure(404, #"{"type":"/problems/not-found",\#(members)}"#).message
+        }
+        let named = said(#""title":"None.","detail":"There is no `a. b`. Make it.""#)
+        #expect(named == "There is no `a. b`.")
+        #expect(said(#""title":"There is no `a`. Sorry.""#) == "There is no `a`. Sorry.")
+        #expect(said(#""title":"None.","detail":"Make it.""#) == "None.")
+    }
+
     @Test func `a problem's sentences are said, and what to do without a token`() {
         let body = #"{"type":"/problems/unauthorized","title":"No token.","detail":"Give one."}"#
         #expect(Self.failure(401, body).message == "No token. Give one.")

@@ -58,7 +58,8 @@ struct RecordedRun {
     var verdict: [String] {
         let found = report.recommendation
         let lines = [found?.sentence, found?.flip].compactMap(\.self) + (found?.news ?? [])
-        return lines.map { "> \($0)\\" } + ["> (\(report.day), \(report.machine))"]
+        return (lines + report.conditions.disturbances).map { "> \($0)\\" }
+            + ["> (\(report.day), \(report.machine))"]
     }
 
     /// A lock against a queue, and how long a thread can wait.

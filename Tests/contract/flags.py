@@ -13,8 +13,7 @@ FLAGS = {"on": "true", "text": '"red"', "number": "7", "share": "0.5", "object":
 
 def main(url):
     for key, value in FLAGS.items():
-        httpx.put(f"{url}/v1/properties/flags%2F{key}", content=value,
-                  headers={"Content-Type": "application/json"}).raise_for_status()
+        put(url, key, value)
     api.set_provider(OFREPProvider(url))
     client = api.get_client()
     context = EvaluationContext(targeting_key="ada", attributes={"plan": "pro"})
@@ -28,10 +27,14 @@ def main(url):
     check("a missing flag", (missing.value, missing.error_code), (True, ErrorCode.FLAG_NOT_FOUND))
     wrong = client.get_boolean_details("text", True, context)
     check("a flag of another type", wrong.error_code, ErrorCode.TYPE_MISMATCH)
-    httpx.put(f"{url}/v1/properties/flags%2Fon", content="false",
-              headers={"Content-Type": "application/json"}).raise_for_status()
+    put(url, "on", "false")
     check("a change", client.get_boolean_value("on", True, context), False)
     check_all(url)
+
+
+def put(url, key, value):
+    httpx.put(f"{url}/v1/properties/flags%2F{key}", content=value,
+              headers={"Content-Type": "application/json"}).raise_for_status()
 
 
 def check_all(url):
@@ -43,8 +46,18 @@ def check_all(url):
     check("all flags", [key for key in keys if key in FLAGS], sorted(FLAGS))
     tag = {"If-None-Match": whole.headers["etag"]}
     check("without a change", httpx.post(path, json={}, headers=tag).status_code, 304)
+    weak = {"If-None-Match": f'"1-1", W/{whole.headers["etag"]}'}
+    check("behind a proxy", httpx.post(path, json={}, headers=weak).status_code, 304)
     httpx.delete(f"{url}/v1/properties/flags%2Fon").raise_for_status()
     check("after a deletion", httpx.post(path, json={}, headers=tag).status_code, 200)
+    put(url, "list", "[]")
+    check("no flag", httpx.post(f"{path}/list", json={}).json()["errorCode"], "GENERAL")
+    keys = [flag["key"] for flag in httpx.post(path, json={}).json()["flags"]]
+    check("a list is no flag", "list" in keys, False)
+    for number in range(5):
+        put(url, f"long{number}", f'"{"x" * 1_000_000}"')
+    answer = httpx.post(path, json={})
+    check("4 MiB", (answer.status_code, answer.json()["errorCode"]), (400, "GENERAL"))
     for body, code in (b"{", "PARSE_ERROR"), (b'{"context": 5}', "INVALID_CONTEXT"):
         answer = httpx.post(path, content=body, headers={"Content-Type": "application/json"})
         check(code, (answer.status_code, answer.json()["errorCode"]), (400, code))

@@ -346,7 +346,7 @@ def mistakes(case):
             (("serve", "--port", "0", "--port", "0"), 2, "--port"),
             (("no-such-command",), 2, "no-such-command"),
             (("serve", "--port", "0", "--host", "0.0.0.0"), 2, "--token-file"),
-            (("serve", "--port", "0", "--token-file", case.folder / "none"), 2, "token create")):
+            (("serve", "--port", "0", "--token-file", case.folder / "none"), 1, "token create")):
         said = case.run(*words, status=status)
         if sentence not in said:
             raise Failure(f"{words}: {said!r} does not name {sentence!r}")

@@ -53,8 +53,8 @@ package enum Suggestion {
         isPlain(text, byteCountMax) ? "`\(text)`" : phrase
     }
 
-    /// Whether a text can be repeated to people: it is short, and has no characters that change how
-    /// a terminal or a page shows what is around them.
+    /// Whether a text can be repeated to people: it is short, and has no character that is not
+    /// shown.
     package static func isPlain(_ text: String, _ byteCountMax: Int) -> Bool {
         !text.isEmpty && text.utf8.count <= byteCountMax
             && text.unicodeScalars.allSatisfy(isPlain)

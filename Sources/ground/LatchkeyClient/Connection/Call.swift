@@ -182,9 +182,8 @@ extension Call.Place {
                 "Give --ca FILE, with the certificate of the authority that signed the service's"
             case .noTLS: "If the port does not speak TLS, use http://"
             case .tls where !isTLS: "If the port speaks TLS, use https://"
-            default:
-                [.unconnected, .wrong].contains(failure.kind)
-                    ? source.map { "The address is that of \($0)" } : nil
+            case .address: source.map { "The address is that of \($0)" }
+            default: nil
             }
         return sentence.map { ". " + $0 } ?? ""
     }

@@ -63,12 +63,15 @@ package struct ClientFailure: Error, Equatable {
             message = "\(origin) answers with status \(answer.status)."
             return
         }
-        var sentences = [title, problem?["detail"]?.string].compactMap(\.self)
+        let detail = problem?["detail"]?.string
+        var sentences = [title, detail].compactMap(\.self)
         if status == .missing {
             // What the service advises then is about requests, not about commands. The sentence
             // before that has the name, which ends it.
-            let end = sentences.last.flatMap { $0.firstRange(of: "`. ") }
-            sentences = [end.map { "\(sentences[1][..<$0.lowerBound])`." } ?? title]
+            sentences = [title]
+            if let detail, let end = detail.firstRange(of: "`. ") {
+                sentences = [detail[..<end.lowerBound] + "`."]
+            }
         }
         if let leader = problem?["leader"]?.string { sentences.append("The leader is \(leader).") }
         if let line = problem?["line"]?.integer {

@@ -20,6 +20,8 @@ package struct ConnectionFailure: Error, Equatable {
         case unknownAuthority
         /// HTTPS was sent to a port that does not speak it.
         case noTLS
+        /// Nothing answers there.
+        case address
         /// What answered HTTP is no HTTP, which is how a port that speaks TLS answers.
         case tls
     }

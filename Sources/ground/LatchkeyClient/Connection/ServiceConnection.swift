@@ -264,6 +264,8 @@ extension ConnectionFailure {
     private static let wrong: [Int32] = [6, 58, 60, 77]
     /// CURLE_PEER_FAILED_VERIFICATION.
     private static let unverified: Int32 = 60
+    /// What libcurl says of a certificate whose authority is not known.
+    private static let unknown = ["local issuer", "self-signed", "self signed"]
     /// CURLE_GOT_NOTHING.
     private static let empty: Int32 = 52
     /// CURLE_SSL_CONNECT_ERROR.
@@ -306,7 +308,10 @@ extension ConnectionFailure {
             }
         let hint: Hint? =
             switch code {
-            case Self.unverified: .unknownAuthority
+            case Self.unverified where Self.unknown.contains(where: reason.contains):
+                .unknownAuthority
+            case Self.unresolved, Self.unconnected: .address
+            case _ where kind == .unconnected: .address
             case Self.handshake where !isCut && !isRefused: .noTLS
             case Self.empty: .tls
             case _ where Self.noHTTP.contains(code): .tls

@@ -30,7 +30,7 @@ enum WatchCommand: ClientCommand {
             .text(placeholder: "KIND,..."),
             default: "put,delete,expire",
             hasEnvironment: false,
-            "Only these changes."
+            "Only these changes; the current state is sent as put in any case."
         ),
         Flag.toggle("no-values", "The changes come without their values."),
         Flag.toggle(
@@ -60,7 +60,7 @@ enum WatchCommand: ClientCommand {
             .text(placeholder: "COMMAND"),
             default: "",
             hasEnvironment: false,
-            "Has the shell run this for each change, and prints nothing itself."
+            "Has the shell run this for each line that it would print, and prints nothing itself."
         ),
         ClientFlags.json,
     ]
@@ -78,9 +78,10 @@ enum WatchCommand: ClientCommand {
         know that change any more, it prints gap: what was printed before counts no
         more, and the current state follows, as put, and then ready.
 
-        With --exec, each change is the standard input of a command, as with --json. The
-        next one is run when it has ended. If it fails, that is said, and the watch goes
-        on.
+        With --exec, each line is the standard input of a command, as with --json: also
+        ready, gap, and the state that follows them, whatever --kinds says. So the command
+        looks at "event". The next one is run when it has ended. If it fails, that is said,
+        and the watch goes on.
 
         \(ClientStatus.manual)
         """

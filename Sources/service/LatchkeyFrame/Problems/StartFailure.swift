@@ -4,12 +4,8 @@ package struct StartFailure: Error, Sendable {
     /// A signal asked for the end; nothing has failed.
     package var isAsked: Bool
 
-    /// A setting is wrong, or the file that it names: to start again does not help.
-    package let isMistake: Bool
-
-    package init(reason: String, isAsked: Bool = false, isMistake: Bool = false) {
+    package init(reason: String, isAsked: Bool = false) {
         self.reason = reason
         self.isAsked = isAsked
-        self.isMistake = isMistake
     }
 }

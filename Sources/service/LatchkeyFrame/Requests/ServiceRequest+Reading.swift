@@ -59,6 +59,7 @@ extension ServiceRequest {
         }
         let names = names()
         let asksFreshness = asksFreshness
+        let known = names.union(series.isRead ? Self.freshnessNames : [])
         var values: [String: String] = [:]
         for parameter in try parameters().parameters {
             // These were for the route, which all its handlers have in common.
@@ -66,11 +67,11 @@ extension ServiceRequest {
             guard names.contains(parameter.name) else {
                 throw RequestFailure(
                     .invalidQuery,
-                    names.isEmpty
+                    known.isEmpty
                         ? "This request takes no parameters."
                         : Suggestion.correction(
                             of: parameter.name,
-                            among: names.sorted(),
+                            among: known.sorted(),
                             "This parameter"
                         )
                 )
@@ -305,8 +306,6 @@ extension PercentDecodingError {
 }
 
 extension Bytes {
-    private static let shownByteCountMax = 32
-
     /// What is wrong with a body that is no JSON, and what would be right.
     ///
     /// - Parameter offset: The number of bytes before the error.
@@ -320,14 +319,24 @@ extension Bytes {
         case UInt8(ascii: "'"):
             return place + " A text needs double quotes: \"hello\"."
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"):
-            let text = String(decoding: prefix(Self.shownByteCountMax + 1), as: UTF8.self)
-            let isPlain = Suggestion.isPlain(text, Self.shownByteCountMax) && !text.contains("\"")
-            return place + " A text needs quotes: \"\(isPlain ? text : "hello")\"."
-        case UInt8(ascii: "{"):
+            let literals = ["true", "false", "null"].map { Array($0.utf8) }
+            let isLiteral = literals.contains { starts(with: $0) }
+            return place + (isLiteral ? "" : " A text needs quotes: \"hello\".")
+        case UInt8(ascii: "{") where isName(before: offset):
             return place + " An object is {\"name\": value}, and its names have double quotes."
         default:
             return place
         }
+    }
+
+    /// Whether what is wrong is a letter where the name of a member begins.
+    private func isName(before offset: Int) -> Bool {
+        let seen = prefix(offset)
+        guard let last = seen.last, "a"..."z" ~= Character(UnicodeScalar(last | 0x20)) else {
+            return false
+        }
+        let before = seen.dropLast().last { !" \t\r\n".utf8.contains($0) }
+        return before == UInt8(ascii: "{") || before == UInt8(ascii: ",")
     }
 }
 

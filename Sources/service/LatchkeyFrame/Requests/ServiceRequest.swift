@@ -244,7 +244,7 @@ package struct ServiceRequest: Sendable {
     ) {
         let text = ProblemText(
             problem: problem,
-            detail: detail ?? problem.detail(about: exchange.path),
+            detail: detail ?? problem.detail(about: exchange),
             extensions: extensions,
             leader: leader
         )
@@ -282,10 +282,12 @@ package struct ServiceRequest: Sendable {
 
 extension Problem {
     /// A sentence with the name of the property that the request is about, which is in its path.
-    fileprivate func detail(about path: Bytes) -> String? {
+    fileprivate func detail(about exchange: Exchange) -> String? {
         guard [.notFound, .preconditionFailed, .notAnInteger].contains(self),
-            let name = NamePath.shownName(path)
+            let name = NamePath.shownName(exchange.path)
         else { return nil }
+        // What a query asks for may be the past.
+        guard self != .notFound || exchange.query.isEmpty else { return nil }
         return switch self {
         case .notFound: "There is no property \(name). \(advice)"
         case .preconditionFailed: "\(name) does not meet the conditions. \(advice)"

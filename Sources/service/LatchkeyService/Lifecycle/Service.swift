@@ -37,8 +37,7 @@ package enum Service {
     ///
     /// - Returns: The exit status: 0 after an end that was asked for, also if requests or answers
     ///   were cut off, which the log says; 3 if not all changes could be written because the disk
-    ///   is full; 2 if a file of tokens or certificates cannot be used, as for other mistakes of
-    ///   the command line; 1 if a write or a sync has failed, or if the service could not start.
+    ///   is full; 1 if a write or a sync has failed, or if the service could not start.
     package static func run(_ configuration: ServiceConfiguration) -> Int32 {
         var signals = EndingSignals.set(
             of: EndingSignals.ofServices + [SIGHUP, SIGUSR1, failureSignal]
@@ -72,7 +71,7 @@ package enum Service {
             recorder?.discard()
             guard error.isAsked else {
                 log.write(.error, "cannot start", ["reason": error.reason])
-                return error.isMistake ? 2 : 1
+                return 1
             }
             log.write(.info, "stopped", ["reason": error.reason])
             return 0

@@ -134,7 +134,7 @@ extension ServiceConfiguration {
             }
             return try AccessControl(access, isEncrypted: tls.isOn)
         } catch {
-            throw StartFailure(reason: access.sentence(about: error), isMistake: true)
+            throw StartFailure(reason: access.sentence(about: error))
         }
     }
 
@@ -142,15 +142,12 @@ extension ServiceConfiguration {
     func openCertificate() throws(StartFailure) -> ServedCertificate? {
         guard tls != TLSSettings() else { return nil }
         guard tls.clientAuthorities.isEmpty || !access.tokenFile.isEmpty else {
-            throw StartFailure(
-                reason: "--tls-client-ca needs --token-file: it names the rights.",
-                isMistake: true
-            )
+            throw StartFailure(reason: "--tls-client-ca needs --token-file: it names the rights.")
         }
         do {
             return try ServedCertificate(tls)
         } catch {
-            throw StartFailure(reason: error.message, isMistake: true)
+            throw StartFailure(reason: error.message)
         }
     }
 

@@ -13,8 +13,9 @@ internal import LatchkeyStrategies
 struct FlagRoutes: Sendable {
     private static let prefix = "flags/"
     private static let path = "/ofrep/v1/evaluate/flags"
-    /// The most flags that one answer has.
+    /// The most flags that one answer has, and their bytes, but for those of the last one.
     private static let countMax = PageRequest.limitMax
+    private static let byteCountMax = ListRoutes.byteCountMax
 
     let store: ServedProperties
     let lists: ListRoutes
@@ -52,7 +53,10 @@ struct FlagRoutes: Sendable {
                 guard let property else {
                     return request.refuse(404, key, "FLAG_NOT_FOUND", "There is no such flag.")
                 }
-                var json = JSONWriter()
+                guard property.isFlag else {
+                    return request.refuse(400, key, "GENERAL", "A flag is no null and no array.")
+                }
+                var json = JSONWriter(refersToValues: true)
                 json.object { $0.flag(property, Self.prefix) }
                 request.answer(json)
             }
@@ -65,34 +69,46 @@ struct FlagRoutes: Sendable {
         _ = try request.query([])
         let prefix = OwnedBytes(try request.prefix(Self.prefix, .read))
         guard try takesContext(request, nil) else { return }
-        let known = request.exchange.headers(named: .ifNoneMatch)
-            .map { String(decoding: $0, as: UTF8.self) }
-        let page = PageRequest(prefix: prefix, after: nil, limit: Self.countMax)
+        let known = request.exchange.headers(named: .ifNoneMatch).map(Self.tags) ?? []
+        let page = PageRequest(
+            prefix: prefix,
+            after: nil,
+            limit: Self.countMax,
+            byteCountMax: Self.byteCountMax
+        )
         lists.read(page, request) { page in
             guard !page.hasMore else {
                 return request.refuse(
                     400,
                     nil,
                     "GENERAL",
-                    "There are more than \(Self.countMax) flags: evaluate them one by one."
+                    "There are more than \(Self.countMax) flags, or 4 MiB of them: evaluate them "
+                        + "one by one."
                 )
             }
             // Whatever changes a flag changes the last revision or the number of them.
             let last = page.properties.map(\.revision).max() ?? 0
             let tag = "\"\(page.properties.count)-\(last)\""
-            guard known != tag else {
+            guard known.isDisjoint(with: [tag, "*"]) else {
                 return request.respond(.notModified) { $0.add("ETag", text: tag) }
             }
-            var json = JSONWriter()
+            var json = JSONWriter(refersToValues: true)
             json.object { json in
                 json.array("flags") { list in
-                    for property in page.properties {
+                    for property in page.properties where property.isFlag {
                         list.object { $0.flag(property, Self.prefix) }
                     }
                 }
             }
             request.answer(json, tag: tag)
         }
+    }
+
+    /// The tags of `If-None-Match`, which are compared weakly: a proxy that compresses weakens them.
+    private static func tags(_ field: [UInt8]) -> Set<String> {
+        let text = String(decoding: field, as: UTF8.self)
+        let tags = text.split(separator: ",").map { $0.filter { $0 != " " && $0 != "\t" } }
+        return Set(tags.map { $0.hasPrefix("W/") ? String($0.dropFirst(2)) : $0 })
     }
 
     /// Checks the body; if it is no context, the request is answered.
@@ -154,6 +170,14 @@ extension JSONWriter {
         member("reason", "STATIC")
         // Numbers of this size are not exact in JavaScript.
         member("variant", "\(property.revision)")
-        unsafe member("value", rawJSON: property.valueBytes)
+        member("value", valueOf: property)
+    }
+}
+
+extension Property {
+    /// Whether its value is of a type that flags have.
+    fileprivate var isFlag: Bool {
+        let kind = unsafe JSONView(valueBytes).kind
+        return kind != .null && kind != .array
     }
 }

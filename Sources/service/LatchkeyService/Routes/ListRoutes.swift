@@ -10,7 +10,7 @@ internal import LatchkeyWatches
 /// The route of the sorted list of properties.
 struct ListRoutes: Sendable {
     /// A page with values ends behind the one that makes it longer than this.
-    private static let byteCountMax = 4 * 1024 * 1024
+    static let byteCountMax = 4 * 1024 * 1024
 
     private static let nameCountMax = 128
 
@@ -149,7 +149,7 @@ struct ListRoutes: Sendable {
         read(page, request) { Self.answer(request, $0, includesValues: includesValues) }
     }
 
-    /// Reads a page, and answers behind it.
+    /// Reads a page, and then answers.
     func read(
         _ page: PageRequest,
         _ request: ServiceRequest,

@@ -155,6 +155,8 @@ struct WatchRoutes: Sendable {
 
     private static func pattern(_ text: String?) throws(RequestFailure) -> NamePattern? {
         guard let text else { return nil }
+        // A name has to match it: it has no more bytes, and no other ones.
+        _ = try ServiceRequest.name(text)
         guard let pattern = NamePattern(Array(text.utf8)) else {
             throw RequestFailure(
                 .invalidQuery,
