@@ -79,9 +79,9 @@ enum WatchCommand: ClientCommand {
         more, and the current state follows, as put, and then ready.
 
         With --exec, each line is the standard input of a command, as with --json: also
-        ready, gap, and the state that follows them, whatever --kinds says. So the command
-        looks at "event". The next one is run when it has ended. If it fails, that is said,
-        and the watch goes on.
+        ready, gap, and the state between them, whatever --kinds says. So the command
+        looks at "event". The next one is run when it has ended. If it fails, that is
+        said, and the watch goes on.
 
         \(ClientStatus.manual)
         """

@@ -201,7 +201,8 @@ package enum Problem: String, CaseIterable, Sendable {
     /// The problem's JSON object.
     ///
     /// The detail is for people and about this occurrence; without one it is the advice. Of what a
-    /// client has sent it repeats short names only, without control characters, and no value. The extensions (RFC 9457, section 3.2) are members of their own.
+    /// client has sent it repeats short names only, without control characters, and no value. The
+    /// extensions (RFC 9457, section 3.2) are members of their own.
     ///
     /// - Parameters:
     ///   - status: Another one than the problem has.

@@ -104,7 +104,7 @@ struct FlagRoutes: Sendable {
         }
     }
 
-    /// The tags of `If-None-Match`, which are compared weakly: a proxy that compresses weakens them.
+    /// The tags of `If-None-Match`, compared weakly: a proxy that compresses weakens them.
     private static func tags(_ field: [UInt8]) -> Set<String> {
         let text = String(decoding: field, as: UTF8.self)
         let tags = text.split(separator: ",").map { $0.filter { $0 != " " && $0 != "\t" } }
