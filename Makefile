@@ -263,7 +263,7 @@ conformance: build ## all clients against a service that misbehaves by script (a
 .PHONY: clients-packages
 clients-packages: ## a wheel, and a package of npm, in .build-packages
 	scripts/require test clients
-	.build-tools/python/bin/pip wheel --quiet --no-deps --wheel-dir .build-packages ./clients/python
+	scripts/pack-python .build-packages
 	scripts/pack-typescript .build-packages
 
 .PHONY: client-histories
