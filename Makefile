@@ -62,6 +62,11 @@ package: build ## a package for Debian and an archive, in .build-release/package
 	scripts/require package
 	scripts/package $(RELEASE_BINARY) $(PACKAGES)
 
+.PHONY: release
+release: build ## all files of a release, in .build-dist: packages, image, clients, checksums, notes
+	scripts/require package test clients
+	scripts/release $(RELEASE_BINARY) .build-dist
+
 .PHONY: image
 image: ## build the container image (podman or docker)
 	$$(command -v podman || command -v docker) build --tag localhost/latchkey:dev \
@@ -282,9 +287,9 @@ proxies: build ## nginx, Caddy, Varnish and squid in front of the service, as in
 	Tests/proxies/run.py --binary $(RELEASE_BINARY) --tools .build-tools/bin
 
 .PHONY: test-install
-test-install: package ## manual pages, shells, both packages in empty Debians (three minutes)
-	scripts/require install
-	Tests/install/run.py --binary $(RELEASE_BINARY) --packages $(PACKAGES)
+test-install: build ## manual pages, shells, a release made twice, in empty Debians (four minutes)
+	scripts/require install package test clients
+	Tests/install/run.py --binary $(RELEASE_BINARY)
 
 .PHONY: debian-13
 debian-13: ## the last commit, built, tested and packaged in a clean Debian 13 (half an hour)
