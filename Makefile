@@ -53,8 +53,7 @@ run: build ## install, build, serve on 127.0.0.1:8080; keeps its data in .latchk
 
 .PHONY: build
 build: ## build the release binary, .build-release/bin/latchkey
-	scripts/require build
-	$(BUILD_RELEASE) --product latchkey
+	scripts/build $(RELEASE_BINARY) $(SWIFT_BUILD) $(RELEASE) --product latchkey
 	scripts/ship .build-release/release/latchkey $(dir $(RELEASE_BINARY))
 
 .PHONY: package

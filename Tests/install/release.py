@@ -43,6 +43,18 @@ def sums(folder):
             for path in folder.iterdir()}
 
 
+def check_build(binary, folder):
+    """`make run` begins so. Nothing is said where there is nothing to build."""
+    def said(program):
+        return run("sh", "-c", 'exec "$0" "$1" sh -c "echo builds >&2" 2>&1',
+                   TOP / "scripts/build", program).splitlines()
+
+    new = said(folder / "none/latchkey")
+    expect("what it says", (new[1:], re.sub("about [0-9]+ minutes on .* ?processors?", "T", new[0])),
+           (["builds"], "latchkey: builds the program: T; [M/N] is step M of N"))
+    expect("what it says when all is built", said(binary), ["builds"])
+
+
 def check_same(binary, one, other):
     """Made again by a user with other habits, all files have the same bytes."""
     make(binary, one, 0o022)

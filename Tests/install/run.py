@@ -71,6 +71,8 @@ def run_all(checks, binary, folder):
     for shell in shells.ALL:
         checks.run(f"{shell.__name__} offers every command and flag", shells.check, shell, binary)
     checks.run("an address or a port that comes late is waited for", check_late, binary)
+    checks.run("a build says what it does and how long it takes", release.check_build, binary,
+               folder)
     made = folder / "made"
     checks.run("a release that is made twice has the same bytes", release.check_same, binary, made,
                folder / "again")
