@@ -64,7 +64,7 @@ package: build ## a package for Debian and an archive, in .build-release/package
 .PHONY: release
 release: build ## all files of a release, in .build-dist: packages, image, clients, checksums, notes
 	scripts/require package test clients
-	scripts/release $(RELEASE_BINARY) .build-dist
+	scripts/release $(ARGS) $(RELEASE_BINARY) .build-dist
 
 .PHONY: image
 image: ## build the container image (podman or docker)

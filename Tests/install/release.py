@@ -50,8 +50,9 @@ def check_build(binary, folder):
                    TOP / "scripts/build", program).splitlines()
 
     new = said(folder / "none/latchkey")
-    expect("what it says", (new[1:], re.sub("about [0-9]+ minutes on .* ?processors?", "T", new[0])),
-           (["builds"], "latchkey: builds the program: T; [M/N] is step M of N"))
+    first = re.sub("about [0-9]+ minutes on .* ?processors?", "T", new[0])
+    expect("what it says", (new[1:], first), (
+        ["builds"], "latchkey: builds the program: T; [M/N] is step M of N"))
     expect("what it says when all is built", said(binary), ["builds"])
 
 
@@ -64,6 +65,15 @@ def check_same(binary, one, other):
     if differing:
         raise Failure(f"they differ: {differing}")
     return f"{len(found)} files, {sum(path.stat().st_size for path in one.iterdir()) >> 20} MiB"
+
+
+def check_strict(binary, folder):
+    """A commit that is no release makes nothing then."""
+    if "~" not in run(TOP / "scripts/version"):
+        return "this is one"
+    run(TOP / "scripts/release", "--strict", binary, folder, statuses=(1,))
+    expect("what was made", list(folder.iterdir()), [])
+    return "this is none"
 
 
 def check_sums(folder):

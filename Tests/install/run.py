@@ -4,8 +4,8 @@
     Tests/install/run.py --binary .build-release/bin/latchkey
 
 Needs root, for an empty Debian of each release in a temporary folder; what
-`scripts/require install package test clients` installs; and Debian's packages from where this machine gets its own.
-Standard library only.
+`scripts/require install package test clients` installs; and Debian's packages from where this
+machine gets its own. Standard library only.
 """
 
 import argparse
@@ -76,6 +76,8 @@ def run_all(checks, binary, folder):
     made = folder / "made"
     checks.run("a release that is made twice has the same bytes", release.check_same, binary, made,
                folder / "again")
+    checks.run("only the commit of a release makes one", release.check_strict, binary,
+               folder / "strict")
     checks.run("its checksums hold", release.check_sums, made)
     checks.run("its notes say what an operator does, and what has changed", release.check_notes,
                made)
