@@ -53,14 +53,18 @@ run: build ## install, build, serve on 127.0.0.1:8080; keeps its data in .latchk
 
 .PHONY: build
 build: ## build the release binary, .build-release/bin/latchkey
-	scripts/require build
-	$(BUILD_RELEASE) --product latchkey
+	scripts/build $(RELEASE_BINARY) $(SWIFT_BUILD) $(RELEASE) --product latchkey
 	scripts/ship .build-release/release/latchkey $(dir $(RELEASE_BINARY))
 
 .PHONY: package
 package: build ## a package for Debian and an archive, in .build-release/package
 	scripts/require package
 	scripts/package $(RELEASE_BINARY) $(PACKAGES)
+
+.PHONY: release
+release: build ## all files of a release, in .build-dist: packages, image, clients, checksums, notes
+	scripts/require package test clients
+	scripts/release $(ARGS) $(RELEASE_BINARY) .build-dist
 
 .PHONY: image
 image: ## build the container image (podman or docker)
@@ -263,7 +267,7 @@ conformance: build ## all clients against a service that misbehaves by script (a
 .PHONY: clients-packages
 clients-packages: ## a wheel, and a package of npm, in .build-packages
 	scripts/require test clients
-	.build-tools/python/bin/pip wheel --quiet --no-deps --wheel-dir .build-packages ./clients/python
+	scripts/pack-python .build-packages
 	scripts/pack-typescript .build-packages
 
 .PHONY: client-histories
@@ -282,9 +286,9 @@ proxies: build ## nginx, Caddy, Varnish and squid in front of the service, as in
 	Tests/proxies/run.py --binary $(RELEASE_BINARY) --tools .build-tools/bin
 
 .PHONY: test-install
-test-install: package ## manual pages, shells, both packages in empty Debians (three minutes)
-	scripts/require install
-	Tests/install/run.py --binary $(RELEASE_BINARY) --packages $(PACKAGES)
+test-install: build ## manual pages, shells, a release made twice, in empty Debians (four minutes)
+	scripts/require install package test clients
+	Tests/install/run.py --binary $(RELEASE_BINARY)
 
 .PHONY: debian-13
 debian-13: ## the last commit, built, tested and packaged in a clean Debian 13 (half an hour)

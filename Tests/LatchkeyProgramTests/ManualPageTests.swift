@@ -160,4 +160,13 @@ struct ManualPageTests {
     func `the day of a build`(build: String, day: String) {
         #expect(LatchkeyCommandLine.day(of: build) == day)
     }
+
+    @Test(arguments: [
+        ("", "1.2.0"), ("202601312359.0123abcd", "1.2.0~202601312359.0123abcd"),
+        ("202601312359.0123abcd.release", "1.2.0"),
+        ("202601312359.0123abcd.changed", "1.2.0~202601312359.0123abcd.changed"),
+    ])
+    func `a build comes before its release`(build: String, version: String) {
+        #expect(LatchkeyCommandLine.fullVersion("1.2.0", build: build) == version)
+    }
 }

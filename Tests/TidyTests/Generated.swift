@@ -51,6 +51,13 @@ struct Generated: Sendable {
         },
         Generated(
             path: "openapi.yaml",
+            opening: "# begin version: make docs",
+            closing: "# end version"
+        ) { tree in
+            ["  version: \(tree.version ?? "")"]
+        },
+        Generated(
+            path: "openapi.yaml",
             opening: "# begin strategy names: make docs",
             closing: "# end strategy names"
         ) { _ in

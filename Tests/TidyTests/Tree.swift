@@ -31,6 +31,15 @@ struct Tree: Sendable {
         files.contains { $0.path == path || path.isEmpty || $0.path.hasPrefix(path + "/") }
     }
 
+    /// The version of the package, from the only file in which it stands.
+    var version: Substring? {
+        let opening = "package let latchkeyVersion = \""
+        let line = file(Tree.versionPath)?.lines.first { $0.hasPrefix(opening) }
+        return line?.dropFirst(opening.count).prefix { $0 != "\"" }
+    }
+
+    static let versionPath = "Sources/program/LatchkeyCommandLine/Version.swift"
+
     /// This package: the files that git tracks, and new files that are not ignored.
     static let ofThisPackage = Result { try readThisPackage() }
 

@@ -87,35 +87,26 @@ extension Rule {
         }
     }
 
-    private static let release = "# Changelog\n\n## 1.0.0\n\n### Added\n\n- A.\n"
+    private static let release = "## 1.0.0\n\n### Added\n\n- A.\n"
+    private static let next = "## Unreleased\n\n### Added\n\n- B.\n"
+
+    private static func program(_ version: String) -> String {
+        "package let latchkeyVersion = \"\(version)\"\n"
+    }
 
     static let changelog = Rule(
-        "the changelog lists each release, and all say the same version",
+        "the changelog lists each release, and the program is of the newest one or the next",
         broken: [
             Tree(["CHANGELOG.md": "# Changelog\n\n## 1.0.0\n\nThings.\n"]),
             Tree(["CHANGELOG.md": "# Changelog\n\n## 1.0.0\n\n### News\n\n- A.\n"]),
-            Tree([
-                "CHANGELOG.md": release,
-                "openapi.yaml": "info:\n  version: 1.1.0\n",
-            ]),
-            Tree([
-                "CHANGELOG.md": release,
-                "Sources/program/LatchkeyCommandLine/Version.swift":
-                    "package let latchkeyVersion = \"1.1.0\"\n",
-            ]),
+            Tree(["CHANGELOG.md": release, Tree.versionPath: program("1.1.0")]),
+            Tree(["CHANGELOG.md": next + release, Tree.versionPath: program("1.0.0")]),
+            Tree(["CHANGELOG.md": next + release, Tree.versionPath: program("0.10.0")]),
         ],
         kept: [
-            Tree([
-                "CHANGELOG.md": release,
-                "openapi.yaml": "info:\n  version: 1.0.0\n",
-            ]),
-            Tree([
-                "CHANGELOG.md": release.replacing(
-                    "## 1.0.0",
-                    with: "## Unreleased\n\n### Added\n\n- B.\n\n## 1.0.0"
-                ),
-                "openapi.yaml": "info:\n  version: 1.0.0\n",
-            ]),
+            Tree(["CHANGELOG.md": release, Tree.versionPath: program("1.0.0")]),
+            Tree(["CHANGELOG.md": next + release, Tree.versionPath: program("1.1.0")]),
+            Tree(["CHANGELOG.md": next, Tree.versionPath: program("0.1.0")]),
         ]
     ) { tree in
         guard let file = tree.file("CHANGELOG.md") else { return [] }
@@ -130,25 +121,19 @@ extension Rule {
         if headings.count < 2 * releases.count || releases.isEmpty {
             findings.append(Finding(path: file.path, line: 1, message: "a release without a list"))
         }
-        // The newest release stands first, but for what is not released yet, and is what the
-        // contract and the program say they are.
+        // The newest release stands first, but for what is not released yet.
         let newest = releases.first { $0 != "## Unreleased" }?.dropFirst(3)
-        for version in versions(in: tree) where newest != version {
-            findings.append(Finding(path: file.path, line: 1, message: "not first: \(version)"))
+        if let version = tree.version, let newest {
+            let isNext = numbers(newest).lexicographicallyPrecedes(numbers(version))
+            if releases.first == "## Unreleased" ? !isNext : version != newest {
+                let message = "\(version), and the newest release is \(newest)"
+                findings.append(Finding(path: Tree.versionPath, line: 1, message: message))
+            }
         }
         return findings
     }
-    private static func versions(in tree: Tree) -> [Substring] {
-        let places = [
-            ("openapi.yaml", "  version: "),
-            (
-                "Sources/program/LatchkeyCommandLine/Version.swift",
-                "package let latchkeyVersion = \""
-            ),
-        ]
-        return places.compactMap { path, opening in
-            let line = tree.file(path)?.lines.first { $0.hasPrefix(opening) }
-            return line?.dropFirst(opening.count).prefix { $0 != "\"" }
-        }
+
+    private static func numbers(_ version: some StringProtocol) -> [Int] {
+        version.split(separator: ".").map { Int($0) ?? 0 }
     }
 }
