@@ -5,7 +5,7 @@ import itertools
 from browser import ENTER, SHIFT, TAB
 from process import Failure, expect
 
-PARTS = ("overview", "contention", "properties", "operations")
+PARTS = ("overview", "properties", "contention", "operations")
 STOPS_MAX = 150
 
 VISIBLE = """
@@ -162,6 +162,36 @@ def check_schemes(service, browser):
         raise Failure("light and dark look the same")
 
 
+# Labels and fields that are nearer than 4 pixels to each other.
+TOUCHING = """
+  const found = [];
+  for (const field of document.querySelectorAll("input, select, textarea")) {
+    const label = field.labels?.[0];
+    if (!label || !field.checkVisibility()) continue;
+    const text = document.createRange();
+    text.selectNodeContents(label.querySelector("span") ?? label.lastChild);
+    const [a, b] = [text.getBoundingClientRect(), field.getBoundingClientRect()];
+    const gap = Math.max(b.left - a.right, a.left - b.right, b.top - a.bottom, a.top - b.bottom);
+    if (gap < 4) found.push(`${label.textContent.trim()}: ${gap.toFixed(1)}`);
+  }
+  return found"""
+
+
+def check_labels(service, browser):
+    browser.look_like(1280, 900)
+    for part in PARTS:
+        show(service, browser, part)
+        browser.run("document.getElementById('token').show()")
+        touching = browser.run(TOUCHING)
+        if touching:
+            raise Failure(f"{part}: labels touch their fields: {touching}")
+
+
+def check_order(service, browser):
+    expect("the order of the parts", browser.texts("#parts a"),
+           ["Overview", "Properties", "Contention", "Operations"])
+
+
 def check_names(service, browser):
     """Asks Chromium itself how it names each control to a screen reader."""
     for part in PARTS:
@@ -186,5 +216,7 @@ CHECKS = (
     ("the Enter key confirms, and deletes nothing", check_defaults),
     ("nothing is wider than a narrow screen", check_widths),
     ("text has contrast in light and dark", check_schemes),
+    ("labels do not touch their fields", check_labels),
+    ("properties come before contention", check_order),
     ("controls have names, headings have levels", check_names),
 )

@@ -131,8 +131,9 @@ def take(browser, service, folder):
     folder.mkdir(parents=True, exist_ok=True)
     for part in accessibility.PARTS:
         for name, width, scheme in (("light", 1280, "light"), ("dark", 1280, "dark"),
-                                    ("medium", 768, "light"), ("narrow", 360, "light")):
-            browser.look_like(width, 900, scheme)
+                                    ("medium", 768, "light"), ("narrow", 390, "light"),
+                                    ("narrow-dark", 390, "dark")):
+            browser.look_like(width, 844 if width == 390 else 800, scheme)
             browser.open(f"{service.url}/#{part}")
             browser.run("document.activeElement.blur(); scrollTo(0, 0)")
             browser.wait_for("a part", "return document.readyState === 'complete'")

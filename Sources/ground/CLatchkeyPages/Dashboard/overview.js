@@ -88,7 +88,7 @@ const overview = {
     const values = drawn.flatMap(({points}) => points.map(({value}) => value ?? 0));
     const top = Math.min(greatest, Math.max(least, ...values));
     drawChart($(`overview-${id}`), title, drawn, linearAxis(top), text,
-      {span: this.spanSeconds, filled: lines.length === 1});
+      {spanMax: this.spanSeconds, filled: lines.length === 1});
     const now = chart.now?.(latest) ?? lines[0][1](latest.points.at(-1) ?? {});
     write($(`now-${id}`), text(now));
     if (chart.sum) write($(`sum-${id}`), chart.sum(latest));
