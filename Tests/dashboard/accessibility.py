@@ -58,7 +58,7 @@ def show(service, browser, part):
                          ".textContent !== ''", part)
     else:
         browser.wait_for("rows", "return document.querySelector('#rows li')")
-        browser.click("#rows button:not(.folder)")
+        browser.click("#rows a:not(.folder)")
         browser.wait_for("the editor", "return !document.getElementById('editor').hidden")
 
 
@@ -96,7 +96,7 @@ def check_enter(service, browser):
     focus(browser, "a[href='#properties']")
     browser.press(ENTER)
     browser.wait_for("rows", "return document.querySelector('#rows li')")
-    focus(browser, "#rows button:not(.folder)")
+    focus(browser, "#rows a:not(.folder)")
     browser.press(ENTER)
     browser.wait_for("the editor has the focus",
                      "return document.activeElement.id === 'editor-title'")

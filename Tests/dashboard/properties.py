@@ -43,7 +43,7 @@ def prepare(service):
 def row(browser, name):
     """The text of a row in the list, or None."""
     return browser.run("""
-        const found = [...document.querySelectorAll("#rows button")]
+        const found = [...document.querySelectorAll("#rows a")]
           .find(row => row.querySelector(".name").textContent === arguments[0]);
         return found && found.textContent""", name)
 
@@ -56,7 +56,7 @@ def search(browser, prefix):
 def open_property(browser, name):
     search(browser, name)
     browser.wait_for(f"a row for {name}", """
-        const found = [...document.querySelectorAll("#rows button")]
+        const found = [...document.querySelectorAll("#rows a")]
           .find(row => row.querySelector(".name").textContent === arguments[0]);
         if (found) found.click();
         return found !== undefined""", name)

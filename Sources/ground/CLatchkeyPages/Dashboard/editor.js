@@ -31,15 +31,20 @@ const editor = {
 
   async create() {
     if (!await this.mayLeave()) return;
-    Object.assign(this, {name: undefined, isNew: true, etag: undefined, revision: 0});
+    Object.assign(this, {name: undefined, wanted: undefined, isNew: true, etag: undefined,
+      revision: 0});
     this.fill("", "", undefined);
     $("name").value = list.prefix || list.folder;
     this.show("New property");
+    list.remember();
     $("name").focus();
   },
 
-  async open(name) {
-    if (!await this.mayLeave()) return;
+  /// Shows what the address says: a property, or none.
+  async visit(name) {
+    if (name === this.wanted) return;
+    if (!await this.mayLeave()) return list.remember("replaceState");
+    if (name === undefined) return this.close();
     this.wanted = name;
     const answer = await property.read(name);
     // Another one was opened meanwhile.
@@ -47,6 +52,10 @@ const editor = {
     Object.assign(this, {name, isNew: false});
     this.show(name);
     this.take(answer);
+    this.focus();
+  },
+
+  focus() {
     $("editor-title").focus({preventScroll: innerWidth >= 992});
     if (innerWidth < 992) $("editor-card").scrollIntoView();
   },
@@ -89,12 +98,13 @@ const editor = {
       `Expires in ${seconds(this.deadline - now())}. Saving starts the time above.`);
   },
 
-  close() {
+  close(way) {
     Object.assign(this, {name: undefined, isNew: false, wanted: undefined});
     this.fill("", "", undefined);
     $("editor").hidden = true;
     $("no-selection").hidden = false;
     list.render();
+    list.remember(way);
   },
 
   /// Called with what the list learns about the open property.
@@ -132,9 +142,11 @@ const editor = {
   },
 
   takeTheirs() {
-    if (this.theirs.isGone) return this.close();
-    Object.assign(this, {name: this.theirs.name, isNew: false});
+    if (this.theirs.isGone) return this.close("replaceState");
+    this.name = this.wanted = this.theirs.name;
+    this.isNew = false;
     this.show(this.name);
+    list.remember();
     this.take(this.theirs.answer);
     $("value").focus();
   },
@@ -163,10 +175,11 @@ const editor = {
     this.isSaving = false;
     if (found) return this.showConflict(found);
     if (!saved.ok) return note("editor-note", reason(saved), "bad");
-    Object.assign(this, {name, isNew: false, etag: saved.headers.get("etag"), text, ttlText,
-      saved: text, revision: revisionOf(saved),
+    Object.assign(this, {name, wanted: name, isNew: false, etag: saved.headers.get("etag"), text,
+      ttlText, saved: text, revision: revisionOf(saved),
       deadline: ttlText === "" ? undefined : now() + Number(ttlText)});
     this.show(name);
+    list.remember();
     this.showExpiry();
     write($("editor-facts"), `revision ${this.revision}`);
     note("editor-note", `Saved as revision ${this.revision}.`);
@@ -181,7 +194,7 @@ const editor = {
     this.isSaving = false;
     if (answer.status === 412) return this.showConflict(await property.read(this.name));
     if (!answer.ok) return note("editor-note", reason(answer), "bad");
-    this.close();
+    this.close("replaceState");
     $("create").focus();
     list.load();
   },
