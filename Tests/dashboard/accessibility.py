@@ -102,7 +102,7 @@ def check_enter(service, browser):
                      "return document.activeElement.id === 'editor-title'")
     focus(browser, "#save")
     browser.press(ENTER)
-    browser.wait_for_text("#editor-note", "Saved as revision")
+    browser.wait_for_text("#editor-note", "Saved at")
     focus(browser, "#close")
     browser.press(ENTER)
     browser.wait_for("the focus is kept in sight",

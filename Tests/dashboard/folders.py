@@ -95,6 +95,7 @@ def check_address(service, browser):
     browser.run("location.reload()")
     browser.wait_for_text("#overview-state", "Live")
     browser.click("a[href='#properties']")
+    await_true("the path", lambda: path_of(browser) == ["All"])
     open_folder(browser, "way/")
     open_folder(browser, "a/")
     for name in ("way/a/one&?#%", "way/a/two"):

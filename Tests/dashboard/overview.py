@@ -2,6 +2,8 @@
 
 import re
 
+import revisions
+from accessibility import PARTS, show
 from process import Failure, Latchkey, await_true, expect
 
 CHARTS = ("requests", "errors", "contended", "watchers", "memory", "properties")
@@ -56,10 +58,10 @@ def check_figures(service, browser):
     browser.wait_for("the new error is counted", "return document.getElementById('sum-errors')"
                      ".textContent.includes(`and ${arguments[0]} (4xx)`)", int(errors) + 1)
     for selector, name in (("#fact-properties", "latchkey_store_properties"),
-                           ("#fact-revision", "latchkey_store_revision"),
                            ("#now-watchers", "latchkey_watchers"),
                            ("#now-properties", "latchkey_store_properties")):
         expect(selector, text(browser, selector).replace(",", ""), f"{metric(service, name):.0f}")
+    check_change(service, browser)
     stored = metric(service, "latchkey_store_bytes")
     expect("the bytes", text(browser, "#fact-bytes"), f"{stored / 1e3:.0f} kB")
     memory = metric(service, "process_resident_memory_bytes") / 1e6
@@ -68,6 +70,34 @@ def check_figures(service, browser):
         raise Failure(f"{memory} MB are shown as {shown} MB")
     if not re.fullmatch(r"(\d+ min )?\d+ s", text(browser, "#fact-uptime")):
         raise Failure(f"the service is up for {text(browser, '#fact-uptime')}")
+
+
+def check_change(service, browser):
+    """A revision is shown as a time, and as a difference."""
+    for _ in range(2):
+        service.ask("POST", "/v1/properties/load/increment")
+    revision = service.ask_json("/v1/overview")["revision"]
+    [change] = service.ask_json(f"/v1/changes?after={revision - 1}")["changes"]
+    browser.wait_for("the time of the last change", """
+        const shown = document.getElementById("fact-change");
+        return shown.textContent === new Date(arguments[0]).toLocaleTimeString()
+          && shown.title === `Revision ${arguments[1]}`
+          && document.getElementById("fact-changes").textContent.startsWith("+2 ")""",
+                     change["time"], revision)
+
+
+def check_no_revisions(service, browser):
+    """No part shows the digits of a revision."""
+    first = str(service.ask_json("/v1/overview")["revision"])[:10]
+    for part in PARTS:
+        show(service, browser, part)
+        if part == "properties":
+            browser.wait_for("the times of rows", "return [...document.querySelectorAll("
+                             "'#rows .row:not(.folder)')].every(row => /:/.test("
+                             "row.lastElementChild.textContent))")
+            revisions.show(browser)
+        if first in browser.run("return document.body.innerText"):
+            raise Failure(f"{part} shows a revision, {first}…")
 
 
 def check_charts(service, browser):
@@ -112,7 +142,7 @@ def check_watches(service, browser):
                             ".map(each => `${each.dataset.name} ${each.textContent}`)")
         expect("the watch", [*cells[:2], cells[3], cells[-1]], [
             "Token –", "Address 127.0.0.1",
-            f"Revision {metric(service, 'latchkey_store_revision'):.0f}", "State live"])
+            "Revision latest", "State live"])
         browser.wait_for_text("#now-watchers", "1")
     finally:
         connection.close()
@@ -135,4 +165,5 @@ CHECKS = (
     ("the overview comes first, and its figures are those of the metrics", check_figures),
     ("charts have the last minutes at once", check_charts),
     ("who watches is shown", check_watches),
+    ("revisions are times and differences", check_no_revisions),
 )

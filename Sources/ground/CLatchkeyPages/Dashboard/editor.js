@@ -74,7 +74,16 @@ const editor = {
     const ttl = answer.headers.get("latchkey-ttl");
     this.fill(answer.text, ttl === null ? "" : String(Math.ceil(Number(ttl))),
       ttl === null ? undefined : now() + Number(ttl));
-    write($("editor-facts"), `revision ${this.revision}`);
+    this.showTime();
+  },
+
+  async showTime() {
+    const {name, revision} = this;
+    const date = await times.of(name, revision);
+    if (this.name !== name || this.revision !== revision) return;
+    $("editor-facts").title = `Revision ${revision}`;
+    write($("editor-facts"),
+      `changed ${date ? moment(date) : "at a time that the history does not have"}`);
   },
 
   fill(text, ttlText, deadline) {
@@ -125,18 +134,22 @@ const editor = {
     }, isGone ? 0 : this.refreshMilliseconds);
   },
 
-  showConflict(answer) {
+  async showConflict(answer) {
     if (!answer.ok && answer.status !== 404) return note("editor-note", reason(answer), "bad");
     const isGone = answer.status === 404;
-    const found = `revision ${revisionOf(answer)}`;
     const isExisting = this.isNew && !isGone;
+    const {name, revision} = this;
+    const found = revisionOf(answer);
+    const date = isGone || isExisting ? undefined : await times.of(name, found);
+    if (this.name !== name || this.revision !== revision) return;
     write($("conflict-text"), isExisting ? `“${this.name ?? $("name").value}” exists already.`
       : isGone ? "Deleted meanwhile. Your text is not saved."
-        : `Changed meanwhile: you started from revision ${this.revision}; now there is ${found}.`);
+        : `Changed meanwhile${date ? `, at ${moment(date)}` : ""}. Your text is not saved.`);
+    $("conflict-text").title = isGone ? "" : `Revision ${found}, not ${revision}`;
     $("conflict-value").hidden = isGone;
     write($("conflict-value"), cut(answer.text, 2000));
-    write($("take-theirs"), isGone ? "Close" : `Load ${found}`);
-    write($("keep-mine"), isGone ? "Create it again with my value" : `Save mine over ${found}`);
+    write($("take-theirs"), isGone ? "Close" : "Load the newer value");
+    write($("keep-mine"), isGone ? "Create it again with my value" : "Save mine over it");
     this.theirs = {answer, isGone, name: this.isNew ? $("name").value : this.name};
     $("conflict").hidden = false;
   },
@@ -181,14 +194,14 @@ const editor = {
     this.show(name);
     list.remember();
     this.showExpiry();
-    write($("editor-facts"), `revision ${this.revision}`);
-    note("editor-note", `Saved as revision ${this.revision}.`);
+    times.keep(this.revision, new Date());
+    this.showTime();
+    note("editor-note", `Saved at ${moment(new Date())}.`);
     if (!hasRoute("/v1/watch")) list.load();
   },
 
   async delete() {
-    const question = `Delete “${this.name}” at revision ${this.revision}?`;
-    if (!await isConfirmed(question, "Delete")) return;
+    if (!await isConfirmed(`Delete “${this.name}”?`, "Delete")) return;
     this.isSaving = true;
     const answer = await property.delete(this.name, this.etag);
     this.isSaving = false;

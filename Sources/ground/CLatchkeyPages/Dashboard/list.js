@@ -140,6 +140,7 @@ const list = {
   },
 
   changed(property) {
+    times.keep(property.revision, new Date());
     editor.check(property.name === editor.name ? property.revision : undefined);
     const folder = this.folderOf(property.name);
     const name = folder ?? property.name;
@@ -187,6 +188,7 @@ const list = {
     const row = this.rows.get(property.name) ?? this.row(property.name);
     Object.assign(row, {ttl: undefined}, property, {deadline: now() + property.ttl});
     row.isChanged = true;
+    row.isTimed = false;
     this.rows.set(property.name, row);
   },
 
@@ -212,13 +214,13 @@ const list = {
 
   row(name) {
     const shown = this.prefix ? name : name.slice(this.folder.length) || name;
-    const [value, revision, expiry] = [make("span", {class: "value mono"}),
+    const [value, time, expiry] = [make("span", {class: "value mono"}),
       make("span", {class: "soft"}), make("span", {class: "expiry soft"})];
     const face = make("a", {class: "row"},
-      make("span", {class: "name"}, shown), expiry, value, revision);
+      make("span", {class: "name"}, shown), expiry, value, time);
     // The address of the row that is open is there already.
     face.addEventListener("click", () => { if (name === editor.name) editor.focus(); });
-    return {parts: {face, value, revision, expiry}, line: make("li", null, face)};
+    return {parts: {face, value, time, expiry}, line: make("li", null, face)};
   },
 
   /// Draws the rows, at most four times in a second however many changes there are.
@@ -233,7 +235,7 @@ const list = {
     this.rows = new Map(rows.slice(0, this.pageSize).map(row => [row.name, row]));
     for (const step of $("path").children) step.href = this.address(step.dataset);
     for (const row of this.rows.values()) {
-      const {face, value, revision} = row.parts;
+      const {face, value, time} = row.parts;
       const {folder, name} = row;
       face.href = this.address(folder === undefined ? {name} : {folder});
       const isOpen = value !== undefined && row.name === editor.name;
@@ -242,14 +244,33 @@ const list = {
       if (!row.isChanged) continue;
       row.isChanged = false;
       write(value, shownValue(row.value, 200));
-      write(revision, `revision ${row.revision}`);
+      write(time, "");
     }
     arrange($("rows"), [...this.rows.values()].map(({line}) => line));
     this.showExpiries();
+    this.showTimes();
     $("no-rows").hidden = this.rows.size > 0;
     $("previous").disabled = this.cursors.length === 1;
     $("next").disabled = this.next === undefined;
     write($("page-facts"), `Page ${this.cursors.length}, ${this.rows.size} shown`);
+  },
+
+  /// Says when the properties were changed, asking for one after another.
+  async showTimes() {
+    const {run} = this;
+    if (this.timing === run) return;
+    this.timing = run;
+    for (let row; this.run === run && (row = [...this.rows.values()].find(({isTimed}) =>
+      isTimed === false));) {
+      row.isTimed = true;
+      const {name, revision, parts} = row;
+      const date = await times.of(name, revision);
+      if (date === undefined) break;
+      if (row.revision !== revision) continue;
+      write(parts.time, date === null ? "" : moment(date));
+      parts.time.title = `Revision ${revision}`;
+    }
+    if (this.timing === run) this.timing = undefined;
   },
 
   showExpiries() {
@@ -276,5 +297,6 @@ $("search").addEventListener("submit", event => {
   if (prefix === list.prefix) list.go(prefix, list.folder);
   else location.hash = list.address({prefix});
 });
+list.showPath();
 $("next").addEventListener("click", () => { list.cursors.push(list.next); list.load(); });
 $("previous").addEventListener("click", () => { list.cursors.pop(); list.load(); });
