@@ -10,6 +10,8 @@ def is_shown(browser):
 def check_alone(service, browser):
     browser.open(service.url + "/#overview")
     browser.wait_for_text("#overview-state", "Live")
+    if browser.run("return document.getElementById('session').checkVisibility()"):
+        raise Failure("a service without tokens offers to sign in")
     if is_shown(browser) or service.ask_json("/v1/cluster") != {}:
         raise Failure("a service alone shows replicas")
 

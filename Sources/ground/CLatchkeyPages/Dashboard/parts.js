@@ -33,6 +33,7 @@ function start() {
 
 async function begin() {
   $("parts").hidden = false;
+  session.start();
   const answer = await ask("GET", "/openapi.yaml");
   contract = answer.ok ? answer.text : "";
   addEventListener("hashchange", show);
