@@ -2,7 +2,10 @@
 
 import itertools
 
-from browser import ENTER, SHIFT, TAB
+import axe
+import properties
+import revisions
+from browser import ENTER, ESCAPE, SHIFT, TAB
 from process import Failure, expect
 
 PARTS = ("overview", "properties", "contention", "operations")
@@ -187,6 +190,37 @@ def check_labels(service, browser):
             raise Failure(f"{part}: labels touch their fields: {touching}")
 
 
+def check_axe(service, browser):
+    """Each part, and the forms and questions of properties."""
+    for part in PARTS:
+        show(service, browser, part)
+        if part == "properties":
+            revisions.show(browser)
+        axe.check(browser, part)
+    browser.open(f"{service.url}/#properties")
+    browser.wait_for("the list", "return document.querySelector('#rows a:not(.folder)')")
+    browser.click("#create")
+    browser.wait_for("a form", "return !document.getElementById('name-field').hidden")
+    browser.click("#save")
+    browser.wait_for_text("#editor-note", "Give the property a name")
+    axe.check(browser, "a new property without a name")
+    browser.click("#close")
+    properties.put(service, "shared", '"first"')
+    properties.open_property(browser, "shared")
+    browser.type("#value", '"mine"')
+    properties.put(service, "shared", '"theirs"')
+    browser.click("#save")
+    properties.wait_for_conflict(browser, "Changed meanwhile")
+    axe.check(browser, "a conflict")
+    browser.click("#take-theirs")
+    browser.click("#delete")
+    axe.check(browser, "a question")
+    browser.press(ESCAPE)
+    properties.search(browser, "no such")
+    browser.wait_for("no rows", "return !document.getElementById('no-rows').hidden")
+    axe.check(browser, "an empty list")
+
+
 def check_order(service, browser):
     expect("the order of the parts", browser.texts("#parts a"),
            ["Overview", "Properties", "Contention", "Operations"])
@@ -218,5 +252,6 @@ CHECKS = (
     ("text has contrast in light and dark", check_schemes),
     ("labels do not touch their fields", check_labels),
     ("properties come before contention", check_order),
+    ("axe finds nothing", check_axe),
     ("controls have names, headings have levels", check_names),
 )

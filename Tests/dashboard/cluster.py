@@ -1,5 +1,6 @@
 """The part of the dashboard for replicas, of a leader and of a cluster."""
 
+import axe
 from process import Etcd, Failure, Latchkey, expect
 
 
@@ -26,6 +27,7 @@ def check_following(binary, browser, log, pictures):
             browser.wait_for_text("#cluster-facts", "following")
             if pictures:
                 browser.screenshot(pictures / "following.png", 1280)
+            axe.check(browser, "a follower")
             replica.ask("POST", "/v1/promote")
             browser.wait_for_text("#following-facts", "until it was promoted")
 
@@ -50,12 +52,14 @@ def check_cluster(binary, folder, browser, log, pictures):
                 expect(f"which replicas {rows} are", [
                     (address in row, "(this one)" in row) for address, row in zip(addresses, rows)],
                     [(True, True), (True, False)])
+                axe.check(browser, "a cluster")
                 if pictures:
                     browser.screenshot(pictures / "cluster.png", 1280)
-                    browser.look_like(360, 900)
-                    browser.screenshot(pictures / "cluster-narrow.png", 360)
+                    browser.look_like(390, 844)
+                    browser.screenshot(pictures / "cluster-narrow.png", 390)
                     browser.look_like(1280, 900)
             # Its last words stay, and are not taken for the present.
             browser.wait_for_text("#replicas .bad", "silent, was serving")
+            axe.check(browser, "a cluster with a silent replica")
             if pictures:
                 browser.screenshot(pictures / "cluster-silent.png", 1280)

@@ -2,6 +2,7 @@
 
 import re
 
+import axe
 import revisions
 from accessibility import PARTS, show
 from process import Failure, Latchkey, await_true, expect
@@ -159,6 +160,7 @@ def check_bounds(binary, browser, log):
         expect("the nearest bound", text(browser, "#bounds li"), "max-properties3 of 4 · 75 %")
         if browser.run("return document.querySelector('#bounds progress').value") != 0.75:
             raise Failure("the bar is not that of the bound")
+        axe.check(browser, "an overview with a near bound")
 
 
 CHECKS = (

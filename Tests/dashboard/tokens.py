@@ -1,5 +1,6 @@
 """The dashboard of a service that asks for tokens."""
 
+import axe
 from browser import ENTER, ESCAPE
 from process import Failure, Latchkey, create_token, expect
 
@@ -15,6 +16,7 @@ def check(binary, folder, browser, log, pictures):
         browser.wait_for("the question for a token", "return document.getElementById('token').open")
         if pictures:
             browser.screenshot(pictures / "token.png", 1280)
+        axe.check(browser, "the question for a token")
         browser.type("#token-text", SECRET_START + "0" * 72)
         browser.click("#token .main-button")
         browser.wait_for_text("#token-note", "no valid token")
@@ -46,6 +48,7 @@ def check(binary, folder, browser, log, pictures):
                          "document.getElementById('token').open")
         browser.press(ESCAPE)
         browser.wait_for_text("#session", "Sign in")
+        axe.check(browser, "a page without a token")
         expect("what is left of the properties", browser.texts("#rows li"), [])
         expect("the status", browser.run(
             "return fetch('/v1/properties').then(({status}) => status)"), 401)
