@@ -172,7 +172,7 @@ TOUCHING = """
     const label = field.labels?.[0];
     if (!label || !field.checkVisibility()) continue;
     const text = document.createRange();
-    text.selectNodeContents(label.querySelector("span") ?? label.lastChild);
+    text.selectNodeContents([...label.childNodes].find(each => each.textContent.trim()));
     const [a, b] = [text.getBoundingClientRect(), field.getBoundingClientRect()];
     const gap = Math.max(b.left - a.right, a.left - b.right, b.top - a.bottom, a.top - b.bottom);
     if (gap < 4) found.push(`${label.textContent.trim()}: ${gap.toFixed(1)}`);

@@ -79,7 +79,7 @@ def check_live_folders(service, browser):
 
 
 def check_address(service, browser):
-    """Folder, search and property are in the address: links, Back and a new window show the same."""
+    """Folder, search and property are in the address: links, Back and a reload show the same."""
     def address():
         return browser.run("return location.hash")
 

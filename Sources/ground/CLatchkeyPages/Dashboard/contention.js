@@ -99,7 +99,8 @@ const contention = {
       const mean = row.samplingMean > 1 ? ` 1/${row.samplingMean}` : "";
       const isEstimate = !contendedIsExact && contendedRatio !== null;
       const served = row.servedSeconds === undefined ? "–" : span(row.servedSeconds);
-      [row.servesNow ? `${served}, now` : served, count(points.at(-1).rate), (isEstimate ? "≈ " : "") + percent(contendedRatio ?? NaN),
+      [row.servesNow ? `${served}, now` : served, count(points.at(-1).rate),
+        (isEstimate ? "≈ " : "") + percent(contendedRatio ?? NaN),
         duration(row.waitTotalNanoseconds || undefined),
         duration(wait.all?.p50Nanoseconds), duration(wait.all?.p90Nanoseconds),
         duration(wait.all?.p99Nanoseconds), count(waiters), count(acquisitions.all), level + mean,

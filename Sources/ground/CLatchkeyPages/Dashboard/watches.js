@@ -67,7 +67,8 @@ const watches = {
     const began = since === undefined ? "–"
       : new Date(since).toLocaleTimeString([], {hour: "numeric", minute: "2-digit"});
     cells[3].title = `Revision ${revision}`;
-    [token ?? "–", address ?? "–", began, behind(revision, overview.latest?.revision ?? 0), bytes(bufferedBytes)]
+    const place = behind(revision, overview.latest?.revision ?? 0);
+    [token ?? "–", address ?? "–", began, place, bytes(bufferedBytes)]
       .forEach((text, index) => write(cells[index], text));
     write(shown, name, `state ${kind}`);
   },
