@@ -2,10 +2,13 @@
 
 import itertools
 
-from browser import ENTER, SHIFT, TAB
+import axe
+import properties
+import revisions
+from browser import ENTER, ESCAPE, SHIFT, TAB
 from process import Failure, expect
 
-PARTS = ("overview", "contention", "properties", "operations")
+PARTS = ("overview", "properties", "contention", "operations")
 STOPS_MAX = 150
 
 VISIBLE = """
@@ -58,7 +61,7 @@ def show(service, browser, part):
                          ".textContent !== ''", part)
     else:
         browser.wait_for("rows", "return document.querySelector('#rows li')")
-        browser.click("#rows button:not(.folder)")
+        browser.click("#rows a:not(.folder)")
         browser.wait_for("the editor", "return !document.getElementById('editor').hidden")
 
 
@@ -96,13 +99,13 @@ def check_enter(service, browser):
     focus(browser, "a[href='#properties']")
     browser.press(ENTER)
     browser.wait_for("rows", "return document.querySelector('#rows li')")
-    focus(browser, "#rows button:not(.folder)")
+    focus(browser, "#rows a:not(.folder)")
     browser.press(ENTER)
     browser.wait_for("the editor has the focus",
                      "return document.activeElement.id === 'editor-title'")
     focus(browser, "#save")
     browser.press(ENTER)
-    browser.wait_for_text("#editor-note", "Saved as revision")
+    browser.wait_for_text("#editor-note", "Saved at")
     focus(browser, "#close")
     browser.press(ENTER)
     browser.wait_for("the focus is kept in sight",
@@ -162,6 +165,67 @@ def check_schemes(service, browser):
         raise Failure("light and dark look the same")
 
 
+# Labels and fields that are nearer than 4 pixels to each other.
+TOUCHING = """
+  const found = [];
+  for (const field of document.querySelectorAll("input, select, textarea")) {
+    const label = field.labels?.[0];
+    if (!label || !field.checkVisibility()) continue;
+    const text = document.createRange();
+    text.selectNodeContents([...label.childNodes].find(each => each.textContent.trim()));
+    const [a, b] = [text.getBoundingClientRect(), field.getBoundingClientRect()];
+    const gap = Math.max(b.left - a.right, a.left - b.right, b.top - a.bottom, a.top - b.bottom);
+    if (gap < 4) found.push(`${label.textContent.trim()}: ${gap.toFixed(1)}`);
+  }
+  return found"""
+
+
+def check_labels(service, browser):
+    browser.look_like(1280, 900)
+    for part in PARTS:
+        show(service, browser, part)
+        browser.run("document.getElementById('token').show()")
+        touching = browser.run(TOUCHING)
+        if touching:
+            raise Failure(f"{part}: labels touch their fields: {touching}")
+
+
+def check_axe(service, browser):
+    """Each part, and the forms and questions of properties."""
+    for part in PARTS:
+        show(service, browser, part)
+        if part == "properties":
+            revisions.show(browser)
+        axe.check(browser, part)
+    browser.open(f"{service.url}/#properties")
+    browser.wait_for("the list", "return document.querySelector('#rows a:not(.folder)')")
+    browser.click("#create")
+    browser.wait_for("a form", "return !document.getElementById('name-field').hidden")
+    browser.click("#save")
+    browser.wait_for_text("#editor-note", "Give the property a name")
+    axe.check(browser, "a new property without a name")
+    browser.click("#close")
+    properties.put(service, "shared", '"first"')
+    properties.open_property(browser, "shared")
+    browser.type("#value", '"mine"')
+    properties.put(service, "shared", '"theirs"')
+    browser.click("#save")
+    properties.wait_for_conflict(browser, "Changed meanwhile")
+    axe.check(browser, "a conflict")
+    browser.click("#take-theirs")
+    browser.click("#delete")
+    axe.check(browser, "a question")
+    browser.press(ESCAPE)
+    properties.search(browser, "no such")
+    browser.wait_for("no rows", "return !document.getElementById('no-rows').hidden")
+    axe.check(browser, "an empty list")
+
+
+def check_order(service, browser):
+    expect("the order of the parts", browser.texts("#parts a"),
+           ["Overview", "Properties", "Contention", "Operations"])
+
+
 def check_names(service, browser):
     """Asks Chromium itself how it names each control to a screen reader."""
     for part in PARTS:
@@ -186,5 +250,8 @@ CHECKS = (
     ("the Enter key confirms, and deletes nothing", check_defaults),
     ("nothing is wider than a narrow screen", check_widths),
     ("text has contrast in light and dark", check_schemes),
+    ("labels do not touch their fields", check_labels),
+    ("properties come before contention", check_order),
+    ("axe finds nothing", check_axe),
     ("controls have names, headings have levels", check_names),
 )

@@ -1,5 +1,6 @@
 """The part of the dashboard for replicas, of a leader and of a cluster."""
 
+import axe
 from process import Etcd, Failure, Latchkey, expect
 
 
@@ -10,6 +11,8 @@ def is_shown(browser):
 def check_alone(service, browser):
     browser.open(service.url + "/#overview")
     browser.wait_for_text("#overview-state", "Live")
+    if browser.run("return document.getElementById('session').checkVisibility()"):
+        raise Failure("a service without tokens offers to sign in")
     if is_shown(browser) or service.ask_json("/v1/cluster") != {}:
         raise Failure("a service alone shows replicas")
 
@@ -24,6 +27,7 @@ def check_following(binary, browser, log, pictures):
             browser.wait_for_text("#cluster-facts", "following")
             if pictures:
                 browser.screenshot(pictures / "following.png", 1280)
+            axe.check(browser, "a follower")
             replica.ask("POST", "/v1/promote")
             browser.wait_for_text("#following-facts", "until it was promoted")
 
@@ -41,20 +45,21 @@ def check_cluster(binary, folder, browser, log, pictures):
                 browser.wait_for_text("#cluster-title", "Cluster orders")
                 browser.wait_for("both with the same revision", """
                     const rows = [...document.querySelectorAll('#replicas tr')];
-                    const revision = document.getElementById('fact-revision').textContent;
                     return rows.length === 2 && rows.every(row =>
-                      row.children[1].textContent === revision
+                      row.children[1].textContent === 'latest'
                       && row.querySelector('.good')?.textContent === 'serving')""")
                 rows = sorted(browser.texts("#replicas tr"))
                 expect(f"which replicas {rows} are", [
                     (address in row, "(this one)" in row) for address, row in zip(addresses, rows)],
                     [(True, True), (True, False)])
+                axe.check(browser, "a cluster")
                 if pictures:
                     browser.screenshot(pictures / "cluster.png", 1280)
-                    browser.look_like(360, 900)
-                    browser.screenshot(pictures / "cluster-narrow.png", 360)
+                    browser.look_like(390, 844)
+                    browser.screenshot(pictures / "cluster-narrow.png", 390)
                     browser.look_like(1280, 900)
             # Its last words stay, and are not taken for the present.
             browser.wait_for_text("#replicas .bad", "silent, was serving")
+            axe.check(browser, "a cluster with a silent replica")
             if pictures:
                 browser.screenshot(pictures / "cluster-silent.png", 1280)

@@ -1,8 +1,8 @@
 """The part of the dashboard for properties: folders."""
 
 from browser import DELETE
-from process import Failure, expect
-from properties import path, put, search
+from process import Failure, await_true, expect
+from properties import path, put, search, value
 
 
 def names(browser):
@@ -12,7 +12,7 @@ def names(browser):
 
 def path_of(browser):
     """The steps to the folder that is shown."""
-    return browser.texts("#path button")
+    return browser.texts("#path a")
 
 
 def open_folder(browser, name):
@@ -43,19 +43,19 @@ def check_folders(service, browser):
     expect("the folder", path_of(browser), ["All", "tree/", "branch/"])
     browser.wait_for("the focus in the folder",
                      "return document.activeElement.closest('#rows li') !== null")
-    browser.click("#rows button")
+    browser.click("#rows a")
     browser.wait_for_text("#editor-title", "tree/branch/leaf")
     browser.wait_for("the value", "return document.getElementById('value').value === '\"green\"'")
-    browser.click("#path button:nth-child(2)")
+    browser.click("#path a:nth-child(2)")
     browser.wait_for_text("#rows .name", "trunk")
     open_folder(browser, "branch/")
     browser.wait_for_text("#rows .name", "leaf")
-    browser.click("#path button:first-child")
+    browser.click("#path a:first-child")
     open_folder(browser, "page/")
     browser.wait_for_text("#page-facts", "Page 1, 50 shown")
     browser.click("#next")
     browser.wait_for_text("#page-facts", "Page 2,")
-    browser.click("#path button:first-child")
+    browser.click("#path a:first-child")
     browser.wait_for_text("#rows .name", "tree/")
 
 
@@ -72,13 +72,72 @@ def check_live_folders(service, browser):
     expect("what the folder shows", names(browser), ["one"])
     service.ask("DELETE", path("fresh/one"))
     browser.wait_for("no row", "return !document.getElementById('no-rows').hidden")
-    browser.click("#path button:first-child")
+    browser.click("#path a:first-child")
     browser.wait_for_text("#rows .name", "tree/")
     if "fresh/" in names(browser):
         raise Failure("a folder without properties is shown")
 
 
+def check_address(service, browser):
+    """Folder, search and property are in the address: links, Back and a reload show the same."""
+    def address():
+        return browser.run("return location.hash")
+
+    def back(what, title, steps):
+        browser.run("history.back()")
+        browser.wait_for(what, "return arguments[0] === (document.getElementById('editor').hidden "
+                         "? '' : document.getElementById('editor-title').textContent)", title)
+        await_true(f"the path of {what}", lambda: path_of(browser) == steps)
+
+    put(service, "way/a/one&?#%", "1")
+    put(service, "way/a/two", "2")
+    browser.open(service.url + "/#overview")
+    browser.run("location.reload()")
+    browser.wait_for_text("#overview-state", "Live")
+    browser.click("a[href='#properties']")
+    await_true("the path", lambda: path_of(browser) == ["All"])
+    open_folder(browser, "way/")
+    open_folder(browser, "a/")
+    for name in ("way/a/one&?#%", "way/a/two"):
+        browser.wait_for_text("#rows .name", name[6:])
+        browser.run("[...document.querySelectorAll('#rows a')].find(row => row.querySelector("
+                    "'.name').textContent === arguments[0]).click()", name[6:])
+        browser.wait_for_text("#editor-title", name)
+    expect("the address", address(), "#properties?folder=way%2Fa%2F&name=way%2Fa%2Ftwo")
+    back("the property before", "way/a/one&?#%", ["All", "way/", "a/"])
+    # The address is enough for a page that has seen nothing else.
+    browser.run("window.isOld = true; location.reload()")
+    browser.wait_for("the page again", "return document.readyState === 'complete' && !window.isOld")
+    browser.wait_for_text("#editor-title", "way/a/one&?#%")
+    await_true("its value", lambda: value(browser) == "1")
+    expect("the path", path_of(browser), ["All", "way/", "a/"])
+    back("no property", "", ["All", "way/", "a/"])
+    back("the folder before", "", ["All", "way/"])
+    search(browser, "way/a/o")
+    browser.wait_for_text("#rows .name", "way/a/one&?#%")
+    expect("the address", address(), "#properties?folder=way%2F&prefix=way%2Fa%2Fo")
+    # What is not saved stays until its writer says otherwise, and the address with it.
+    browser.click("#rows a")
+    browser.wait_for_text("#editor-title", "way/a/one&?#%")
+    await_true("its value", lambda: value(browser) == "1")
+    before = address()
+    browser.type("#value", "unsaved")
+    browser.run("history.back()")
+    browser.wait_for_text("#confirm-text", "not saved")
+    browser.click("#confirm button[value=no]")
+    await_true("the address of what is shown", lambda: address() == before)
+    expect("what is not saved", value(browser), "unsaved")
+    # Another part and back.
+    browser.click("a[href='#contention']")
+    browser.click("a[href='#properties']")
+    await_true("the address of before", lambda: address() == before)
+    browser.click("#delete")
+    browser.click("#confirm-yes")
+    await_true("no name in the address", lambda: "name=" not in address())
+
+
 CHECKS = (
     ("names with slashes are in folders", check_folders),
     ("folders follow the service", check_live_folders),
+    ("the address says what is shown", check_address),
 )

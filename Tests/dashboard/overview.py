@@ -2,17 +2,23 @@
 
 import re
 
+import axe
+import revisions
+from accessibility import PARTS, show
 from process import Failure, Latchkey, await_true, expect
 
 CHARTS = ("requests", "errors", "contended", "watchers", "memory", "properties")
-# How far the first line of each chart goes back, as a share of the chart's width.
-REACH = """
+# Of each chart: how far right of its left edge the first line begins, how the chart names that
+# time, and the commands of its lines.
+DRAWN = """
     return arguments[0].map(chart => {
       const svg = document.querySelector(`${chart} svg`);
-      const xs = [...svg.querySelectorAll("g")].map(line =>
-        Number(line.querySelector(".line").getAttribute("d").match(/[\\d.]+/)?.[0]))
-        .filter(x => x >= 0);
-      return 1 - Math.min(...xs) / svg.viewBox.baseVal.width;
+      const paths = [...svg.querySelectorAll(".line")].map(line => line.getAttribute("d"));
+      const xs = paths.filter(Boolean).map(path => Number(path.match(/[\\d.]+/)[0]));
+      return {left: Math.min(...xs) - Number(svg.querySelector(".grid").getAttribute("d")
+          .match(/[\\d.]+/)[0]),
+        begin: svg.querySelector("text[text-anchor=start]").textContent,
+        commands: [...new Set(paths.join("").match(/[a-z]/gi))].join("")};
     })"""
 
 
@@ -53,10 +59,10 @@ def check_figures(service, browser):
     browser.wait_for("the new error is counted", "return document.getElementById('sum-errors')"
                      ".textContent.includes(`and ${arguments[0]} (4xx)`)", int(errors) + 1)
     for selector, name in (("#fact-properties", "latchkey_store_properties"),
-                           ("#fact-revision", "latchkey_store_revision"),
                            ("#now-watchers", "latchkey_watchers"),
                            ("#now-properties", "latchkey_store_properties")):
         expect(selector, text(browser, selector).replace(",", ""), f"{metric(service, name):.0f}")
+    check_change(service, browser)
     stored = metric(service, "latchkey_store_bytes")
     expect("the bytes", text(browser, "#fact-bytes"), f"{stored / 1e3:.0f} kB")
     memory = metric(service, "process_resident_memory_bytes") / 1e6
@@ -65,6 +71,34 @@ def check_figures(service, browser):
         raise Failure(f"{memory} MB are shown as {shown} MB")
     if not re.fullmatch(r"(\d+ min )?\d+ s", text(browser, "#fact-uptime")):
         raise Failure(f"the service is up for {text(browser, '#fact-uptime')}")
+
+
+def check_change(service, browser):
+    """A revision is shown as a time, and as a difference."""
+    for _ in range(2):
+        service.ask("POST", "/v1/properties/load/increment")
+    revision = service.ask_json("/v1/overview")["revision"]
+    [change] = service.ask_json(f"/v1/changes?after={revision - 1}")["changes"]
+    browser.wait_for("the time of the last change", """
+        const shown = document.getElementById("fact-change");
+        return shown.textContent === new Date(arguments[0]).toLocaleTimeString()
+          && shown.title === `Revision ${arguments[1]}`
+          && document.getElementById("fact-changes").textContent.startsWith("+2 ")""",
+                     change["time"], revision)
+
+
+def check_no_revisions(service, browser):
+    """No part shows the digits of a revision."""
+    first = str(service.ask_json("/v1/overview")["revision"])[:10]
+    for part in PARTS:
+        show(service, browser, part)
+        if part == "properties":
+            browser.wait_for("the times of rows", "return [...document.querySelectorAll("
+                             "'#rows .row:not(.folder)')].every(row => /:/.test("
+                             "row.lastElementChild.textContent))")
+            revisions.show(browser)
+        if first in browser.run("return document.body.innerText"):
+            raise Failure(f"{part} shows a revision, {first}…")
 
 
 def check_charts(service, browser):
@@ -80,19 +114,22 @@ def check_charts(service, browser):
     if entries < 300:
         raise Failure(f"{entries} accesses are in the points")
     open_anew(service, browser)
-    reach = dict(zip(CHARTS, browser.run(REACH, [f"#overview-{chart}" for chart in CHARTS])))
-    # 20 s of 10 minutes, beside the margin at the right.
-    least = found["points"][0]["ageSeconds"] / 600 * 0.6
-    if any(share < least for chart, share in reach.items() if chart != "contended"):
-        raise Failure(f"the charts do not go back so far: {reach}")
+    check_begin(browser, *(f"#overview-{chart}" for chart in CHARTS))
     browser.open(service.url + "/#contention")
     browser.run("location.reload()")
     browser.wait_for("the first figures", "return document.readyState === 'complete' && "
                      "document.querySelector('#chart-rate .line')")
-    [share] = browser.run(REACH, ["#chart-rate"])
-    if share < found["points"][0]["ageSeconds"] / 120 * 0.5:
-        raise Failure(f"contention does not go back so far: {share}")
+    check_begin(browser, "#chart-rate")
     open_anew(service, browser)
+
+
+def check_begin(browser, *charts):
+    """A chart begins at its first value, which is no 2 minutes ago; and no line overshoots one."""
+    for chart, drawn in zip(charts, browser.run(DRAWN, charts)):
+        if abs(drawn["left"]) > 0.5 or not re.fullmatch(r"[\d.]+ s ago", drawn["begin"]):
+            raise Failure(f"{chart} does not begin at its first value: {drawn}")
+        if not set(drawn["commands"]) <= set("MhL"):
+            raise Failure(f"{chart} has curves: {drawn}")
 
 
 def check_watches(service, browser):
@@ -106,7 +143,7 @@ def check_watches(service, browser):
                             ".map(each => `${each.dataset.name} ${each.textContent}`)")
         expect("the watch", [*cells[:2], cells[3], cells[-1]], [
             "Token –", "Address 127.0.0.1",
-            f"Revision {metric(service, 'latchkey_store_revision'):.0f}", "State live"])
+            "Revision latest", "State live"])
         browser.wait_for_text("#now-watchers", "1")
     finally:
         connection.close()
@@ -123,10 +160,12 @@ def check_bounds(binary, browser, log):
         expect("the nearest bound", text(browser, "#bounds li"), "max-properties3 of 4 · 75 %")
         if browser.run("return document.querySelector('#bounds progress').value") != 0.75:
             raise Failure("the bar is not that of the bound")
+        axe.check(browser, "an overview with a near bound")
 
 
 CHECKS = (
     ("the overview comes first, and its figures are those of the metrics", check_figures),
     ("charts have the last minutes at once", check_charts),
     ("who watches is shown", check_watches),
+    ("revisions are times and differences", check_no_revisions),
 )

@@ -43,7 +43,7 @@ def prepare(service):
 def row(browser, name):
     """The text of a row in the list, or None."""
     return browser.run("""
-        const found = [...document.querySelectorAll("#rows button")]
+        const found = [...document.querySelectorAll("#rows a")]
           .find(row => row.querySelector(".name").textContent === arguments[0]);
         return found && found.textContent""", name)
 
@@ -56,7 +56,7 @@ def search(browser, prefix):
 def open_property(browser, name):
     search(browser, name)
     browser.wait_for(f"a row for {name}", """
-        const found = [...document.querySelectorAll("#rows button")]
+        const found = [...document.querySelectorAll("#rows a")]
           .find(row => row.querySelector(".name").textContent === arguments[0]);
         if (found) found.click();
         return found !== undefined""", name)
@@ -79,7 +79,7 @@ def save(browser, text=None):
     if text is not None:
         browser.type("#value", text)
     browser.click("#save")
-    browser.wait_for_text("#editor-note", "Saved as revision")
+    browser.wait_for_text("#editor-note", "Saved at")
 
 
 def keep_mine(service, browser, name):
@@ -90,7 +90,7 @@ def keep_mine(service, browser, name):
     wait_for_conflict(browser, "Changed meanwhile")
     expect("what the user of the editor had not seen", get(service, name), '"theirs"')
     browser.click("#keep-mine")
-    browser.wait_for_text("#editor-note", "Saved as revision")
+    browser.wait_for_text("#editor-note", "Saved at")
     expect("the value that was kept", get(service, name), '"mine"')
 
 
@@ -171,7 +171,7 @@ def check_conflict(service, browser):
     browser.click("#save")
     wait_for_conflict(browser, "Deleted meanwhile")
     browser.click("#keep-mine")
-    browser.wait_for_text("#editor-note", "Saved as revision")
+    browser.wait_for_text("#editor-note", "Saved at")
     expect("the value that was created again", get(service, "shared"), '"mine"')
 
 

@@ -1,5 +1,7 @@
 """The part of the dashboard for properties: revisions and their differences."""
 
+import re
+
 from process import Failure, expect
 from properties import compare, get, open_property, put, shown
 
@@ -22,8 +24,10 @@ def check_history(service, browser):
     first = shown(browser)[-1]
     if any(line and line[0] != "+" for line in first.split("\n")):
         raise Failure(f"the first revision is {first}")
-    browser.wait_for("the times of the revisions", "return [...document.querySelectorAll("
-                     "'#history .bar > .soft')].every(each => /\\d/.test(each.textContent))")
+    times = browser.texts("#history strong")
+    if not all(re.search(r"\d:\d\d:\d\d", each) for each in times):
+        raise Failure(f"the times are {times}")
+    expect("the differences", browser.texts("#history .bar > .soft"), ["+1"] * 4 + ["created"])
     compare(browser, "now")
     first = shown(browser)[0]
     if '−   "color": "dark blue"' not in first or '+   "color": "dark red"' not in first:
@@ -32,10 +36,16 @@ def check_history(service, browser):
     expect("the revisions", shown(browser), values[::-1])
     browser.click("#history li:last-child button")
     browser.click("#save")
-    browser.wait_for_text("#editor-note", "Saved as revision")
+    browser.wait_for_text("#editor-note", "Saved at")
     expect("the value after the earlier one is put back", get(service, "past"), values[0])
     compare(browser, "before")
     browser.click("#close")
+
+
+def show(browser):
+    """What the property that is open was before."""
+    browser.click("#earlier")
+    browser.wait_for("revisions", "return document.querySelector('#history li')")
 
 
 CHECKS = (("revisions and their differences", check_history),)

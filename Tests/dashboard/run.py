@@ -79,6 +79,7 @@ def run(service, browser, screenshots):
             step(name, check, service, browser)
     if screenshots:
         take(browser, service, screenshots)
+    browser.look_like(1280, 800)
     step("no error on the console, no request to elsewhere", check_traffic, service, browser)
 
 
@@ -131,11 +132,14 @@ def take(browser, service, folder):
     folder.mkdir(parents=True, exist_ok=True)
     for part in accessibility.PARTS:
         for name, width, scheme in (("light", 1280, "light"), ("dark", 1280, "dark"),
-                                    ("medium", 768, "light"), ("narrow", 360, "light")):
-            browser.look_like(width, 900, scheme)
-            browser.open(f"{service.url}/#{part}")
+                                    ("medium", 768, "light"), ("narrow", 390, "light"),
+                                    ("narrow-dark", 390, "dark")):
+            browser.look_like(width, 844 if width == 390 else 800, scheme)
+            if name == "light":
+                accessibility.show(service, browser, part)
+                if part == "properties":
+                    revisions.show(browser)
             browser.run("document.activeElement.blur(); scrollTo(0, 0)")
-            browser.wait_for("a part", "return document.readyState === 'complete'")
             browser.screenshot(folder / f"{part}-{name}.png", width)
 
 

@@ -16,6 +16,7 @@ def check(service, browser):
     browser.wait_for_text("#switch-note", "Switched from lock to adaptive in ")
     expect("the head", browser.texts("#strategy"), ["adaptive"])
     expect("the strategy", service.ask_json("/v1/strategy")["strategy"], "adaptive")
+    check_served(service, browser)
     choose(browser, "adaptive")
     browser.wait_for_text("#switch-note", "adaptive serves already.")
     choose(browser, "actor")
@@ -26,6 +27,20 @@ def check(service, browser):
     browser.wait_for_text("#strategy", "lock")
     browser.open(service.url + "/#overview")
     browser.wait_for_text("#strategy", "lock")
+
+
+def check_served(service, browser):
+    """What serves and has served, since when, and for how long."""
+    browser.wait_for("since when", """
+        const since = new Date(arguments[0]).toLocaleTimeString();
+        return document.getElementById("serving").textContent
+          === `adaptive serves since ${since}. A restart begins with lock.`""",
+                     service.ask_json("/v1/strategy")["since"])
+    browser.wait_for("how long", """
+        const rows = [...document.querySelectorAll("#strategies tr")]
+          .map(row => [...row.children].slice(0, 2).map(({textContent}) => textContent).join(": "));
+        return /^adaptive: \\d+ s, now$/.test(rows[0]) && /^lock: (\\d+ min )?\\d+ s$/.test(rows[1])
+          && rows.length === 2""")
 
 
 def choose(browser, name):

@@ -1,5 +1,6 @@
 """The dashboard of a service that asks for tokens."""
 
+import axe
 from browser import ENTER, ESCAPE
 from process import Failure, Latchkey, create_token, expect
 
@@ -15,6 +16,7 @@ def check(binary, folder, browser, log, pictures):
         browser.wait_for("the question for a token", "return document.getElementById('token').open")
         if pictures:
             browser.screenshot(pictures / "token.png", 1280)
+        axe.check(browser, "the question for a token")
         browser.type("#token-text", SECRET_START + "0" * 72)
         browser.click("#token .main-button")
         browser.wait_for_text("#token-note", "no valid token")
@@ -23,6 +25,7 @@ def check(binary, folder, browser, log, pictures):
         browser.press(ENTER)
         browser.wait_for("no question", "return !document.getElementById('token').open")
         browser.wait_for_text("#overview-state", "Live")
+        expect("the button", browser.texts("#session"), ["Sign out"])
         expect("what is said of a token", browser.texts("#no-token > *"), [])
         browser.wait_for_text("#watches-note", "needs the right admin")
         browser.click("a[href='#properties']")
@@ -39,6 +42,16 @@ def check(binary, folder, browser, log, pictures):
         browser.wait_for_text("#watch-state", "Live")
         if browser.run("return document.getElementById('token').open"):
             raise Failure("the token is asked for a second time")
+        browser.wait_for_text("#session", "Sign out")
+        browser.click("#session")
+        browser.wait_for("the question for a token", "return document.readyState === 'complete' && "
+                         "document.getElementById('token').open")
+        browser.press(ESCAPE)
+        browser.wait_for_text("#session", "Sign in")
+        axe.check(browser, "a page without a token")
+        expect("what is left of the properties", browser.texts("#rows li"), [])
+        expect("the status", browser.run(
+            "return fetch('/v1/properties').then(({status}) => status)"), 401)
 
 
 def check_declined(browser):
@@ -50,6 +63,7 @@ def check_declined(browser):
     for cancel in (lambda: browser.press(ESCAPE), lambda: browser.click("#token-cancel")):
         cancel()
         browser.wait_for_text("#no-token", "asks for a token")
+        browser.wait_for_text("#session", "Sign in")
         if browser.run("return document.getElementById('token').open"):
             raise Failure("the question stays")
         browser.click("#no-token button")

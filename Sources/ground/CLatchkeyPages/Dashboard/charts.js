@@ -28,20 +28,25 @@ function logarithmicAxis(least, greatest) {
 }
 
 /// Draws `lines`, each {name, index, points: [{time, value}]}. A value that is no number is a gap.
-/// What is `filled` has its area tinted.
-function drawChart(element, title, lines, axis, text, {span = spanSeconds, filled = false} = {}) {
+/// What is `filled` has its area tinted. The chart begins at its first value, `spanMax` seconds ago
+/// at most.
+function drawChart(element, title, lines, axis, text,
+  {spanMax = spanSeconds, filled = false} = {}) {
   const [width, height] = [Math.max(element.clientWidth, 200), Math.max(element.clientHeight, 100)];
   const [left, right, top, bottom] = [58, width - 8, 8, height - 22];
   const end = now();
+  const ages = lines.flatMap(({points}) => points)
+    .filter(({time, value}) => Number.isFinite(value) && time >= end - spanMax)
+    .map(({time}) => end - time);
+  const span = ages.length === 0 ? spanMax : Math.max(1, ...ages);
   const x = value => right - (end - value) / span * (right - left);
   const y = value => bottom - Math.min(1, axis.share(value)) * (bottom - top);
   const grid = axis.ticks.map(value => [
     make("path", {class: "grid", d: `M${left},${y(value).toFixed(1)}H${right}`}),
     make("text", {x: left - 6, y: y(value) + 4, "text-anchor": "end"}, text(value))]);
-  const minutes = seconds => `${seconds / 60} min ago`;
-  const times = [[span, minutes(span), "start"], [span / 2, minutes(span / 2), "middle"],
-    [0, "now", "end"]].map(([ago, label, anchor]) =>
-      make("text", {x: x(end - ago), y: height - 4, "text-anchor": anchor}, label));
+  const times = [[span, "start"], [span / 2, "middle"], [0, "end"]].map(([ago, anchor]) =>
+    make("text", {x: x(end - ago), y: height - 4, "text-anchor": anchor},
+      ago === 0 ? "now" : `${seconds(ago)} ago`));
   const drawn = lines.map(({name, index, points}) => {
     let [d, isPen, marked, area] = ["", false, undefined, ""];
     let [first, last] = [];
@@ -60,7 +65,7 @@ function drawChart(element, title, lines, axis, text, {span = spanSeconds, fille
       if (!isPen) first = last;
       isPen = true;
       // Marks move with the line, because they stand at fixed times.
-      const period = Math.floor(time * markCount / span);
+      const period = Math.floor(time * markCount / spanMax);
       if (marked !== undefined && period !== marked || number === points.length - 1) {
         marks.push(mark(index, x(time), y(value)));
       }

@@ -45,7 +45,8 @@ const cluster = {
 
   list(replicas) {
     this.lines = new Map(replicas.map(({id}) => [id, this.lines.get(id) ?? this.line()]));
-    replicas.forEach(replica => this.update(this.lines.get(replica.id), replica));
+    const latest = Math.max(...replicas.map(({revision}) => revision));
+    replicas.forEach(replica => this.update(this.lines.get(replica.id), replica, latest));
     arrange($("replicas"), [...this.lines.values()].map(({element}) => element));
   },
 
@@ -58,10 +59,12 @@ const cluster = {
     return {head, cells, shown, element: make("tr", {role: "row"}, head, cells)};
   },
 
-  update({head, cells, shown}, {id, isThis, url, state, revision, storedPlace, noteSeconds}) {
+  update({head, cells, shown}, {id, isThis, url, state, revision, storedPlace, noteSeconds},
+    latest) {
     write(head, `${url ?? id}${isThis ? " (this one)" : ""}`);
     const said = isThis ? "now" : `${seconds(noteSeconds)} ago`;
-    [String(revision), String(storedPlace), said]
+    cells[0].title = `Revision ${revision}`;
+    [behind(revision, latest), String(storedPlace), said]
       .forEach((text, index) => write(cells[index], text));
     // What it said long ago need not be so any more.
     if (noteSeconds > this.silentSeconds) write(shown, `silent, was ${state}`, "state bad");

@@ -1,8 +1,8 @@
 // Contention. Counts are differences of /v1/contention. Quantiles over time come from the buckets
 // of /metrics, because those of /v1/contention are since counting began.
 
-const columns = ["Strategy", "Per second", "Contended", "Wait total", "Wait p50", "Wait p90",
-  "Wait p99", "Waiting", "Acquisitions", "Metering", "Overhead"];
+const columns = ["Strategy", "Served", "Per second", "Contended", "Wait total", "Wait p50",
+  "Wait p90", "Wait p99", "Waiting", "Acquisitions", "Metering", "Overhead"];
 
 const contention = {
   strategies: new Map(), order: [], timer: 0, isPaused: false, windowSeconds: 10, shownMax: 6,
@@ -61,7 +61,8 @@ const contention = {
     const key = make("svg", {class: `key c${index % colors}`, viewBox: "0 0 34 14",
       "aria-hidden": "true"}, stroke(index, "M1,7H33"), mark(index, 17, 7));
     const head = make("th", {role: "rowheader"}, make("label", {class: "inline"}, box, key,
-      make("span", null, row.strategy, " ", make("span", {class: "soft"}, row.role))));
+      make("span", null, row.strategy, row.role === "serving" ? ""
+        : make("span", {class: "soft"}, ` ${row.role}`))));
     const cells = columns.slice(1).map(name => make("td", {role: "cell", "data-name": name}));
     return {name, index, box, cells, line: make("tr", {role: "row"}, head, cells), points: []};
   },
@@ -97,7 +98,9 @@ const contention = {
       const {acquisitions, contendedRatio, contendedIsExact, wait, waiters, level} = row;
       const mean = row.samplingMean > 1 ? ` 1/${row.samplingMean}` : "";
       const isEstimate = !contendedIsExact && contendedRatio !== null;
-      [count(points.at(-1).rate), (isEstimate ? "≈ " : "") + percent(contendedRatio ?? NaN),
+      const served = row.servedSeconds === undefined ? "–" : span(row.servedSeconds);
+      [row.servesNow ? `${served}, now` : served, count(points.at(-1).rate),
+        (isEstimate ? "≈ " : "") + percent(contendedRatio ?? NaN),
         duration(row.waitTotalNanoseconds || undefined),
         duration(wait.all?.p50Nanoseconds), duration(wait.all?.p90Nanoseconds),
         duration(wait.all?.p99Nanoseconds), count(waiters), count(acquisitions.all), level + mean,

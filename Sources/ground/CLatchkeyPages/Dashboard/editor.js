@@ -31,15 +31,20 @@ const editor = {
 
   async create() {
     if (!await this.mayLeave()) return;
-    Object.assign(this, {name: undefined, isNew: true, etag: undefined, revision: 0});
+    Object.assign(this, {name: undefined, wanted: undefined, isNew: true, etag: undefined,
+      revision: 0});
     this.fill("", "", undefined);
     $("name").value = list.prefix || list.folder;
     this.show("New property");
+    list.remember();
     $("name").focus();
   },
 
-  async open(name) {
-    if (!await this.mayLeave()) return;
+  /// Shows what the address says: a property, or none.
+  async visit(name) {
+    if (name === this.wanted) return;
+    if (!await this.mayLeave()) return list.remember("replaceState");
+    if (name === undefined) return this.close();
     this.wanted = name;
     const answer = await property.read(name);
     // Another one was opened meanwhile.
@@ -47,6 +52,10 @@ const editor = {
     Object.assign(this, {name, isNew: false});
     this.show(name);
     this.take(answer);
+    this.focus();
+  },
+
+  focus() {
     $("editor-title").focus({preventScroll: innerWidth >= 992});
     if (innerWidth < 992) $("editor-card").scrollIntoView();
   },
@@ -65,7 +74,16 @@ const editor = {
     const ttl = answer.headers.get("latchkey-ttl");
     this.fill(answer.text, ttl === null ? "" : String(Math.ceil(Number(ttl))),
       ttl === null ? undefined : now() + Number(ttl));
-    write($("editor-facts"), `revision ${this.revision}`);
+    this.showTime();
+  },
+
+  async showTime() {
+    const {name, revision} = this;
+    const date = await times.of(name, revision);
+    if (this.name !== name || this.revision !== revision) return;
+    $("editor-facts").title = `Revision ${revision}`;
+    write($("editor-facts"),
+      `changed ${date ? moment(date) : "at a time that the history does not have"}`);
   },
 
   fill(text, ttlText, deadline) {
@@ -89,12 +107,13 @@ const editor = {
       `Expires in ${seconds(this.deadline - now())}. Saving starts the time above.`);
   },
 
-  close() {
+  close(way) {
     Object.assign(this, {name: undefined, isNew: false, wanted: undefined});
     this.fill("", "", undefined);
     $("editor").hidden = true;
     $("no-selection").hidden = false;
     list.render();
+    list.remember(way);
   },
 
   /// Called with what the list learns about the open property.
@@ -115,26 +134,32 @@ const editor = {
     }, isGone ? 0 : this.refreshMilliseconds);
   },
 
-  showConflict(answer) {
+  async showConflict(answer) {
     if (!answer.ok && answer.status !== 404) return note("editor-note", reason(answer), "bad");
     const isGone = answer.status === 404;
-    const found = `revision ${revisionOf(answer)}`;
     const isExisting = this.isNew && !isGone;
+    const {name, revision} = this;
+    const found = revisionOf(answer);
+    const date = isGone || isExisting ? undefined : await times.of(name, found);
+    if (this.name !== name || this.revision !== revision) return;
     write($("conflict-text"), isExisting ? `“${this.name ?? $("name").value}” exists already.`
       : isGone ? "Deleted meanwhile. Your text is not saved."
-        : `Changed meanwhile: you started from revision ${this.revision}; now there is ${found}.`);
+        : `Changed meanwhile${date ? `, at ${moment(date)}` : ""}. Your text is not saved.`);
+    $("conflict-text").title = isGone ? "" : `Revision ${found}, not ${revision}`;
     $("conflict-value").hidden = isGone;
     write($("conflict-value"), cut(answer.text, 2000));
-    write($("take-theirs"), isGone ? "Close" : `Load ${found}`);
-    write($("keep-mine"), isGone ? "Create it again with my value" : `Save mine over ${found}`);
+    write($("take-theirs"), isGone ? "Close" : "Load the newer value");
+    write($("keep-mine"), isGone ? "Create it again with my value" : "Save mine over it");
     this.theirs = {answer, isGone, name: this.isNew ? $("name").value : this.name};
     $("conflict").hidden = false;
   },
 
   takeTheirs() {
-    if (this.theirs.isGone) return this.close();
-    Object.assign(this, {name: this.theirs.name, isNew: false});
+    if (this.theirs.isGone) return this.close("replaceState");
+    this.name = this.wanted = this.theirs.name;
+    this.isNew = false;
     this.show(this.name);
+    list.remember();
     this.take(this.theirs.answer);
     $("value").focus();
   },
@@ -163,25 +188,26 @@ const editor = {
     this.isSaving = false;
     if (found) return this.showConflict(found);
     if (!saved.ok) return note("editor-note", reason(saved), "bad");
-    Object.assign(this, {name, isNew: false, etag: saved.headers.get("etag"), text, ttlText,
-      saved: text, revision: revisionOf(saved),
+    Object.assign(this, {name, wanted: name, isNew: false, etag: saved.headers.get("etag"), text,
+      ttlText, saved: text, revision: revisionOf(saved),
       deadline: ttlText === "" ? undefined : now() + Number(ttlText)});
     this.show(name);
+    list.remember();
     this.showExpiry();
-    write($("editor-facts"), `revision ${this.revision}`);
-    note("editor-note", `Saved as revision ${this.revision}.`);
+    times.keep(this.revision, new Date());
+    this.showTime();
+    note("editor-note", `Saved at ${moment(new Date())}.`);
     if (!hasRoute("/v1/watch")) list.load();
   },
 
   async delete() {
-    const question = `Delete “${this.name}” at revision ${this.revision}?`;
-    if (!await isConfirmed(question, "Delete")) return;
+    if (!await isConfirmed(`Delete “${this.name}”?`, "Delete")) return;
     this.isSaving = true;
     const answer = await property.delete(this.name, this.etag);
     this.isSaving = false;
     if (answer.status === 412) return this.showConflict(await property.read(this.name));
     if (!answer.ok) return note("editor-note", reason(answer), "bad");
-    this.close();
+    this.close("replaceState");
     $("create").focus();
     list.load();
   },

@@ -130,6 +130,12 @@ const bytes = value => scaled(value, [[" B", 1], [" kB", 1e3], [" MB", 1e6], [" 
 const percent = value => Number.isFinite(value)
   ? scaled(Number((value * 100).toPrecision(3)), [["", 1]]) + " %" : "–";
 const time = text => new Date(text).toLocaleTimeString();
+/// Today without the date.
+const moment = date => date.toDateString() === new Date().toDateString()
+  ? date.toLocaleTimeString() : date.toLocaleString([], {dateStyle: "medium", timeStyle: "medium"});
+/// Which revision, beside the latest one. Revisions have up to 16 digits.
+const behind = (revision, latest) =>
+  revision >= latest ? "latest" : `−${(latest - revision).toLocaleString()}`;
 const seconds = value => value < 120 ? `${Math.max(0, value).toFixed(value < 10 ? 1 : 0)} s`
   : value < 7200 ? `${Math.round(value / 60)} min` : value < 172800
     ? `${Math.round(value / 3600)} h` : `${Math.round(value / 86400)} days`;

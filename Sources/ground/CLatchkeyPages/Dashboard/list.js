@@ -1,5 +1,6 @@
 // Properties: one page of a folder or of a search, kept up to date by a watch that starts at the
-// page's revision. A folder is what names share up to a slash.
+// page's revision. A folder is what names share up to a slash. The address of the page says which
+// folder, search and property are shown; rows and steps are links, so that Back works.
 
 /// The order of the service: bytes of UTF-8, which is the order of code points. That of JavaScript
 /// strings is another.
@@ -34,12 +35,36 @@ const list = {
     this.run = undefined;
   },
 
-  /// Shows another folder, or what a search finds.
-  async go({prefix = "", folder = this.folder}) {
+  address({prefix = this.prefix, folder = this.folder, name = editor.name} = {}) {
+    return withQuery("#properties", {folder, prefix, name: name ?? ""});
+  },
+
+  /// Writes what is shown into the address.
+  remember(way = "pushState") {
+    if (this.address() !== location.hash) history[way](null, "", this.address());
+  },
+
+  /// Shows what the address says; without a query, after another part, what was shown before.
+  async visit(text, isOpening) {
+    if (isOpening && text === "") return this.remember("replaceState");
+    const query = new URLSearchParams(text);
+    const [prefix, folder] = ["prefix", "folder"].map(key => query.get(key) ?? "");
+    const isOther = prefix !== this.prefix || folder !== this.folder;
+    const {hash} = location;
+    if (isOther) await this.go(prefix, folder, isOpening);
+    if (hash === location.hash) await editor.visit(query.get("name") ?? undefined);
+  },
+
+  /// Shows what a search finds, or another folder: the focus goes into that.
+  async go(prefix, folder, isOpening) {
+    const isFolder = folder !== this.folder;
+    const focused = document.activeElement.closest("#path") ? "#path a:last-child" : "#rows a";
     Object.assign(this, {prefix, folder, cursors: [""], rows: new Map()});
     $("prefix").value = prefix;
     this.showPath();
+    if (isOpening) return;
     await this.load();
+    if (isFolder) document.querySelector(focused)?.focus();
   },
 
   again(milliseconds) {
@@ -115,6 +140,7 @@ const list = {
   },
 
   changed(property) {
+    times.keep(property.revision, new Date());
     editor.check(property.name === editor.name ? property.revision : undefined);
     const folder = this.folderOf(property.name);
     const name = folder ?? property.name;
@@ -162,20 +188,17 @@ const list = {
     const row = this.rows.get(property.name) ?? this.row(property.name);
     Object.assign(row, {ttl: undefined}, property, {deadline: now() + property.ttl});
     row.isChanged = true;
+    row.isTimed = false;
     this.rows.set(property.name, row);
   },
 
   putFolder(name) {
     if (this.rows.get(name)) return;
-    const face = make("button", {type: "button", class: "row folder"},
+    const face = make("a", {class: "row folder"},
       make("svg", {viewBox: "0 0 16 16", class: "icon", "aria-hidden": "true"},
         make("path", {d: "M1.5,3h4.5l1.5,2h7v8.5h-13z"})),
       make("span", {class: "name"}, name.slice(this.folder.length)));
-    face.addEventListener("click", async () => {
-      await this.go({folder: name});
-      $("rows").querySelector("button")?.focus();
-    });
-    this.rows.set(name, {name, parts: {face}, line: make("li", null, face)});
+    this.rows.set(name, {name, folder: name, parts: {face}, line: make("li", null, face)});
   },
 
   /// The way to the folder that is shown.
@@ -184,23 +207,20 @@ const list = {
     const steps = ["", ...parts.map((_, index) => `${parts.slice(0, index + 1).join("/")}/`)];
     $("path").hidden = this.prefix !== "";
     $("path").replaceChildren(...steps.map((folder, index) => {
-      const step = button(index === 0 ? "All" : `${parts[index - 1]}/`, async () => {
-        await this.go({folder});
-        $("path").lastElementChild.focus();
-      });
-      if (folder === this.folder) step.setAttribute("aria-current", "true");
-      return step;
+      return make("a", {"data-folder": folder, "aria-current": folder === this.folder && "true"},
+        index === 0 ? "All" : `${parts[index - 1]}/`);
     }));
   },
 
   row(name) {
     const shown = this.prefix ? name : name.slice(this.folder.length) || name;
-    const [value, revision, expiry] = [make("span", {class: "value mono"}),
+    const [value, time, expiry] = [make("span", {class: "value mono"}),
       make("span", {class: "soft"}), make("span", {class: "expiry soft"})];
-    const face = make("button", {type: "button", class: "row"},
-      make("span", {class: "name"}, shown), expiry, value, revision);
-    face.addEventListener("click", () => editor.open(name));
-    return {parts: {face, value, revision, expiry}, line: make("li", null, face)};
+    const face = make("a", {class: "row"},
+      make("span", {class: "name"}, shown), expiry, value, time);
+    // The address of the row that is open is there already.
+    face.addEventListener("click", () => { if (name === editor.name) editor.focus(); });
+    return {parts: {face, value, time, expiry}, line: make("li", null, face)};
   },
 
   /// Draws the rows, at most four times in a second however many changes there are.
@@ -213,22 +233,44 @@ const list = {
     const rows = [...this.rows.values()].sort((a, b) => comparesBefore(a.name, b.name) ? -1 : 1);
     if (rows.length > this.pageSize) this.again(1000);
     this.rows = new Map(rows.slice(0, this.pageSize).map(row => [row.name, row]));
+    for (const step of $("path").children) step.href = this.address(step.dataset);
     for (const row of this.rows.values()) {
-      const {face, value, revision} = row.parts;
+      const {face, value, time} = row.parts;
+      const {folder, name} = row;
+      face.href = this.address(folder === undefined ? {name} : {folder});
       const isOpen = value !== undefined && row.name === editor.name;
       if (isOpen) face.setAttribute("aria-current", "true");
       else face.removeAttribute("aria-current");
       if (!row.isChanged) continue;
       row.isChanged = false;
       write(value, shownValue(row.value, 200));
-      write(revision, `revision ${row.revision}`);
+      write(time, "");
     }
     arrange($("rows"), [...this.rows.values()].map(({line}) => line));
     this.showExpiries();
+    this.showTimes();
     $("no-rows").hidden = this.rows.size > 0;
     $("previous").disabled = this.cursors.length === 1;
     $("next").disabled = this.next === undefined;
     write($("page-facts"), `Page ${this.cursors.length}, ${this.rows.size} shown`);
+  },
+
+  /// Says when the properties were changed, asking for one after another.
+  async showTimes() {
+    const {run} = this;
+    if (this.timing === run) return;
+    this.timing = run;
+    for (let row; this.run === run && (row = [...this.rows.values()].find(({isTimed}) =>
+      isTimed === false));) {
+      row.isTimed = true;
+      const {name, revision, parts} = row;
+      const date = await times.of(name, revision);
+      if (date === undefined) break;
+      if (row.revision !== revision) continue;
+      write(parts.time, date === null ? "" : moment(date));
+      parts.time.title = `Revision ${revision}`;
+    }
+    if (this.timing === run) this.timing = undefined;
   },
 
   showExpiries() {
@@ -251,7 +293,9 @@ $("rows").addEventListener("keydown", event => {
 });
 $("search").addEventListener("submit", event => {
   event.preventDefault();
-  list.go({prefix: $("prefix").value});
+  const prefix = $("prefix").value;
+  if (prefix === list.prefix) list.go(prefix, list.folder);
+  else location.hash = list.address({prefix});
 });
 list.showPath();
 $("next").addEventListener("click", () => { list.cursors.push(list.next); list.load(); });

@@ -65,6 +65,7 @@ const overview = {
       this.latest = found;
       strategy.show(found.strategy);
       this.draw();
+      this.showChange(found);
       state("overview-state", "Live", "good");
     }
     this.timer = setTimeout(() => this.poll(), this.pollMilliseconds);
@@ -75,7 +76,6 @@ const overview = {
     if (!latest) return;
     write($("fact-properties"), latest.properties.toLocaleString());
     write($("fact-bytes"), bytes(latest.bytes));
-    write($("fact-revision"), String(latest.revision));
     write($("fact-uptime"), span(latest.uptimeSeconds));
     for (const chart of this.charts) this.drawOne(chart, latest);
     this.drawBounds(latest.bounds);
@@ -88,7 +88,7 @@ const overview = {
     const values = drawn.flatMap(({points}) => points.map(({value}) => value ?? 0));
     const top = Math.min(greatest, Math.max(least, ...values));
     drawChart($(`overview-${id}`), title, drawn, linearAxis(top), text,
-      {span: this.spanSeconds, filled: lines.length === 1});
+      {spanMax: this.spanSeconds, filled: lines.length === 1});
     const now = chart.now?.(latest) ?? lines[0][1](latest.points.at(-1) ?? {});
     write($(`now-${id}`), text(now));
     if (chart.sum) write($(`sum-${id}`), chart.sum(latest));
@@ -122,6 +122,19 @@ const overview = {
     const figures = make("span", {class: "soft"});
     const bar = make("progress", {max: 1, "aria-label": `Used of ${name}`});
     return {figures, bar, element: make("li", null, make("code", null, name), figures, bar)};
+  },
+
+  /// When the last change was, and how many there were since the page was opened.
+  async showChange({revision}) {
+    if (revision === this.shownRevision) return;
+    this.shownRevision = revision;
+    this.firstRevision ??= revision;
+    const date = await times.of("", revision);
+    if (revision !== this.shownRevision) return;
+    $("fact-change").title = `Revision ${revision}`;
+    write($("fact-change"), date ? moment(date) : "–");
+    const more = revision - this.firstRevision;
+    write($("fact-changes"), more > 0 ? `+${more.toLocaleString()} while you watch` : "");
   },
 
   /// Makes the cards of the charts, once.

@@ -1,13 +1,21 @@
 // One part is visible and only that one asks the service, and only while somebody can see the page.
+// The address says which, and of the properties also what of them.
 
 const views = {overview, contention, properties: list, operations};
 let current;
 
 function show() {
-  const name = location.hash.slice(1);
+  const [name, query = ""] = location.hash.slice(1).split("?");
   if (!(name in views) && current !== undefined) return;
-  current?.stop();
   const shown = name in views ? name : "overview";
+  const isOpening = current !== views[shown];
+  if (isOpening) enter(shown);
+  if (current === list) list.visit(query, isOpening);
+  if (isOpening) start();
+}
+
+function enter(shown) {
+  current?.stop();
   current = views[shown];
   for (const each of Object.keys(views)) $(`view-${each}`).hidden = each !== shown;
   for (const link of $("parts").children) {
@@ -15,7 +23,6 @@ function show() {
     else link.removeAttribute("aria-current");
   }
   document.title = `${$(shown + "-title").textContent} – Latchkey`;
-  start();
 }
 
 function start() {
@@ -26,6 +33,7 @@ function start() {
 
 async function begin() {
   $("parts").hidden = false;
+  session.start();
   const answer = await ask("GET", "/openapi.yaml");
   contract = answer.ok ? answer.text : "";
   addEventListener("hashchange", show);

@@ -32,6 +32,27 @@ const property = {
   },
 };
 
+/// When changes were made, as the history of the service says. A revision tells no time itself.
+const times = {
+  knownMax: 1000, known: new Map(),
+
+  keep(revision, date) {
+    if (this.known.size >= this.knownMax) this.known.clear();
+    this.known.set(revision, date);
+  },
+
+  /// A date, or null if the history does not have this revision; undefined if that is not known.
+  async of(name, revision) {
+    if (this.known.has(revision)) return this.known.get(revision);
+    const answer = await ask("GET",
+      withQuery("/v1/changes", {after: revision - 1, limit: 1, prefix: name}));
+    if (!answer.ok && answer.status !== 410) return undefined;
+    const [change] = answer.ok ? JSON.parse(answer.text).changes : [];
+    this.keep(revision, change?.revision === revision ? new Date(change.time) : null);
+    return this.known.get(revision);
+  },
+};
+
 const pathless = {
   async read(name) {
     const answer = await this.commit([], JSON.stringify({get: name}));

@@ -1,9 +1,10 @@
-// The revisions of the open property, the newest first, each with what it changed. The value before
-// revision R is that as of R - 1.
+// The revisions of the open property, the newest first, each with its time, how many changes of the
+// store it came after the one before, and what it changed. The value before revision R is that as
+// of R - 1.
 
 const revisions = {
   step: 10, wholeMax: 2000,
-  /// {revision, text, time}, as far as they were read.
+  /// {revision, text, date}, as far as they were read.
   found: [],
   /// Why nothing comes before the last one, if that is known.
   end: undefined, isCreated: false,
@@ -30,34 +31,22 @@ const revisions = {
   async readMore() {
     const {name, revision} = editor;
     const isOther = () => editor.name !== name || editor.revision !== revision;
-    if (this.found.length === 0) this.found.push(this.entry(name, revision, editor.saved));
+    if (this.found.length === 0) this.found.push({revision, text: editor.saved});
     const wanted = this.found.length + this.step;
     while (this.found.length < wanted && this.end === undefined) {
       const last = this.found.at(-1).revision;
       const answer = await property.read(name, last - 1);
       if (isOther()) return;
-      if (answer.ok) this.found.push(this.entry(name, revisionOf(answer), answer.text));
+      if (answer.ok) this.found.push({revision: revisionOf(answer), text: answer.text});
       else {
         this.isCreated = answer.status === 404;
-        this.end = this.isCreated ? `The property did not exist before revision ${last}.`
-          : reason(answer);
+        this.end = this.isCreated ? "The property did not exist before." : reason(answer);
       }
     }
+    const dates = await Promise.all(this.found.map(entry => times.of(name, entry.revision)));
+    if (isOther()) return;
+    dates.forEach((date, index) => this.found[index].date = date);
     this.draw();
-  },
-
-  entry(name, revision, text) {
-    const when = make("span", {class: "soft"});
-    this.findTime(name, revision, when);
-    return {revision, text, when};
-  },
-
-  /// Writes when the revision was made, if the history says so.
-  async findTime(name, revision, when) {
-    const answer = await ask("GET",
-      withQuery("/v1/changes", {after: revision - 1, limit: 1, prefix: name}));
-    const [change] = answer.ok ? parse(answer.text).changes : [];
-    if (change?.revision === revision) write(when, new Date(change.time).toLocaleString());
   },
 
   draw() {
@@ -65,14 +54,19 @@ const revisions = {
     // What the last one changed is not known before the one before it is read.
     const shown = way === "before" && this.end === undefined ? this.found.slice(0, -1) : this.found;
     $("history").replaceChildren(...shown.map((entry, index) => {
-      const {revision, text, when} = entry;
+      const {revision, text, date} = entry;
+      const time = date ? moment(date) : "Time unknown";
+      const before = this.found[index + 1]?.revision;
+      const after = before === undefined ? (this.isCreated ? "created" : "")
+        : `+${(revision - before).toLocaleString()}`;
       const use = index === 0 ? "" : button("Use", () => {
         $("value").value = text;
         $("value").focus();
       });
-      if (use) use.setAttribute("aria-label", `Use the value of revision ${revision}`);
+      if (use) use.setAttribute("aria-label", `Use the value of ${time}, ${after}`);
       return make("li", {"data-revision": revision}, make("div", {class: "bar"},
-        make("strong", null, `Revision ${revision}`), when, use), this.content(way, entry, index));
+        make("strong", {title: `Revision ${revision}`}, time), make("span", {class: "soft"}, after),
+        use), this.content(way, entry, index));
     }));
     write($("history-note"), this.end ?? "");
     write($("earlier"), "Show earlier ones");

@@ -5,13 +5,34 @@ const session = {
   opening: undefined,
   // Until the reader goes to another part, or wants to be asked.
   isDeclined: false,
+  isSignedIn: false,
+
+  /// Only a service that asks for tokens refuses a session without one. Whether the page has a
+  /// cookie shows any other answer.
+  async start() {
+    if ((await request("POST", "/v1/session")).status !== 401) return;
+    this.show((await request("GET", "/v1/strategy")).status !== 401);
+  },
+
+  show(isSignedIn) {
+    this.isSignedIn = isSignedIn;
+    $("session").hidden = false;
+    write($("session"), isSignedIn ? "Sign out" : "Sign in");
+  },
+
+  async signOut() {
+    if (!await editor.mayLeave()) return;
+    await request("DELETE", "/v1/session");
+    // Nothing of what was read stays.
+    location.reload();
+  },
 
   /// Without a token the page is empty: it says so, and has a way back to the question.
   decline(isDeclined) {
     this.isDeclined = isDeclined;
     $("no-token").replaceChildren(...isDeclined ? [make("div", {class: "note warn bar"},
       make("span", {}, "This service asks for a token. The page has none."),
-      button("Enter a token", () => this.askAgain(), "main-button"))] : []);
+      button("Sign in", () => this.askAgain(), "main-button"))] : []);
   },
 
   async askAgain() {
@@ -39,15 +60,21 @@ const session = {
       text.value = "";
       if (dialog.returnValue !== "use" || token === "") {
         this.decline(true);
+        this.show(false);
         return false;
       }
       const answer =
         await request("POST", "/v1/session", {headers: {Authorization: `Bearer ${token}`}});
-      if (answer.ok) return true;
+      if (answer.ok) {
+        this.show(true);
+        return true;
+      }
       note("token-note", reason(answer), "bad");
     }
   },
 };
+$("session").addEventListener("click", () =>
+  session.isSignedIn ? session.signOut() : session.askAgain());
 addEventListener("hashchange", () => session.decline(false));
 // Not a button that submits: the Enter key would press it, as the first one of its form.
 $("token-cancel").addEventListener("click", () => $("token").close());

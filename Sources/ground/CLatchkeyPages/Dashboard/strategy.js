@@ -5,7 +5,16 @@ const strategy = {
   show(name) {
     if (!name) return;
     if ($("switch-to").value === $("strategy").textContent) $("switch-to").value = name;
+    if ($("strategy").textContent !== name) this.showSince();
     write($("strategy"), name);
+  },
+
+  async showSince() {
+    const answer = await ask("GET", "/v1/strategy");
+    if (!answer.ok) return;
+    const {strategy, atStart, since} = JSON.parse(answer.text);
+    const later = strategy === atStart ? "" : ` A restart begins with ${atStart}.`;
+    write($("serving"), `${strategy} serves since ${moment(new Date(since))}.${later}`);
   },
 
   async start() {

@@ -66,7 +66,9 @@ const watches = {
       blocked: ["blocked", "bad"], waiting: ["poll", ""]}[watch.state];
     const began = since === undefined ? "–"
       : new Date(since).toLocaleTimeString([], {hour: "numeric", minute: "2-digit"});
-    [token ?? "–", address ?? "–", began, String(revision), bytes(bufferedBytes)]
+    cells[3].title = `Revision ${revision}`;
+    const place = behind(revision, overview.latest?.revision ?? 0);
+    [token ?? "–", address ?? "–", began, place, bytes(bufferedBytes)]
       .forEach((text, index) => write(cells[index], text));
     write(shown, name, `state ${kind}`);
   },
