@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Builds the Swift snippets of the documentation as outside packages.
 
-The snippets are those of README's part "As a library", of docs/lab.md, of all articles of the DocC
-catalogues and of the comments (///) in the sources. README's first one is a manifest and its second
-the program of that package, as a reader would type them; that package is run. Each of the others
+The snippets are those of README, of docs/lab.md, of all articles of the DocC catalogues and of the
+comments (///) in the sources. README's first one is a program and its second the manifest of that
+package, as a reader would type them; that package is run. Each of the others
 becomes a file of one package: its imports, and the rest in a function. A snippet that extends a
 type or is a test stays outside of functions. One in a comment has all imports besides its own.
 
@@ -84,8 +84,7 @@ def swift(command, package, *more):
 
 def main():
     readme = (TOP / "README.md").read_text()
-    part = re.search(r"^## As a library\n(.*?)^## ", readme, re.MULTILINE | re.DOTALL)
-    manifest, program, *more = snippets(part.group(1))
+    program, manifest, *more = snippets(readme)
     scores = BUILD / "scores"
     write(scores, {
         "Package.swift": here(manifest),
@@ -93,7 +92,7 @@ def main():
     })
 
     pages = {"README": more, "lab": snippets((TOP / "docs" / "lab.md").read_text())}
-    for page in sorted(TOP.glob("Sources/*/*.docc/*.md")):
+    for page in sorted(TOP.glob("Sources/**/*.docc/*.md")):
         pages[page.stem] = snippets(page.read_text())
     imports = "".join(f"import {module}\n" for module in ["Foundation", *PRODUCTS])
     for file in sorted(TOP.glob("Sources/**/*.swift")):
