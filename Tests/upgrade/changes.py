@@ -16,6 +16,18 @@ def path(name, query=""):
     return f"/v1/properties/{urllib.parse.quote(name, safe='')}{query}"
 
 
+def told(answer):
+    """An answer without the detail of a problem, which is for people: each version can say it in
+    other words (RFC 9457, section 3.1.4). In a cluster the decision is kept, not the words.
+    """
+    body = answer["body"]
+    if answer["status"] < 400 or not body:
+        return answer
+    members = json.loads(body)
+    del members["detail"]
+    return {**answer, "body": members}
+
+
 class Talker:
     """Sends requests with a token to one service or to several ones in turn."""
 

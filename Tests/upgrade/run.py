@@ -31,7 +31,7 @@ sys.path += [str(TOP / "scripts"), str(TOP / "Tests/durability")]
 
 import etcd  # noqa: E402
 import shim  # noqa: E402
-from changes import LATER_SECONDS, Talker, path  # noqa: E402
+from changes import LATER_SECONDS, Talker, path, told  # noqa: E402
 from process import Failure, create_certificate, events, expect, run  # noqa: E402
 from record import Service  # noqa: E402
 
@@ -203,18 +203,6 @@ def export(case):
             if other.get("ttl", 0) > 1e6 and abs(one["ttl"] - other["ttl"]) > 1000:
                 raise Failure(f"{one['name']} lives for {one['ttl']} s, not {other['ttl']}")
     return f"{len(rows) - 1} properties"
-
-
-def told(answer):
-    """An answer without the detail of a problem, which is for people: each version can say it in
-    other words (RFC 9457, section 3.1.4). In a cluster the decision is kept, not the words.
-    """
-    body = answer["body"]
-    if answer["status"] < 400 or not body:
-        return answer
-    members = json.loads(body)
-    del members["detail"]
-    return {**answer, "body": members}
 
 
 def cluster(case):
