@@ -306,7 +306,7 @@ extension WatchFilter {
     }
 
     /// Names that match a pattern, changes of these kinds, and no values.
-    static func sparse(_ pattern: String, _ kinds: Set<EffectKind>) -> WatchFilter {
+    static func sparse(_ pattern: String, _ kinds: EffectKinds) -> WatchFilter {
         let pattern = NamePattern(Array(pattern.utf8))
         var filter = WatchFilter.prefix(pattern?.prefix ?? [])
         filter.pattern = pattern

@@ -20,7 +20,7 @@ package enum Suggestion {
 
     /// That a name is not known, and what is: a sentence.
     ///
-    /// `` `tll` is not known here; `ttl` is.`` The text may be a client's: see ``quoted(_:or:)``.
+    /// `` `tll` is not known here; `ttl` is.`` The text may be a client's: see ``isPlain(_:_:)``.
     ///
     /// - Parameters:
     ///   - text: The name.
@@ -32,8 +32,8 @@ package enum Suggestion {
         among names: [String],
         _ noun: String
     ) -> String {
-        let subject = quoted(text, or: noun)
-        if text.utf8.count <= quotedByteCountMax, let nearest = nearest(to: text, among: names) {
+        let subject = isPlain(text, shownByteCountMax) ? "`\(text)`" : noun
+        if text.utf8.count <= shownByteCountMax, let nearest = nearest(to: text, among: names) {
             return "\(subject) is not known here; `\(nearest)` is."
         }
         let list = names.map { "`\($0)`" }
@@ -42,16 +42,7 @@ package enum Suggestion {
         return "\(subject) is not known here; \(known) \(names.count == 1 ? "is" : "are")."
     }
 
-    private static let quotedByteCountMax = 64
-
-    /// A text between backticks, or another phrase for one that is not plain.
-    package static func quoted(
-        _ text: String,
-        or phrase: String,
-        byteCountMax: Int = quotedByteCountMax
-    ) -> String {
-        isPlain(text, byteCountMax) ? "`\(text)`" : phrase
-    }
+    private static let shownByteCountMax = 64
 
     /// Whether a text can be repeated to people: it is short, and has no character that is not
     /// shown.

@@ -69,7 +69,7 @@ struct FlagRoutes: Sendable {
         _ = try request.query([])
         let prefix = OwnedBytes(try request.prefix(Self.prefix, .read))
         guard try takesContext(request, nil) else { return }
-        let known = request.exchange.headers(named: .ifNoneMatch).map(Self.tags) ?? []
+        let known = request.exchange.headers(named: .ifNoneMatch)
         let page = PageRequest(
             prefix: prefix,
             after: nil,
@@ -88,9 +88,18 @@ struct FlagRoutes: Sendable {
             }
             // Whatever changes a flag changes the last revision or the number of them.
             let last = page.properties.map(\.revision).max() ?? 0
-            let tag = "\"\(page.properties.count)-\(last)\""
-            guard known.isDisjoint(with: [tag, "*"]) else {
-                return request.respond(.notModified) { $0.add("ETag", text: tag) }
+            let tag = "\(page.properties.count)-\(last)"
+            let isKnown: Bool
+            do throws(MalformedEntityTags) {
+                isKnown =
+                    try known.map { (field) throws(MalformedEntityTags) in
+                        try EntityTags.names(tag, in: field, comparison: .weak)
+                    } ?? false
+            } catch {
+                return request.fail(.invalidCondition)
+            }
+            guard !isKnown else {
+                return request.respond(.notModified) { $0.add("ETag", text: "\"\(tag)\"") }
             }
             var json = JSONWriter(refersToValues: true)
             json.object { json in
@@ -102,13 +111,6 @@ struct FlagRoutes: Sendable {
             }
             request.answer(json, tag: tag)
         }
-    }
-
-    /// The tags of `If-None-Match`, compared weakly: a proxy that compresses weakens them.
-    private static func tags(_ field: [UInt8]) -> Set<String> {
-        let text = String(decoding: field, as: UTF8.self)
-        let tags = text.split(separator: ",").map { $0.filter { $0 != " " && $0 != "\t" } }
-        return Set(tags.map { $0.hasPrefix("W/") ? String($0.dropFirst(2)) : $0 })
     }
 
     /// Checks the body; if it is no context, the request is answered.
@@ -140,7 +142,7 @@ extension ServiceRequest {
     fileprivate func answer(_ json: JSONWriter, tag: String? = nil) {
         respond(.ok, body: json.body, bound: .refuses) { answer in
             answer.add("Content-Type", "application/json")
-            if let tag { answer.add("ETag", text: tag) }
+            if let tag { answer.add("ETag", text: "\"\(tag)\"") }
         }
     }
 

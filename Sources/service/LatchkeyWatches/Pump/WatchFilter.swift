@@ -7,6 +7,9 @@ package struct EventForm: Hashable, Sendable {
     /// The value from before.
     package var showsPrevious = false
 
+    /// Of four, from 0.
+    var number: Int { (showsValue ? 1 : 0) + (showsPrevious ? 2 : 0) }
+
     package init() {}
 }
 
@@ -49,7 +52,7 @@ package struct WatchFilter: Hashable, Sendable {
     /// The kinds of changes that are events.
     ///
     /// The current state is told whatever they are.
-    package var kinds = Set(EffectKind.allCases)
+    package var kinds = EffectKinds.all
     /// What names have to match besides.
     package var pattern: NamePattern?
 
@@ -81,7 +84,8 @@ package struct WatchFilter: Hashable, Sendable {
 
     /// Whether a watcher gets an event of the effect.
     package func matches(_ effect: Commit.Effect) -> Bool {
-        unsafe effect.isEvent && kinds.contains(effect.kind) && matches(effect.nameBytes)
+        unsafe effect.isEvent && kinds.contains(EffectKinds(effect.kind))
+            && matches(effect.nameBytes)
     }
 
     /// Whether a name that one of the parts matches fits the pattern, too.

@@ -70,10 +70,12 @@ extension WatchPump {
             for (index, effect) in commit.effects.enumerated() where effect.isEvent {
                 let groups = unsafe audience.groups(effect.nameBytes)
                 guard !groups.isEmpty else { continue }
-                var events: [EventForm: [UInt8]] = [:]
+                // Made once for each form, in place: a list of them would be allocated each time.
+                var events = InlineArray<4, [UInt8]?>(repeating: nil)
+                let kind = EffectKinds(effect.kind)
                 for group in groups {
                     woken.formUnion(group.waits)
-                    guard !group.watchers.isEmpty, group.filter.kinds.contains(effect.kind),
+                    guard !group.watchers.isEmpty, group.filter.kinds.contains(kind),
                         unsafe group.filter.fits(effect.nameBytes)
                     else { continue }
                     if group.batch.isFull {
@@ -84,9 +86,9 @@ extension WatchPump {
                     }
                     let form = group.filter.form
                     let text =
-                        events[form]
+                        events[form.number]
                         ?? EventText.effect(effect, commit.revision, at: time, form)
-                    events[form] = text
+                    events[form.number] = text
                     group.batch.add(text, index, after: previous, hasTime: effect.hasTime)
                     changed.append(group)
                 }

@@ -167,16 +167,16 @@ struct WatchRoutes: Sendable {
         return pattern
     }
 
-    private static func kinds(_ text: String?) throws(RequestFailure) -> Set<EffectKind>? {
+    private static func kinds(_ text: String?) throws(RequestFailure) -> EffectKinds? {
         guard let text else { return nil }
-        var kinds = Set<EffectKind>()
+        var kinds: EffectKinds = []
         for name in text.split(separator: ",", omittingEmptySubsequences: false).map(String.init) {
             guard let kind = EffectKind(rawValue: name) else {
                 let names = EffectKind.allCases.map(\.rawValue)
                 let correction = Suggestion.correction(of: name, among: names, "This kind")
                 throw RequestFailure(.invalidQuery, "kinds: \(correction)")
             }
-            kinds.insert(kind)
+            kinds.insert(EffectKinds(kind))
         }
         return kinds
     }
