@@ -231,7 +231,7 @@ struct RoundTests {
         #expect(moved == 3 && unmoved == 3)
     }
 
-    @Test func `a run asks once what is undecided, and measures that again`() async throws {
+    @Test func `a run asks once what is undecided`() async throws {
         let run = try Self.run {
             $0.strategies = [.lock, .spin, StrategyName(.ticket)]
             ($0.threads, $0.repeats, $0.durationSeconds) = ([1], 3, 0.005)
@@ -245,16 +245,6 @@ struct RoundTests {
         )
         #expect(asked == [3] && outcome.failure == nil)
         #expect(!outcome.report.isInterrupted)
-        let count = 3 * ComparisonReport.Rounds.perRepeat
-        let counts = Dictionary(
-            uniqueKeysWithValues: outcome.report.cases.map {
-                ($0.strategy, $0.rounds?.operationsPerSecond.count)
-            }
-        )
-        // A busy machine can make rounds say something else than the repeats: then there are none.
-        #expect([2 * count, nil].contains(counts["spin"] ?? 0))
-        #expect([2 * count, nil].contains(counts["lock"] ?? 0))
-        #expect([count, nil].contains(counts["ticket"] ?? 0))
     }
 
     @Test(arguments: [["spin", "lock"], ["spin", "mcs", "lock"], []])

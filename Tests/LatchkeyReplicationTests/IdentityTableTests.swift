@@ -1,10 +1,10 @@
 import LatchkeyJSON
-import LatchkeyStore
 import LatchkeyStrategies
 import LatchkeyTestSupport
 import Testing
 
 @testable import LatchkeyReplication
+@testable import LatchkeyStore
 
 /// The requests that all replicas know.
 struct IdentityTableTests {
@@ -45,11 +45,16 @@ struct IdentityTableTests {
             )
             if case .success(let commit) = decision, !commit.isEmpty {
                 lastCommit = time.milliseconds
-                if let note = table.note(for: commit, of: proposal, at: time) {
+                if let note = table.note(
+                    for: commit,
+                    of: proposal.identity,
+                    proposal.change,
+                    at: time
+                ) {
                     notes.append((note, lastCommit))
                 }
             }
-            table.keep(decision, of: proposal, at: time)
+            table.keep(decision, of: proposal.identity, proposal.change, at: time)
             return decision
         }
 

@@ -41,7 +41,7 @@ struct StoreState: ReplicatedState {
             return decision
         }
         let decision = run(proposal, at: time)
-        keys.write { $0.keep(decision, of: proposal, at: time) }
+        keys.write { $0.keep(decision, of: proposal.identity, proposal.change, at: time) }
         return decision
     }
 

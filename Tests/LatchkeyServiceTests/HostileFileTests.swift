@@ -28,31 +28,25 @@ struct HostileFileTests {
         }
     }
 
-    @Test func `a kept answer that was changed is none, or one that a service sends`() throws {
+    @Test func `a kept answer of 0.1 that was changed is none, or one that a service sends`() throws
+    {
         var random = SeededGenerator(2)
-        let fields = [
-            ResponseField(name: "Content-Type", value: "application/json"),
-            ResponseField(name: "ETag", value: "\"7\""),
-        ]
-        let note = RepetitionNote(
-            Array("key".utf8),
-            ClientKey(tokenNumber: 7),
-            RequestFingerprint([UInt8](repeating: 1, count: RequestFingerprint.byteCount)),
-            try #require(KeptAnswer(.ok, fields: fields, body: Array("{}".utf8)))
-        ).encoded
-        #expect(RepetitionNote(note)?.answer.fields.count == 2)
+        let print = RequestFingerprint([UInt8](repeating: 1, count: RequestFingerprint.byteCount))
+        let note = try EarlierNote(fingerprint: print, status: 200).bytes
+        #expect(EarlierAnswer(note)?.fields.count == 2)
         for _ in 0..<Self.count {
-            guard let changed = RepetitionNote(random.mutated(note, SeededGenerator.texts))
+            guard let changed = EarlierAnswer(random.mutated(note, SeededGenerator.texts))
             else { continue }
-            #expect((200..<501).contains(changed.answer.status))
-            for field in changed.answer.fields {
-                #expect(field.value.utf8.allSatisfy { (0x20..<0x7F).contains($0) })
+            #expect((200..<501).contains(changed.status))
+            for field in changed.fields {
+                #expect(field[1].utf8.allSatisfy { (0x20..<0x7F).contains($0) })
             }
         }
-        for (from, to) in [("200", "0"), ("200", "65535"), ("200", "429"), ("json", "a\\r\\nb: c")]
-        {
-            let text = String(decoding: note, as: UTF8.self).replacing(from, with: to)
-            #expect(RepetitionNote(Array(text.utf8)) == nil, "\(to)")
+        let text = String(decoding: note, as: UTF8.self)
+        for (from, to) in [
+            (":200", ":0"), (":200", ":65535"), (":200", ":429"), ("no-c", "\\r\\n"),
+        ] {
+            #expect(EarlierAnswer(Array(text.replacing(from, with: to).utf8)) == nil, "\(to)")
         }
     }
 

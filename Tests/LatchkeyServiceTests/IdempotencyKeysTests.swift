@@ -1,8 +1,12 @@
+import LatchkeyGuards
 import LatchkeyHTTP
+import LatchkeyStrategies
+import LatchkeyTestSupport
 import Testing
 
 @testable import LatchkeyFrame
 @testable import LatchkeyService
+@testable import LatchkeyStore
 
 /// Which request with a key runs, which waits, and how long answers are kept.
 struct IdempotencyKeysTests {
@@ -122,22 +126,6 @@ struct IdempotencyKeysTests {
         #expect(keys.byteCount == 321 + 4)
     }
 
-    @Test func `a long answer has its room before it is put together`() {
-        let keys = Keys { $0.byteCountMax = 20000 }
-        #expect(keys.take("a", waiting: 1) == .run)
-        #expect(keys.take("b", waiting: 2) == .run)
-        #expect(keys.reserve("a", byteCount: 1024))
-        #expect(keys.byteCount == 2 * (321 + 1024))
-        #expect(!keys.reserve("a", byteCount: 1024 + 10001), "half of all bytes are for long ones")
-        #expect(keys.reserve("a", byteCount: 1024 + 10000))
-        #expect(keys.byteCount == 2 * (321 + 1024) + 10000)
-        #expect(!keys.reserve("b", byteCount: 1025))
-        #expect(keys.finish("a", String(repeating: "x", count: 11024)) == .answered([]))
-        #expect(keys.byteCount == 2 * (321 + 1024) + 10000)
-        #expect(keys.finish("b", "short") == .answered([]))
-        #expect(keys.byteCount == 2 * 321 + 11024 + 5)
-    }
-
     @Test func `a key needs room for a short answer before its request runs`() {
         let needed = 321 + 1024
         #expect(Keys { $0.byteCountMax = needed }.take("k", waiting: 1) == .run)
@@ -152,10 +140,10 @@ struct IdempotencyKeysTests {
 
     /// The long parts of all answers have half of the bytes.
     @Test func `an answer that does not fit is not kept, and its request does not run again`() {
-        let notKept = String(decoding: Problem.answerNotKept.json(), as: UTF8.self)
-        let longest = String(repeating: "x", count: 1024 + 5000)
+        let notKept = "not kept"
+        let longest = String(repeating: "x", count: 1024 + 10_000)
         for (answer, kept) in [(longest, longest), (longest + "x", notKept)] {
-            let keys = Keys { $0.byteCountMax = 10_000 }
+            let keys = Keys { $0.byteCountMax = 20_000 }
             #expect(keys.take("k", waiting: 1) == .run)
             #expect(keys.take("k", waiting: 2, byteCount: 0) == .wait)
             #expect(keys.finish("k", answer) == .answered([2]), "who waits gets the answer")
@@ -222,7 +210,7 @@ struct IdempotencyKeysTests {
         for number in 1...3 {
             #expect(keys.finish("1\(number)", "x") == .answered([]))
         }
-        let notKept = String(decoding: Problem.answerNotKept.json(), as: UTF8.self)
+        let notKept = "not kept"
         let longest = String(repeating: "x", count: 1024 + 2048)
         #expect(keys.take("l", waiting: 0, from: "10.0.0.1") == .run)
         #expect(keys.finish("l", longest + "x") == .answered([]))
@@ -233,52 +221,44 @@ struct IdempotencyKeysTests {
         #expect(keys.take("m", waiting: 0, from: "10.0.0.1") == .answer(longest))
     }
 
-    @Test func `a fingerprint tells methods, targets and bodies apart`() {
-        let requests: [(StaticString, StaticString, StaticString, StaticString)] = [
-            ("PUT", "/a", "", "1"), ("DELETE", "/a", "", "1"), ("PUT", "/b", "", "1"),
-            ("PUT", "/a", "x", "1"), ("PUT", "/a", "", "2"), ("PUT", "/a", "1", ""),
-            ("PUT", "/", "a", "1"), ("PUT/", "a", "", "1"),
-        ]
-        let prints = requests.map {
-            RequestFingerprint(
-                method: Bytes($0.0),
-                path: Bytes($0.1),
-                query: Bytes($0.2),
-                body: Bytes($0.3)
-            )
+    @Test func `what an earlier process decided is kept for the rest of its time, by its client`()
+        throws
+    {
+        let prints = [Keys.print("PUT 1"), Keys.print("PUT 2")]
+        let notes = try (1...2).map { number in
+            let address = try #require(NetworkAddress("10.0.0.\(number)"))
+            return IdentityRecord(
+                identity: RequestIdentity(
+                    key: Array("\(number)".utf8),
+                    fingerprint: prints[number - 1].bytes
+                ),
+                time: Timestamp(milliseconds: Int64(number) * 1000),
+                answer: KeptDecision(.failure(.missing), of: .transaction(Transaction([]))),
+                owner: ClientKey(address).owner
+            ).note
         }
-        #expect(Set(prints).count == requests.count)
-        #expect(Keys.print("PUT 1") == Keys.print("PUT 1"))
-    }
-
-    @Test(
-        arguments: [
-            ("wait=1", ""), ("wait=1", "wait=60"), ("prefix=a&wait=1", "prefix=a"),
-            ("wait=1&prefix=a", "prefix=a"), ("a=1&wait=1&b=2", "a=1&b=2&wait=9"),
-        ] as [(StaticString, StaticString)]
-    )
-    func `a fingerprint is the same for another wait`(query: StaticString, other: StaticString) {
-        #expect(Self.print(query: query) == Self.print(query: other))
-    }
-
-    @Test(
-        arguments: [
-            ("wait=1", "await=1"), ("wait", ""), ("prefix=wait=1", "prefix="),
-            ("a=1&b=2", "b=2&a=1"),
-            ("a&wait=1&b", "ab"), ("waits=1", ""),
-        ] as [(StaticString, StaticString)]
-    )
-    func `a fingerprint tells other queries apart`(query: StaticString, other: StaticString) {
-        #expect(Self.print(query: query) != Self.print(query: other))
-    }
-
-    private static func print(query: StaticString) -> RequestFingerprint {
-        RequestFingerprint(
-            method: Bytes("POST"),
-            path: Bytes("/v1/pop"),
-            query: Bytes(query),
-            body: Bytes("")
-        )
+        let keys = Keys(clientShare: 4) { ($0.keyCountMax, $0.time) = (4, .seconds(10)) }
+        for note in notes {
+            for record in try #require(IdentityRecord.records(note, .own)) {
+                keys.restore(record)
+            }
+            #expect(IdentityRecord.records(note, .replicated) == nil)
+        }
+        #expect(keys.count == 2)
+        #expect(keys.take("1", "PUT 1", waiting: 0, from: "10.0.0.3").isAnswer)
+        #expect(keys.take("1", "PUT 2", waiting: 0, from: "10.0.0.3") == .reused)
+        #expect(keys.take("more", waiting: 0, from: "10.0.0.1") == .shareTaken)
+        keys.advance(11)
+        #expect(keys.take("more", waiting: 0, from: "10.0.0.1") == .run, "the first is over")
+        #expect(keys.take("more", waiting: 0, from: "10.0.0.2") == .shareTaken)
+        var random = SeededGenerator(4)
+        for _ in 0..<2000 {
+            // One that was changed is another one or none, and is read no further than its end.
+            for record in IdentityRecord.records(random.mutated(notes[0], []), .own) ?? [] {
+                let isShown = record.answer.map { $0.decision != nil } ?? true
+                #expect(record.identity.isPossible && isShown)
+            }
+        }
     }
 }
 
@@ -287,20 +267,33 @@ private final class Keys: Sendable {
     enum Turn: Equatable {
         case run, wait, reused, full, shareTaken
         case answer(String)
+
+        var isAnswer: Bool { if case .answer = self { true } else { false } }
     }
 
     enum Continuation: Equatable {
+        /// These run, and get what was decided.
         case answered([Int])
+        /// This one runs, and decides.
         case runs(Int)
     }
 
     private let clock = TestClock()
     private let keys: IdempotencyKeys<Int>
+    /// The first request with each key.
+    private let requests = Guarded<[String: RequestIdentity]>([:])
 
     init(clientShare: Int = 1, _ adjust: (inout IdempotencyLimits) -> Void = { _ in }) {
         var limits = IdempotencyLimits()
         adjust(&limits)
-        keys = IdempotencyKeys(limits, clientShare: clientShare, clock: clock.read)
+        guard
+            let keys = IdempotencyKeys<Int>(
+                limits,
+                clientShare: clientShare,
+                clock: clock.timestamp
+            )
+        else { preconditionFailure("There is a time.") }
+        self.keys = keys
     }
 
     var count: Int { keys.count() }
@@ -322,41 +315,50 @@ private final class Keys: Sendable {
         from client: String = "10.0.0.1"
     ) -> Turn {
         guard let address = NetworkAddress(client) else { return .full }
-        let (key, client) = (Array(key.utf8), ClientKey(address))
-        var turn = keys.take(key, client, Self.print(request))
+        let client = ClientKey(address)
+        let identity = RequestIdentity(
+            key: Array(key.utf8),
+            fingerprint: Self.print(request).bytes
+        )
+        var turn = keys.take(identity, client)
         if case .wait = turn {
             turn = keys.wait(
-                key,
+                identity,
                 client,
-                Self.print(request),
                 waiting,
                 number: UInt64(waiting),
                 byteCount: byteCount
             )
         }
-        return switch turn {
-        case .run: .run
-        case .wait: .wait
-        case .reused: .reused
-        case .full: .full
-        case .shareTaken: .shareTaken
-        case .answer(let answer): .answer(String(decoding: answer.body, as: UTF8.self))
+        switch turn {
+        case .run:
+            requests.write { $0[key] = identity }
+            let change = Change.transaction(Transaction([]))
+            guard keys.decision(of: identity, change) != nil else { return .run }
+            let kept = keys.kept(identity.key)?.bytes
+            _ = keys.finish(identity.key)
+            return .answer(kept.map { String(decoding: $0, as: UTF8.self) } ?? "not kept")
+        case .wait: return .wait
+        case .reused: return .reused
+        case .full: return .full
+        case .shareTaken: return .shareTaken
         }
     }
+
+    func restore(_ record: IdentityRecord) { keys.restore(record) }
 
     func giveUp(_ key: String, waiting: Int) -> Int? {
         keys.giveUp(Array(key.utf8), UInt64(waiting))
     }
 
-    func reserve(_ key: String, byteCount: Int) -> Bool {
-        keys.reserve(Array(key.utf8), byteCount: byteCount)
-    }
-
+    /// Keeps a decision, if there is one, and has those run who have waited for it.
     func finish(_ key: String, _ body: String?) -> Continuation {
-        let answer = body.map { KeptAnswer(status: 200, fields: [], body: Array($0.utf8)) }
-        return switch keys.finish(Array(key.utf8), answer) {
-        case .answer(let waiting): .answered(waiting)
-        case .run(let next): .runs(next)
+        guard let body, let identity = requests.read({ $0[key] }) else {
+            return keys.finish(Array(key.utf8)).map { .runs($0) } ?? .answered([])
         }
+        keys.keep(KeptDecision(Array(body.utf8)), of: identity)
+        var next: [Int] = []
+        while let waiting = keys.finish(identity.key) { next.append(waiting) }
+        return .answered(next)
     }
 }

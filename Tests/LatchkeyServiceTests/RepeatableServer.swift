@@ -14,9 +14,11 @@ import Synchronization
 /// A server of properties whose commits the test releases, and of a route that the test scripts.
 ///
 /// `POST /scripted` counts a run, waits for ``script`` if it is empty, and answers with its first
-/// status; 0 stands for an answer that cannot be made.
+/// status. It decides no change.
 final class RepeatableServer: Sendable {
     let server: HTTPServer
+    /// Nil if `Idempotency-Key` is switched off.
+    let repetition: Repetition?
     let hook: CommitHook
     let commits = Arrivals()
     let runs = Arrivals()
@@ -39,8 +41,8 @@ final class RepeatableServer: Sendable {
             commits.arrive()
             releasing.read { $0 }?.release(through: commit.revision)
         }
-        let clock = nanoseconds.read
-        let repetition = Repetition(limits, clientShare: 1, registry, clock: clock)
+        let clock = nanoseconds.timestamp
+        repetition = Repetition(limits, clientShare: 1, registry, clock: clock)
         var table = RouteTable(
             metrics: RequestMetrics(
                 registry,
@@ -104,10 +106,6 @@ final class RepeatableServer: Sendable {
     }
 
     private static func answer(_ request: ServiceRequest, _ status: Int) {
-        guard status != 0 else {
-            request.respond(.ok) { $0.add("Broken", "a\nb") }
-            return
-        }
         request.respond(HTTPStatus(rawValue: UInt16(status)), body: .bytes(Array("done".utf8)))
     }
 
@@ -156,6 +154,10 @@ final class TestClock: Sendable {
     let now = Atomic<UInt64>(0)
 
     var read: @Sendable () -> UInt64 { { self.now.load(ordering: .relaxed) } }
+
+    var timestamp: @Sendable () -> Timestamp {
+        { Timestamp(milliseconds: Int64(self.now.load(ordering: .relaxed) / 1_000_000)) }
+    }
 
     func advance(_ time: UInt64) { now.add(time, ordering: .relaxed) }
 }

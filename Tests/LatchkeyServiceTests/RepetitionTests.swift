@@ -1,3 +1,4 @@
+import Foundation
 import LatchkeyHTTP
 import LatchkeyStore
 import LatchkeyStrategies
@@ -13,18 +14,26 @@ import Testing
 struct RepetitionTests {
     static let kinds = [StrategyKind.lock, .barrierQueueAsync]
 
-    /// Each answer says by itself how it may be kept, and must not say it twice.
-    @Test func `what a note of an earlier version says of caches is left out`() throws {
-        let client = ClientKey(try #require(NetworkAddress("127.0.0.1")))
-        let fingerprint = RequestFingerprint([UInt8](repeating: 0, count: 32))
-        let fields = [
-            ResponseField(name: "Cache-Control", value: "no-cache"),
-            ResponseField(name: "ETag", value: "\"1\""),
-        ]
-        let answer = KeptAnswer(status: 200, fields: fields, body: [])
-        let stored = RepetitionNote([0x6B], client, fingerprint, answer).encoded
-        let read = try #require(RepetitionNote(stored)).answer
-        #expect(read.fields.map { "\($0.name)" } == ["ETag"])
+    /// 0.1 stored the whole answer; each answer says by itself how it may be kept.
+    @Test func `a repeat of a request of 0.1 gets the answer of its note`() throws {
+        let server = try RepeatableServer()
+        server.holdNothingBack()
+        let print = RequestFingerprint(
+            method: Bytes("PUT"),
+            path: Bytes("/v1/properties/a"),
+            query: Bytes(""),
+            body: Bytes("1")
+        )
+        let note = try EarlierNote(fingerprint: print).bytes
+        server.repetition?.restore(note, at: Timestamp(milliseconds: 0))
+        #expect(server.metric("latchkey_idempotency_keys") == "1")
+        let answer = try server.ask("PUT", "/v1/properties/a", key: "key", "1")
+        #expect(answer.status == 201 && answer.headers["etag"] == "\"7\"")
+        #expect(answer.headers["cache-control"] == "no-store")
+        #expect(answer.headers["idempotency-replayed"] == "true")
+        let other = try server.ask("PUT", "/v1/properties/a", key: "key", "2")
+        #expect(other.problem == "idempotency-key-reused")
+        #expect(server.commits.value == 0)
     }
 
     /// The server answers `outcome-unknown` by itself while the commit is held back.
@@ -110,7 +119,8 @@ struct RepetitionTests {
             #expect(first.status == status, "\(method) \(target)")
             #expect(first.headers["idempotency-replayed"] == nil)
             var fields = second.headers
-            #expect(fields.removeValue(forKey: "idempotency-replayed") == "true")
+            let replayed = fields.removeValue(forKey: "idempotency-replayed")
+            #expect(replayed == (status == 400 ? nil : "true"), "nothing was decided")
             fields["date"] = first.headers["date"]
             fields["server-timing"] = first.headers["server-timing"]
             #expect(fields == first.headers)
@@ -156,42 +166,33 @@ struct RepetitionTests {
         #expect(server.commits.value == 4)
     }
 
-    @Test(arguments: [429, 501, 503, 507])
-    func `a refusal is not kept`(status: Int) throws {
+    @Test(arguments: [400, 429, 500, 501, 503, 507])
+    func `what is no decision is not kept, and its request runs again`(status: Int) throws {
         let server = try RepeatableServer()
-        server.answer([status, 200])
-        #expect(try server.ask("POST", "/scripted", key: "k").status == status)
-        let second = try server.ask("POST", "/scripted", key: "k")
-        #expect(second.status == 200 && second.headers["idempotency-replayed"] == nil)
-        #expect(try server.ask("POST", "/scripted", key: "k").text == "done")
+        server.answer([status, status])
+        for _ in 1...2 {
+            let answer = try server.ask("POST", "/scripted", key: "k")
+            #expect(answer.status == status && answer.headers["idempotency-replayed"] == nil)
+        }
         #expect(server.runs.value == 2)
+        #expect(server.metric("latchkey_idempotency_keys") == "0")
+        server.holdNothingBack()
+        #expect(try server.ask("PUT", "/v1/properties/a", key: "k", "1").status == 201)
     }
 
-    @Test(arguments: [500, 0])
-    func `a request whose outcome is not known does not run again`(status: Int) throws {
-        let server = try RepeatableServer()
-        server.answer([status, 200])
-        #expect(try server.ask("POST", "/scripted", key: "k").status == 500)
-        let second = try server.ask("POST", "/scripted", key: "k")
-        #expect(second.status == 500)
-        #expect(second.headers["idempotency-replayed"] == "true")
-        #expect(status != 0 || second.problem == "outcome-unknown")
-        #expect(server.runs.value == 1)
-    }
-
-    @Test func `waiting requests run one after the other until one is not refused`() throws {
+    @Test func `waiting requests run one after the other`() throws {
         let count = 100
         let server = try RepeatableServer()
         let asked = (0..<count).map { _ in server.askAside("POST", "/scripted", key: "k") }
         #expect(server.awaitSuspended(count))
-        #expect(server.runs.value == 1)
-        server.answer(Array(repeating: 503, count: count / 2) + [200])
+        for number in 1...count {
+            #expect(server.runs.wait(for: number) && server.runs.value == number)
+            server.answer([number < count ? 503 : 200])
+        }
         let answers = try asked.compactMap { try $0.get() }
-        #expect(answers.count { $0.status == 503 } == count / 2)
+        #expect(answers.count { $0.status == 503 } == count - 1)
         #expect(answers.count { $0.text == "done" } == count)
-        let replayed = answers.filter { $0.headers["idempotency-replayed"] != nil }
-        #expect(replayed.count == count / 2 - 1 && replayed.allSatisfy { $0.status == 200 })
-        #expect(server.runs.value == count / 2 + 1)
+        #expect(answers.allSatisfy { $0.headers["idempotency-replayed"] == nil })
     }
 
     @Test(arguments: [true, false])
@@ -219,33 +220,34 @@ struct RepetitionTests {
         }
         let second = server.askAside("POST", "/scripted", key: "k")
         #expect(server.awaitSuspended(2))
-        server.answer([200])
+        server.answer([200, 200])
         #expect(try first.get()?.text == "done")
-        #expect(try second.get()?.headers["idempotency-replayed"] == "true")
-        #expect(server.runs.value == 1)
+        #expect(try second.get()?.text == "done")
+        #expect(server.runs.value == 2)
     }
 
     /// The first request is answered when the waiting one is taken away, a little earlier or later.
     @Test func `a request is taken away amid the answer that it waits for`() throws {
         let server = try RepeatableServer(hasStandingClock: true)
         for round in 0..<20 {
-            let key = "k\(round)"
-            let first = server.askAside("POST", "/scripted", key: key)
-            #expect(server.runs.wait(for: round + 1))
-            let second = server.askAside("POST", "/scripted", key: key)
+            let (key, counter) = ("k\(round)", "/v1/properties/\(round)/increment")
+            let first = server.askAside("POST", counter, key: key)
+            #expect(server.commits.wait(for: round + 1))
+            let second = server.askAside("POST", counter, key: key)
             #expect(server.awaitSuspended(2))
             // It is taken away about here, and the answer comes now or a little later.
             for step in 0..<125 * round {
                 if step.isMultiple(of: round) { server.server.pass(.seconds(1)) }
                 Yield.now()
             }
-            server.answer([200])
+            server.hook.release(through: Revision(round + 1))
             for answer in try [first.get(), second.get()] {
-                #expect(answer?.text == "done" || answer?.problem == "outcome-unknown")
+                #expect(answer?.text == "1" || answer?.problem == "outcome-unknown")
             }
-            let repeated = try server.ask("POST", "/scripted", key: key)
-            #expect(repeated.headers["idempotency-replayed"] == "true")
+            let repeated = try server.ask("POST", counter, key: key)
+            #expect(repeated.text == "1" && repeated.headers["idempotency-replayed"] == "true")
         }
+        #expect(server.commits.value == 20)
     }
 
     @Test func `at the bound a new key is refused until an old one expires`() throws {
@@ -279,5 +281,22 @@ struct RepetitionTests {
         }
         #expect(try server.ask("POST", "/v1/properties/a/increment", key: "ä").text == "4")
         #expect(server.metric("latchkey_idempotency_keys") == nil)
+    }
+}
+
+/// A note as 0.1 stored it with a commit.
+struct EarlierNote {
+    let bytes: [UInt8]
+
+    init(fingerprint: RequestFingerprint, status: UInt16 = 201) throws {
+        let note: [String: Any] = [
+            "key": Data("key".utf8).base64EncodedString(),
+            "client": ["kind": 1, "bits": 2_130_706_433],
+            "fingerprint": Data(fingerprint.bytes).base64EncodedString(),
+            "status": status,
+            "fields": [["Cache-Control", "no-cache"], ["ETag", "\"7\""]],
+            "body": Data("{}".utf8).base64EncodedString(),
+        ]
+        bytes = Array(try JSONSerialization.data(withJSONObject: note))
     }
 }

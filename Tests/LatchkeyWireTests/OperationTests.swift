@@ -44,6 +44,45 @@ struct OperationTests {
         }
     }
 
+    @Test func `a repeat with its key starts no operation again, also once that is forgotten`()
+        async throws
+    {
+        try await Deployment.inProcess.serve(limits: "operation-history=1") { site in
+            let add = #"{"steps":[{"increment":"n"}]}"#
+            func submit(_ body: String) throws -> HTTPAnswer {
+                try site.ask("POST", "/v1/operations", body, headers: ["Idempotency-Key: k"])
+            }
+            let first = try submit(add)
+            #expect(first.status == 202 && first.headers["idempotency-replayed"] == nil)
+            let id = try first.operation.id
+            #expect(try site.events(of: id).states.last == "finished")
+            for isForgotten in [false, true] {
+                if isForgotten {
+                    let other = try site.submit(#"{"steps":[{"wait":0}]}"#).operation.id
+                    #expect(try site.events(of: other).states.last == "finished")
+                }
+                let status = try site.ask("GET", "/v1/operations/\(id)").status
+                #expect(status == (isForgotten ? 404 : 200))
+                let again = try submit(add)
+                #expect(again.status == 202 && again.text == first.text)
+                #expect(again.headers["location"] == first.headers["location"])
+                #expect(again.headers["idempotency-replayed"] == "true")
+            }
+            let another = try submit(#"{"steps":[{"increment":"n","by":2}]}"#)
+            #expect(another.problem == "idempotency-key-reused")
+            #expect(try site.ask("GET", "/v1/properties/n").text == "1")
+            // What is refused is not kept, and its key is free.
+            let list = #"{"operations":[\#(add),\#(add)]}"#
+            for (body, status) in [("{}", 400), (list, 202), (list, 202)] {
+                let key = ["Idempotency-Key: l"]
+                let answer = try site.ask("POST", "/v1/operations", body, headers: key)
+                #expect(answer.status == status)
+            }
+            let all = try site.ask("GET", "/metrics").text
+            #expect(all.contains("latchkey_idempotency_replays_total 3"))
+        }
+    }
+
     @Test func `a wait is cancelled, and later steps are not made`() async throws {
         try await Deployment.inProcess.serve { site in
             let id = try site.submit(

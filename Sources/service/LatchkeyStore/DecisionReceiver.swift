@@ -26,8 +26,10 @@ extension DecisionReceiver {
     /// None.
     package var identity: RequestIdentity? { nil }
 
-    /// Nothing.
-    package func note(for commit: Commit) -> CommitNote? { nil }
+    /// Who makes the change.
+    package func note(for commit: Commit) -> CommitNote? {
+        CommitNote(author: author, bytes: nil)
+    }
 }
 
 /// A closure that takes the decision.

@@ -68,6 +68,24 @@ package struct KeptDecision: Sendable {
     }
 }
 
+extension Decision {
+    /// The bytes of the values that the answer to the change shows.
+    package func shownByteCount(of change: Change) -> Int {
+        guard case .success(let commit) = self else { return 0 }
+        func count(_ property: Property?, _ step: Change.Step) -> Int {
+            guard let property, step.action.showsValue else { return 0 }
+            return unsafe property.valueBytes.count
+        }
+        switch change {
+        case .step(let step): return count(commit.first?.property, step)
+        case .transaction(let transaction):
+            guard let outcome = commit.outcome else { return 0 }
+            let steps = outcome.succeeded ? transaction.steps : transaction.otherwise
+            return zip(steps, outcome.results).reduce(0) { $0 + count($1.1.property, $1.0) }
+        }
+    }
+}
+
 extension Refusal {
     /// Those that follow from the change and the properties, and no others, by their codes.
     private static let kept: [Refusal] = [

@@ -50,7 +50,9 @@ final class LogExecution: ReplicatedState {
         func note(for commit: Commit) -> CommitNote? {
             CommitNote(
                 author: proposal.author.isEmpty ? nil : proposal.author,
-                bytes: executing.keys.read { $0?.note(for: commit, of: proposal, at: time) }
+                bytes: executing.keys.read {
+                    $0?.note(for: commit, of: proposal.identity, proposal.change, at: time)
+                }
             )
         }
     }
@@ -77,7 +79,7 @@ final class LogExecution: ReplicatedState {
         guard let decision = decision.write({ $0.take() }) else {
             preconditionFailure("A change is decided once.")
         }
-        keys.write { $0?.keep(decision, of: proposal, at: time) }
+        keys.write { $0?.keep(decision, of: proposal.identity, proposal.change, at: time) }
         return decision
     }
 

@@ -1,4 +1,5 @@
 package import LatchkeySettings
+package import LatchkeyStore
 
 /// How long, and how many, first answers are kept for repeats with an `Idempotency-Key`.
 package struct IdempotencyLimits: Sendable, Hashable {
@@ -13,6 +14,19 @@ package struct IdempotencyLimits: Sendable, Hashable {
     package static let byteCountMin = 4096
 
     package init() {}
+
+    /// A table without keys; nil if `Idempotency-Key` is switched off.
+    package func table(isReplicated: Bool) -> IdentityTable? {
+        guard time > .zero else { return nil }
+        return IdentityTable(
+            IdentityTable.Limits(
+                lifetimeMilliseconds: Int64(time / .milliseconds(1)),
+                keyCountMax: keyCountMax,
+                byteCountMax: byteCountMax,
+                isReplicated: isReplicated
+            )
+        )
+    }
 }
 
 extension IdempotencyLimits: Configurable {

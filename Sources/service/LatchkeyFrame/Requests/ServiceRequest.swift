@@ -54,8 +54,6 @@ package struct ServiceRequest: Sendable {
             return
         }
         let identifier = series.audit(self, status, audit)
-        // Without the identifier: a repeat is a request of its own.
-        let keptBody = witness.flatMap { $0.keeps(status, body.count) ? body.copied : nil }
         if let problem, let identifier {
             let identified = problem.json(request: identifier)
             budget?.add(identified.count - body.count)
@@ -69,25 +67,19 @@ package struct ServiceRequest: Sendable {
             sentByteCount: isSent ? body.count : 0
         )
         let timing = timing?.field(startedNanoseconds: exchange.startedNanoseconds)
-        var keptFields: [ResponseField]?
         exchange.respond(status, body: body, budget: budget) { answer in
-            if let witness {
-                keptFields = answer.record(fields)
-                if witness.isRepeat { answer.add("Idempotency-Replayed", "true") }
-            } else {
-                fields(&answer)
-            }
+            fields(&answer)
+            if let witness, witness.isRepeat { answer.add("Idempotency-Replayed", "true") }
             if let timing {
                 answer.add("Server-Timing", text: timing)
             }
             addAge(to: &answer)
             addCaching(status, to: &answer)
-            // Not among the kept fields, as above.
             if let identifier {
                 answer.add("Latchkey-Request-Id", text: identifier)
             }
         }
-        witness?.keep(status, fields: keptFields, body: keptBody)
+        witness?.answered()
     }
 
     /// Says how caches may keep the answer (RFC 9111, section 5.2.2).
@@ -95,8 +87,7 @@ package struct ServiceRequest: Sendable {
     /// What was read can change at any time, so they ask the service before each use of it. Only
     /// caches of one client keep it: squid 5 takes a 304 that a client's own tag has got for one
     /// about the value that it keeps, and serves the earlier value with the later tag. Nothing else
-    /// is kept, errors above all: what is missing now can be there a moment later. Not among the
-    /// kept fields of an answer, since a repeat says it anew.
+    /// is kept, errors above all: what is missing now can be there a moment later.
     private func addCaching(_ status: HTTPStatus, to answer: inout ResponseFields) {
         let method = exchange.method
         let isRead = (method == .get || method == .head) && status.rawValue < 400
@@ -336,17 +327,5 @@ extension ResponseFields {
     /// Names the media types of patches (RFC 5789, section 3.1).
     package mutating func addAcceptPatch() {
         add("Accept-Patch", "application/merge-patch+json, application/json")
-    }
-}
-
-extension ResponseBody {
-    package var copied: [UInt8] {
-        switch self {
-        case .none: []
-        case .text(let text): Array(Bytes(text))
-        case .bytes(let bytes): bytes
-        case .owned(let bytes, _): unsafe Array(bytes)
-        case .parts(let parts, _, _): unsafe parts.flatMap { unsafe Array($0) }
-        }
     }
 }

@@ -10,7 +10,10 @@ package struct ClientKey: Hashable, Codable, Sendable {
     }
 
     private let kind: Kind
-    private let bits: UInt64
+    package let bits: UInt64
+
+    /// Which kind of a client it is, among all that have the same bits.
+    package var kindNumber: UInt8 { kind.rawValue }
 
     /// The client that has a token.
     package init(tokenNumber: UInt64) {

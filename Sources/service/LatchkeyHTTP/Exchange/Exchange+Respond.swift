@@ -39,17 +39,6 @@ extension Exchange {
         collected.respond(status, closes: closes)
     }
 
-    /// The header fields that `fields` adds, without an answer; nil if one of them is not valid.
-    package func preview(_ fields: (inout ResponseFields) -> Void) -> [ResponseField]? {
-        let response = unsafe latchkey_http_response_create(nil, 0, nil, nil)
-        var collected = unsafe ResponseFields(request, ResponseStart(response))
-        guard collected.areValid else {
-            return nil
-        }
-        defer { collected.discard() }
-        return collected.record(fields)
-    }
-
     /// Begins an answer with this body: a short one in the memory of its connection.
     @usableFromInline
     func begin(_ body: consuming ResponseBody, _ budget: ClientBudget?) -> ResponseStart {
@@ -153,7 +142,6 @@ package struct ResponseFields: ~Copyable {
     /// Nil for the short answer of the connection.
     @usableFromInline let response: OpaquePointer?
     @usableFromInline var areValid = true
-    @usableFromInline var recorded: [ResponseField]?
 
     @usableFromInline
     init(_ request: UnsafeMutablePointer<latchkey_http_request>, _ start: ResponseStart) {
@@ -189,14 +177,6 @@ package struct ResponseFields: ~Copyable {
         if let response = unsafe response {
             unsafe latchkey_http_response_discard(response)
         }
-    }
-
-    /// Adds fields, and returns copies of them; nil if one of them is not valid.
-    package mutating func record(_ add: (inout ResponseFields) -> Void) -> [ResponseField]? {
-        recorded = []
-        add(&self)
-        defer { recorded = nil }
-        return areValid ? recorded : nil
     }
 
     @inlinable
@@ -271,20 +251,5 @@ package struct ResponseFields: ~Copyable {
                 unsafe latchkey_http_short_add(request, nameText, text)
             }
         areValid = areValid && added
-        if recorded != nil {
-            recorded?.append(ResponseField(name: name, value: unsafe String(cString: text)))
-        }
-    }
-}
-
-/// A header field of an answer.
-@usableFromInline
-package struct ResponseField: Sendable {
-    package let name: StaticString
-    package let value: String
-
-    package init(name: StaticString, value: String) {
-        self.name = name
-        self.value = value
     }
 }

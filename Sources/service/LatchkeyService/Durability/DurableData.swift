@@ -123,17 +123,12 @@ struct DurableData: Sendable {
         }
     }
 
-    /// Gives the answers of the idempotency keys to those who repeat them.
+    /// Gives what was decided of requests with a key to those who repeat them.
     func restore(_ repetition: Repetition?) throws(PersistenceFailure) {
         guard let repetition else {
             return
         }
-        let now = StoreClock.system.now().milliseconds
-        try persistence.readNotes { _, time, bytes in
-            if let note = RepetitionNote(bytes) {
-                repetition.restore(note, age: .milliseconds(now - time.milliseconds))
-            }
-        }
+        try persistence.readNotes { _, time, bytes in repetition.restore(bytes, at: time) }
     }
 
     /// Gives the table of a cluster what the notes of commits have.

@@ -62,7 +62,7 @@ package final class RunningService: Sendable {
         let cluster = try choices.openCluster(in: frame)
         self.cluster = cluster
         readiness = choices.readiness(follower?.state, cluster?.state, in: frame)
-        let repetition = Repetition(choices.idempotency, isShared: cluster != nil, in: frame)
+        let repetition = Repetition(choices.idempotency, in: frame)
         let metrics = choices.metrics(audit, follower?.state.age ?? cluster?.state.age, in: frame)
         let steps = choices.steps(access, follower?.state, repetition, in: frame)
         var table = RouteTable(metrics: metrics, steps: steps)

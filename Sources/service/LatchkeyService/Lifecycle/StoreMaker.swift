@@ -154,7 +154,7 @@ struct StoreMaker {
         _ repetition: Repetition?,
         isReplica: Bool
     ) throws(StartFailure) -> IdentityTable? {
-        var keys = IdentityTable(configuration.idempotency)
+        var keys = isReplica ? configuration.idempotency.table(isReplicated: true) : nil
         do throws(PersistenceFailure) {
             try data.recover(store, journal: journal, readiness: readiness)
             if isReplica { try data.restore(&keys) } else { try data.restore(repetition) }

@@ -2,15 +2,6 @@ internal import LatchkeyFrame
 internal import LatchkeyStore
 
 extension Refusal {
-    /// Whether the refusal is the first answer to the key of its request, where all replicas know
-    /// the keys: what they have decided, or will, is another one.
-    var isOfKey: Bool {
-        switch self {
-        case .unavailable(.unknown), .identityReused: false
-        default: true
-        }
-    }
-
     /// The problem that a request is answered with whose change is refused.
     var failure: RequestFailure {
         switch self {

@@ -1,39 +1,39 @@
 internal import LatchkeyFrame
 internal import LatchkeyHTTP
 internal import LatchkeySettings
+internal import LatchkeyStore
 internal import LatchkeyStrategies
 internal import Synchronization
 
-/// The keys of requests that are safe to repeat: which ones run, and the answers of the others.
+/// The keys of requests that are safe to repeat: which ones run, and what was decided of the
+/// others.
 ///
-/// **Design.** A key is taken by the first request that has it. Until that request is finished,
-/// requests with the same key wait: they are kept here, and no thread waits with them. A finished
-/// key keeps the answer until its time is over. The time is counted from the answer, so keys expire
-/// in the order in which they were finished, and `expiring` is a queue.
+/// **Design.** A key is taken by the first request that has it. Until that request is answered,
+/// requests with the same key wait: they are kept here, and no thread waits with them. Then the
+/// next one runs, and finds the decision of the first one, if that is kept in the
+/// ``IdentityTable``. So a key and its decision are one step, whatever the store does meanwhile.
 ///
-/// One lock guards the table. Nothing is called while it is held but the clock; its times are read
-/// there, so that the queue is in order.
+/// One lock guards all of it. Nothing is called while it is held but the clock; its times are read
+/// there, so that the table is in order.
 ///
 /// Bounds: a key and a waiting request take a place each, and bytes. A key takes room for a short
-/// answer before its request runs. At a bound, expired keys are dropped. If there are none, the
+/// decision before its request runs. At a bound, expired keys are dropped. If there are none, the
 /// request is refused. No key is dropped before its time, because a repeat would then run a second
 /// time.
 ///
-/// The length of an answer is not known before its request has run. What an answer needs beyond the
-/// room that was reserved must fit into half of all bytes, so that long answers never keep out new
-/// keys. An answer that does not fit is not kept: ``KeptAnswer/notKept`` takes its place.
+/// The length of a decision is not known before its request has run. What it needs beyond the room
+/// that was reserved must fit into half of all bytes, so that long ones never keep out new keys.
+/// One that does not fit is not kept, but its key is: a repeat is told so.
 final class IdempotencyKeys<Waiting: Sendable>: Sendable {
     /// What a request with a key is to do.
     enum Turn {
-        /// Run, and call ``IdempotencyKeys/finish(_:_:)``.
+        /// Run, and call ``IdempotencyKeys/finish(_:)``.
         case run
-        /// Wait: another one runs, with whose answer it is answered.
+        /// Wait: another one runs.
         ///
-        /// ``IdempotencyKeys/take(_:_:_:)`` has not kept the request;
-        /// ``IdempotencyKeys/wait(_:_:_:_:number:byteCount:)`` has.
+        /// ``IdempotencyKeys/take(_:_:)`` has not kept the request;
+        /// ``IdempotencyKeys/wait(_:_:_:number:byteCount:)`` has.
         case wait
-        /// Give this answer again.
-        case answer(KeptAnswer)
         /// Be refused, because the key belongs to another request.
         case reused
         /// Be refused, because there is no room.
@@ -42,45 +42,39 @@ final class IdempotencyKeys<Waiting: Sendable>: Sendable {
         case shareTaken
     }
 
-    /// What the requests that waited for a key are to do.
-    enum Continuation {
-        case answer([Waiting])
-        /// Run as the first one did, and call ``IdempotencyKeys/finish(_:_:)``.
-        case run(Waiting)
-    }
+    /// Ends a wait by a time, in nanoseconds of the monotonic clock, if it would end later.
+    typealias EndWait = @Sendable (UInt64) -> Void
 
-    private let lifetimeNanoseconds: UInt64
-    private let clock: @Sendable () -> UInt64
-    private let table: Guarded<Table>
+    private let clock: @Sendable () -> Timestamp
+    private let state: Guarded<State>
     private let waitCount = Atomic<UInt64>(0)
 
-    /// - Parameters:
-    ///   - limits: The bounds; the time is not zero.
-    ///   - clientShare: One client gets one in so many of the places and of the bytes.
-    ///   - clock: Nanoseconds of a monotonic clock.
-    init(
-        _ limits: IdempotencyLimits,
-        clientShare: Int,
-        clock: @escaping @Sendable () -> UInt64
-    ) {
-        lifetimeNanoseconds = UInt64(limits.time.wholeNanoseconds)
-        self.clock = clock
-        table = Synchronized(Table(limits, clientShare: clientShare))
-    }
-
-    /// Takes the key for a request, or finds the answer to its first one.
+    /// Nil if `Idempotency-Key` is switched off.
     ///
     /// - Parameters:
-    ///   - key: What the client has sent.
+    ///   - limits: The bounds.
+    ///   - clientShare: One client gets one in so many of the places and of the bytes.
+    ///   - clock: The store's.
+    init?(
+        _ limits: IdempotencyLimits,
+        clientShare: Int,
+        clock: @escaping @Sendable () -> Timestamp
+    ) {
+        guard let state = State(limits, clientShare: clientShare) else { return nil }
+        self.clock = clock
+        self.state = Synchronized(state)
+    }
+
+    // MARK: Requests that run and wait
+
+    /// Takes the key for a request.
+    ///
+    /// - Parameters:
+    ///   - identity: What the request is known by.
     ///   - client: Who has sent it.
-    ///   - fingerprint: Of the request.
     /// - Returns: What the request is to do.
-    func take(
-        _ key: [UInt8],
-        _ client: ClientKey,
-        _ fingerprint: RequestFingerprint
-    ) -> Turn {
-        turn(key, client, fingerprint) { _, _ in .wait }
+    func take(_ identity: RequestIdentity, _ client: ClientKey) -> Turn {
+        turn(identity, client) { _, _ in .wait }
     }
 
     /// The number of a wait that begins, which is that of no other one.
@@ -88,32 +82,30 @@ final class IdempotencyKeys<Waiting: Sendable>: Sendable {
         waitCount.wrappingAdd(1, ordering: .relaxed).newValue
     }
 
-    /// Takes the key as ``take(_:_:_:)`` does, or waits for it.
+    /// Takes the key as ``take(_:_:)`` does, or waits for it.
     ///
     /// - Parameters:
-    ///   - key: What the client has sent.
+    ///   - identity: What the request is known by.
     ///   - client: Who has sent it.
-    ///   - fingerprint: Of the request.
     ///   - waiting: The request, kept if it has to wait.
     ///   - number: Of the wait, from ``nextWait()``.
     ///   - byteCount: How much memory the request takes while it waits.
     /// - Returns: What the request is to do.
     func wait(
-        _ key: [UInt8],
+        _ identity: RequestIdentity,
         _ client: ClientKey,
-        _ fingerprint: RequestFingerprint,
         _ waiting: Waiting,
         number: UInt64,
         byteCount: Int
     ) -> Turn {
-        turn(key, client, fingerprint) { table, now in
-            let waiting = Table.WaitingRequest(
+        turn(identity, client) { state, now in
+            let waiting = State.WaitingRequest(
                 request: waiting,
-                client: client,
+                owner: client.owner,
                 number: number,
-                byteCount: Table.waitingByteCount + byteCount
+                byteCount: State.waitingByteCount + byteCount
             )
-            return Turn(table.wait(key, waiting, now), .wait)
+            return Turn(state.wait(identity.key, waiting, now), .wait)
         }
     }
 
@@ -124,101 +116,103 @@ final class IdempotencyKeys<Waiting: Sendable>: Sendable {
     ///   - number: Of the wait.
     /// - Returns: The request; nil if it does not wait any more, or not yet.
     func giveUp(_ key: [UInt8], _ number: UInt64) -> Waiting? {
-        table.write { $0.giveUp(key, number) }
+        state.write { $0.giveUp(key, number) }
     }
 
     private func turn(
-        _ key: [UInt8],
+        _ identity: RequestIdentity,
         _ client: ClientKey,
-        _ fingerprint: RequestFingerprint,
-        whileItRuns wait: (inout Table, UInt64) -> Turn
+        whileItRuns wait: (inout State, Timestamp) -> Turn
     ) -> Turn {
-        table.write { table in
+        state.write { state in
             let now = clock()
-            table.dropExpired(now, countMax: 16)
-            table.drop(key, ifExpired: now)
-            guard let entry = table.entries[key] else {
-                return Turn(table.add(key, client, fingerprint, now), .run)
-            }
-            guard entry.fingerprint == fingerprint else {
-                return .reused
-            }
-            if case .finished(let answer, _) = entry.state {
-                return .answer(answer)
-            }
-            return wait(&table, now)
+            state.dropExpired(now, countMax: 16)
+            let known =
+                state.running[identity.key]?.fingerprint
+                ?? state.decided.entry(identity.key, at: now)?.fingerprint
+            guard known == nil || known == identity.fingerprint else { return .reused }
+            guard state.running[identity.key] == nil else { return wait(&state, now) }
+            return Turn(state.take(identity, client.owner, now), .run)
         }
     }
 
-    /// Asks for the room that a long answer takes, before it is put together.
-    ///
-    /// - Parameters:
-    ///   - key: That of the request that runs.
-    ///   - byteCount: The length of the body.
-    /// - Returns: Whether there is room, which ``finish(_:_:)`` gives back.
-    func reserve(_ key: [UInt8], byteCount: Int) -> Bool {
-        byteCount <= Table.answerByteCount
-            || table.write { $0.reserve(key, byteCount, now: clock()) }
+    /// Says how the wait of the request that runs is ended; nil once it does not wait.
+    func setWait(_ end: EndWait?, of key: [UInt8]) {
+        state.write { $0.running[key]?.endWait = end }
+    }
+
+    /// How the wait of the request that runs is ended; nil if it does not wait.
+    func endOfWait(_ key: [UInt8]) -> EndWait? {
+        state.read { $0.running[key]?.endWait }
     }
 
     /// Says that the request that ran has been answered.
     ///
-    /// - Parameters:
-    ///   - key: The key that it took.
-    ///   - answer: The answer to keep. Without one the next waiting request runs, and if there is
-    ///     none, the key is free.
-    /// - Returns: What the waiting requests are to do.
-    func finish(_ key: [UInt8], _ answer: KeptAnswer?) -> Continuation {
-        table.write { table in
-            guard let answer else {
-                return table.free(key).map { .run($0) } ?? .answer([])
-            }
+    /// - Parameter key: The key that it took.
+    /// - Returns: The request that runs now, which has waited.
+    func finish(_ key: [UInt8]) -> Waiting? {
+        state.write { $0.finish(key) }
+    }
+
+    // MARK: Requests that were decided
+
+    /// What was decided of an earlier request, as one that runs gets it; nil if it is to be
+    /// decided.
+    func decision(of identity: RequestIdentity, _ change: Change) -> Decision? {
+        state.write { state in
             let now = clock()
-            let expires = now + lifetimeNanoseconds
-            return .answer(table.keep(key, answer, now: now, expires: expires))
+            if let entry = state.decided.entry(identity.key, at: now) {
+                return entry.decision(of: identity, change)
+            }
+            return state.begin(identity.key, now) ? nil : .failure(.tooManyIdentities)
         }
     }
 
-    /// Takes a key and its answer from an earlier process.
+    /// What was kept of an earlier request, where that is no decision of a change.
+    func kept(_ key: [UInt8]) -> KeptDecision? {
+        state.read { $0.decided.entry(key, at: clock())?.answer }
+    }
+
+    /// Keeps the decision of a request that runs, if it is one to keep.
+    func keep(_ decision: Decision, of identity: RequestIdentity, _ change: Change) {
+        let byteCount = decision.shownByteCount(of: change)
+        let hasRoom =
+            byteCount <= IdentityTable.shortByteCount
+            || state.write { $0.hasRoom(identity.key, byteCount, clock()) }
+        // What has no room is not copied first.
+        guard hasRoom else { return keep(nil, of: identity) }
+        if let answer = KeptDecision(decision, of: change) { keep(answer, of: identity) }
+    }
+
+    /// Keeps what a request that runs is answered with; nil if that is too long.
+    func keep(_ answer: KeptDecision?, of identity: RequestIdentity) {
+        state.write { $0.keep(identity, answer, clock()) }
+    }
+
+    /// Takes what an earlier process has decided.
     ///
-    /// Without looking at the bounds, which held when the request ran. Keys come in the order of
-    /// their answers.
-    ///
-    /// - Parameters:
-    ///   - key: What the client sent.
-    ///   - client: Who sent it.
-    ///   - fingerprint: Of the request.
-    ///   - answer: The answer.
-    ///   - age: The time since the answer.
-    func restore(
-        _ key: [UInt8],
-        _ client: ClientKey,
-        _ fingerprint: RequestFingerprint,
-        _ answer: KeptAnswer,
-        age: Duration
-    ) {
-        let (lifetime, age) = (lifetimeNanoseconds, UInt64(max(0, age.wholeNanoseconds)))
-        guard age < lifetime else {
-            return
-        }
-        table.write {
-            $0.restore(key, client, fingerprint, answer, expires: clock() + lifetime - age)
+    /// Without looking at the bounds, which held when the request ran. Records come in the order
+    /// of their times.
+    func restore(_ record: IdentityRecord) {
+        state.write { state in
+            state.dropExpired(record.time, countMax: .max)
+            state.add(record)
         }
     }
 
     /// How much memory they take now.
-    var byteCount: Int { table.read { $0.used.byteCount } }
+    var byteCount: Int { state.read { $0.used.byteCount } }
 
     /// How many keys there are, whose time is not over.
     func count() -> Int {
         // In steps, so that no request waits for long.
-        while table.write({ $0.dropExpired(clock(), countMax: 256) }) == 256 {}
-        return table.read { $0.entries.count }
+        while state.write({ $0.dropExpired(clock(), countMax: 256) }) == 256 {}
+        return state.read { $0.keyCount }
     }
 }
 
 extension IdempotencyKeys.Turn {
-    fileprivate init(_ room: IdempotencyKeys.Table.Room, _ turn: Self) {
+    fileprivate init(_ room: IdempotencyKeys.State.Room, _ turn: Self) {
         self =
             switch room {
             case .free: turn

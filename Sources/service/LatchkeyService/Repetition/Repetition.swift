@@ -1,25 +1,25 @@
-internal import CLatchkeySystem
 internal import Dispatch
 internal import LatchkeyFrame
 internal import LatchkeyHTTP
 internal import LatchkeyMetrics
 internal import LatchkeyStore
-internal import LatchkeyStrategies
+internal import Synchronization
 
-/// Answers repeats of a request with its first answer, on the routes that are declared repeatable.
+/// Has a request that is repeated get the first answer, on the routes that change something.
 ///
 /// A request is repeated if it has the `Idempotency-Key` of an earlier one. Requests without the
 /// header pay for the look-up of its name only.
 ///
 /// **Design.** A key is taken when the request is complete: one whose body never ends takes none.
-/// ``IdempotencyKeys`` decides which request runs. The request that runs carries an
-/// ``AnswerKeeper``, which is told its answer in ``ServiceRequest/respond(_:body:fields:)``: the
-/// real one, made by the handler when the store has decided, on whatever thread. An answer that the
-/// server makes by itself because the handler is late (`outcome-unknown`) does not pass there. So
-/// the key still runs, and a repeat waits for the real answer, also if the first client has gone.
+/// ``IdempotencyKeys`` decides which request runs. It carries a ``RequestKey``, by which its route
+/// finds what was decided of an earlier request, or keeps what is decided now: see ``Keeping``. The
+/// answer to a repeat is made of that decision, by the code that made the first answer, and with
+/// the rights that its sender has now. An answer that the server makes by itself because the store
+/// is late (`outcome-unknown`) is none of the route. So the key still runs, and a repeat waits for
+/// the decision, also if the first client has gone.
 ///
-/// A waiting request that runs after a refusal does so on `queue`: not on the thread that answered,
-/// where one refusal would follow the other in a recursion.
+/// A waiting request runs on `queue`: not on the thread that answered, where one answer would
+/// follow the other in a recursion.
 final class Repetition: RequestStep {
     private static let keyCount = MetricFamily(
         "latchkey_idempotency_keys",
@@ -38,59 +38,33 @@ final class Repetition: RequestStep {
         help: "Requests that were answered with the answer to an earlier one with their key."
     )
 
-    /// A request that waits for the answer to another one, with all that it needs to run.
-    private struct Waiting: Sendable {
-        let request: ServiceRequest
-        let match: RouteMatch
-        let route: RouteHandler
-        let fingerprint: RequestFingerprint
-
-        /// Why its sender may not see the answer to the first one, if that is so.
-        ///
-        /// It has lost a right since, or has waited meanwhile. What else is wrong with a request is
-        /// what its answer says.
-        var refusal: RequestFailure? {
-            guard !request.caller.isRevoked else { return .revoked }
-            guard !request.caller.isAnybody, case .tokenAgain(let ask) = route.need else {
-                return nil
-            }
-            do throws(RequestFailure) {
-                try ask(request, match)
-            } catch  where error.problem == .forbidden {
-                return error
-            } catch {}
-            return nil
-        }
+    /// A request that waits for another one to be answered, with all that it needs to run.
+    struct Waiting: Sendable {
+        fileprivate let request: ServiceRequest
+        fileprivate let match: RouteMatch
+        fileprivate let route: RouteHandler
+        fileprivate let identity: RequestIdentity
     }
 
-    private let keys: IdempotencyKeys<Waiting>
-    private let shareRefusals: ShareRefusals
-    fileprivate let replays: Counter
-    /// Whether all replicas of a cluster know the keys of changes, see ``IdentityTable``.
-    ///
-    /// Then a change whose outcome is not known may be sent again: it is made once.
-    fileprivate let isShared: Bool
-    private let queue = DispatchQueue(label: "latchkey.repetition")
-    /// What ends the transactions that run, and wait, by their keys.
-    private let waits = Synchronized<[[UInt8]: EndWait], AdaptiveStrategy>([:])
+    typealias EndWait = IdempotencyKeys<Waiting>.EndWait
 
-    /// Ends a wait by a time, in nanoseconds of the monotonic clock, if it would end later.
-    typealias EndWait = @Sendable (UInt64) -> Void
+    let keys: IdempotencyKeys<Waiting>
+    let replays: Counter
+    private let shareRefusals: ShareRefusals
+    private let queue = DispatchQueue(label: "latchkey.repetition")
+    /// Whether a key can have the whole answer of an earlier version.
+    private let hasEarlierAnswers = Atomic<Bool>(false)
 
     /// Nil if it is switched off.
     init?(
         _ limits: IdempotencyLimits,
         clientShare: Int,
         _ registry: MetricRegistry,
-        isShared: Bool = false,
-        clock: @escaping @Sendable () -> UInt64 = { latchkey_system_nanoseconds() }
+        clock: @escaping @Sendable () -> Timestamp = StoreClock.system.now
     ) {
-        guard limits.time > .zero else {
-            return nil
-        }
-        let keys = IdempotencyKeys<Waiting>(limits, clientShare: clientShare, clock: clock)
+        guard let keys = IdempotencyKeys<Waiting>(limits, clientShare: clientShare, clock: clock)
+        else { return nil }
         self.keys = keys
-        self.isShared = isShared
         shareRefusals = ShareRefusals(registry, "idempotency-keys")
         replays = registry.counter(Self.replayCount)
         registry.collect([Self.keyCount, Self.byteCount]) { writer in
@@ -101,13 +75,8 @@ final class Repetition: RequestStep {
         }
     }
 
-    convenience init?(_ limits: IdempotencyLimits, isShared: Bool, in frame: ServiceFrame) {
-        self.init(
-            limits,
-            clientShare: frame.clientShare,
-            frame.registry,
-            isShared: isShared
-        )
+    convenience init?(_ limits: IdempotencyLimits, in frame: ServiceFrame) {
+        self.init(limits, clientShare: frame.clientShare, frame.registry)
         frame.bounds.add("max-idempotency-keys", limits.keyCountMax) { [self] in keyCount }
         frame.bounds.add("idempotency-bytes", limits.byteCountMax) { [self] in byteCount }
     }
@@ -143,72 +112,67 @@ final class Repetition: RequestStep {
             request.fail(.invalidIdempotencyKey)
             return
         }
-        let key = request.caller.scoped(Array(field))
         let waiting = Waiting(
             request: request,
             match: match,
             route: route,
-            fingerprint: RequestFingerprint(request.exchange)
+            identity: RequestIdentity(
+                key: request.caller.scoped(Array(field)),
+                fingerprint: RequestFingerprint(request.exchange).bytes
+            )
         )
-        let turn = keys.take(key, request.client, waiting.fingerprint)
+        let turn = keys.take(waiting.identity, request.client)
         if case .wait = turn {
-            if let end = waits.read({ $0[key] }) {
+            if let end = keys.endOfWait(waiting.identity.key) {
                 end(request.deadlineNanoseconds(request.repeatedWait))
             }
-            wait(waiting, key)
+            wait(waiting)
         } else {
-            act(turn, waiting, key)
+            act(turn, waiting)
         }
     }
 
     /// Waits for the key, and gives its place back if the client goes.
     ///
-    /// Once the request waits, another thread can answer it. So the owner is named before that, and
-    /// a client that has gone in between is looked for behind it.
-    private func wait(_ waiting: Waiting, _ key: [UInt8]) {
+    /// Once the request waits, another thread can run it. So the owner is named before that, and
+    /// whether its client has gone in between is asked afterwards.
+    private func wait(_ waiting: Waiting) {
         let exchange = waiting.request.exchange
         let number = keys.nextWait()
         let presence = Presence()
+        let key = waiting.identity.key
         exchange.whenGone {
             presence.end()
             self.giveUp(key, number)
         }
         let turn = keys.wait(
-            key,
+            waiting.identity,
             waiting.request.client,
-            waiting.fingerprint,
             waiting,
             number: number,
             // Its buffer has doubled as it grew.
             byteCount: 2 * exchange.body.count
         )
-        act(turn, waiting, key)
+        act(turn, waiting)
         if presence.isOver {
             giveUp(key, number)
         }
-    }
-
-    fileprivate func setWait(_ end: EndWait?, of key: [UInt8]) {
-        waits.write { $0[key] = end }
     }
 
     private func giveUp(_ key: [UInt8], _ number: UInt64) {
         keys.giveUp(key, number)?.request.answerInVain()
     }
 
-    private func act(_ turn: IdempotencyKeys<Waiting>.Turn, _ waiting: Waiting, _ key: [UInt8]) {
+    private func act(_ turn: IdempotencyKeys<Waiting>.Turn, _ waiting: Waiting) {
         let request = waiting.request
         switch turn {
-        case .run: run(waiting, key)
+        case .run: run(waiting)
         case .wait: break
-        case .answer(let answer): repeatAnswer(answer, to: waiting)
         case .reused: request.fail(.idempotencyKeyReused)
         case .full: request.fail(.tooManyIdempotencyKeys)
         case .shareTaken:
             shareRefusals.add()
-            request.fail(
-                .shareTaken("keys and kept answers (--idempotency-bytes)")
-            )
+            request.fail(.shareTaken("keys and kept answers (--idempotency-bytes)"))
         }
     }
 
@@ -217,138 +181,67 @@ final class Repetition: RequestStep {
         (1...255).contains(field.count) && field.allSatisfy { $0 > 0x20 && $0 < 0x7F }
     }
 
-    private func run(_ waiting: Waiting, _ key: [UInt8]) {
+    private func run(_ waiting: Waiting) {
         var request = waiting.request
-        request.witness = AnswerKeeper(
-            key: key,
-            fingerprint: waiting.fingerprint,
-            repetition: self
-        )
+        let key = RequestKey(waiting.identity, request.client.owner, self)
+        request.witness = key
         guard !request.caller.isRevoked else {
             // It has waited for another one meanwhile.
             return request.fail(.revoked)
         }
+        if hasEarlierAnswers.load(ordering: .relaxed),
+            let answer = key.kept.flatMap({ EarlierAnswer($0.bytes) })
+        {
+            do throws(RequestFailure) {
+                try waiting.askAgain()
+            } catch {
+                return request.fail(error)
+            }
+            key.noteRepeat()
+            return answer.respond(to: request)
+        }
         waiting.route.run(request, waiting.match)
     }
 
-    private func repeatAnswer(_ answer: KeptAnswer, to waiting: Waiting) {
-        let request = waiting.request
-        if let refusal = waiting.refusal { return request.fail(refusal) }
-        replays.add()
-        // A repeat changes nothing, so that it can be refused.
-        let status = HTTPStatus(rawValue: answer.status)
-        request.respond(status, body: .bytes(answer.body), bound: .refuses) {
-            for field in answer.fields {
-                $0.add(field.name, text: field.value)
-            }
-            $0.add("Idempotency-Replayed", "true")
-        } audit: {
-            $0.isRepeat = true
-        }
-    }
-
-    /// Takes the answer to a request of an earlier process.
+    /// Takes what was decided of a request of an earlier process.
     ///
     /// - Parameters:
-    ///   - note: The key and its answer.
-    ///   - age: The time since the answer.
-    func restore(_ note: RepetitionNote, age: Duration) {
-        keys.restore(
-            Array(note.key),
-            note.client,
-            RequestFingerprint(Array(note.fingerprint)),
-            note.answer,
-            age: age
-        )
+    ///   - note: Of its commit.
+    ///   - time: Of its commit.
+    func restore(_ note: [UInt8], at time: Timestamp) {
+        if let record = EarlierAnswer.record(note, at: time) {
+            hasEarlierAnswers.store(true, ordering: .relaxed)
+            keys.restore(record)
+        }
+        for record in IdentityRecord.records(note, .own) ?? [] { keys.restore(record) }
     }
 
-    fileprivate func hasRoom(_ key: [UInt8], _ byteCount: Int) -> Bool {
-        keys.reserve(key, byteCount: byteCount)
-    }
-
-    /// Says how the request that ran with this key was answered.
-    fileprivate func finish(_ key: [UInt8], _ answer: KeptAnswer?) {
-        switch keys.finish(key, answer) {
-        case .answer(let waiting):
-            guard let answer else {
-                return
-            }
-            for one in waiting {
-                repeatAnswer(answer, to: one)
-            }
-        case .run(let next):
-            queue.async { self.run(next, key) }
+    /// The request that ran with this key was answered.
+    func finish(_ key: [UInt8]) {
+        if let next = keys.finish(key) {
+            queue.async { self.run(next) }
         }
     }
 }
 
-/// Is told the answer to the request that runs with a key.
-final class AnswerKeeper: AnswerWitness {
-    private let key: [UInt8]
-    private let fingerprint: RequestFingerprint
-    private let repetition: Repetition
-    private let repeats = Guarded(false)
-
-    init(key: [UInt8], fingerprint: RequestFingerprint, repetition: Repetition) {
-        self.key = key
-        self.fingerprint = fingerprint
-        self.repetition = repetition
-    }
-
-    /// What the request is known by at other replicas.
-    var identity: RequestIdentity {
-        RequestIdentity(key: key, fingerprint: fingerprint.bytes)
-    }
-
-    /// Whether all replicas of a cluster know the key of a change.
-    var isShared: Bool { repetition.isShared }
-
-    /// Whether the answer is that to a request which another replica, or an earlier process, ran.
-    var isRepeat: Bool { repeats.read { $0 } }
-
-    func noteRepeat() {
-        repeats.write { $0 = true }
-        repetition.replays.add()
-    }
-
-    /// Says that the request was not decided: a repeat runs.
-    func free() {
-        keep(.unavailable, fields: nil, body: nil)
-    }
-
-    /// Says that the request waits: a repeat that waits less long ends it.
-    func begins(_ end: @escaping Repetition.EndWait) {
-        repetition.setWait(end, of: key)
-    }
-
-    func endsWait() {
-        repetition.setWait(nil, of: key)
-    }
-
-    /// The key and its answer, to be stored with the commit that it is about.
-    func note(_ client: ClientKey, _ answer: KeptAnswer?) -> [UInt8]? {
-        answer.map { RepetitionNote(key, client, fingerprint, $0).encoded }
-    }
-
-    /// Whether an answer is one to keep, and there is room for its body.
+extension Repetition.Waiting {
+    /// Asks once more for the rights to what a kept answer shows.
     ///
-    /// - Parameters:
-    ///   - status: Of the answer.
-    ///   - byteCount: The length of its body.
-    /// - Returns: Whether ``keep(_:fields:body:)`` needs the body.
-    func keeps(_ status: HTTPStatus, _ byteCount: Int) -> Bool {
-        KeptAnswer.keeps(status) && repetition.hasRoom(key, byteCount)
+    /// Its sender has lost one since, or has waited meanwhile. What else is wrong with a request is
+    /// what its answer says.
+    fileprivate func askAgain() throws(RequestFailure) {
+        guard !request.caller.isAnybody, case .tokenAgain(let ask) = route.need else { return }
+        do throws(RequestFailure) {
+            try ask(request, match)
+        } catch  where error.problem == .forbidden {
+            throw error
+        } catch {}
     }
+}
 
-    /// Keeps the answer, if it is one to keep.
-    ///
-    /// - Parameters:
-    ///   - status: Of the answer.
-    ///   - fields: Its header fields; nil if it could not be made.
-    ///   - body: Its body; nil if there is no room for it.
-    func keep(_ status: HTTPStatus, fields: [ResponseField]?, body: [UInt8]?) {
-        repetition.finish(key, KeptAnswer(status, fields: fields, body: body))
-    }
+extension ClientKey {
+    /// Who keeps a key, as it is stored.
+    var owner: KeyOwner { KeyOwner(kind: kindNumber, number: bits) }
 }
 
 extension ServiceRequest {

@@ -74,6 +74,10 @@ struct OperationRoutes: Sendable {
 
     private func submit(_ request: ServiceRequest) throws(RequestFailure) {
         try request.noQuery()
+        if let submission = request.key?.kept.flatMap({ Submission($0) }) {
+            request.key?.noteRepeat()
+            return submission.respond(to: request)
+        }
         try request.checkAnswerRoom()
         try request.jsonBody(depthMax: depthMax)
         let body = body(of: request)
@@ -90,12 +94,10 @@ struct OperationRoutes: Sendable {
         } catch {
             throw error.failure
         }
-        guard isList else {
-            return try request.respond(accepted[0], .accepted) {
-                $0.add("Location", text: "/v1/operations/\(accepted[0].id.text)")
-            }
-        }
-        request.respond(.accepted, OperationPage(operations: accepted, next: nil))
+        if !isList { try request.require(toShow: accepted[0]) }
+        let submission = Submission(accepted, isList: isList)
+        request.key?.keep(submission.kept)
+        submission.respond(to: request)
     }
 
     /// The reader of the operations of a caller, who may lose rights before they are executed.
@@ -223,15 +225,13 @@ extension ServiceRequest {
 
     fileprivate func respond(
         _ operation: OperationSnapshot,
-        _ status: HTTPStatus,
-        fields: (inout ResponseFields) -> Void = { _ in }
+        _ status: HTTPStatus
     ) throws(RequestFailure) {
         try require(toShow: operation)
         var json = JSONWriter()
         json.operation(operation, includesValue: true)
         respond(status, body: .bytes(json.bytes)) { answer in
             answer.add("Content-Type", "application/json")
-            fields(&answer)
         } audit: {
             $0.operations = [operation.id.text]
         }
@@ -239,14 +239,7 @@ extension ServiceRequest {
 
     fileprivate func respond(_ status: HTTPStatus, _ page: OperationPage) {
         var json = JSONWriter()
-        json.object { object in
-            object.array("operations") { list in
-                for operation in page.operations {
-                    list.operation(operation, includesValue: false)
-                }
-            }
-            if let next = page.next { object.member("next", "\(next)") }
-        }
+        json.page(page.operations, next: page.next)
         respond(status, body: .bytes(json.bytes)) { answer in
             answer.add("Content-Type", "application/json")
         } audit: {
@@ -258,6 +251,17 @@ extension ServiceRequest {
     fileprivate var lastEventNumber: UInt64 {
         exchange.header(named: "last-event-id")
             .flatMap { UInt64(String(decoding: $0, as: UTF8.self)) } ?? 0
+    }
+}
+
+extension JSONWriter {
+    mutating func page(_ operations: [OperationSnapshot], next: UInt64?) {
+        object { object in
+            object.array("operations") { list in
+                for operation in operations { list.operation(operation, includesValue: false) }
+            }
+            if let next { object.member("next", "\(next)") }
+        }
     }
 }
 

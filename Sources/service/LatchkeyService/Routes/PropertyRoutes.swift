@@ -177,9 +177,10 @@ extension ServiceRequest {
         fileID: StaticString = #fileID,
         line: UInt = #line
     ) throws(RequestFailure) {
+        let answer = ChangeAnswer(request: self, kind: kind)
+        if let kept = key?.decision(of: change) { return answer.receive(kept) }
         do {
-            let ask = Ask(at: CallSite(fileID, line), timing: timing)
-            try store.commit(change, ask, ChangeAnswer(request: self, kind: kind))
+            try store.commit(change, Ask(at: CallSite(fileID, line), timing: timing), answer)
         } catch {
             throw RequestFailure(.backlogFull)
         }
@@ -189,15 +190,11 @@ extension ServiceRequest {
     func committed(_ decision: Decision) -> Commit? {
         switch decision {
         case .success(let commit):
-            if commit.isRepeat { keeper?.noteRepeat() }
+            if commit.isRepeat { key?.noteRepeat() }
             return commit
         case .failure(let refusal):
-            if case .repeated = refusal { keeper?.noteRepeat() }
-            if let keeper, keeper.isShared, !refusal.isOfKey {
-                failFreeing(keeper, refusal.failure)
-            } else {
-                fail(refusal.failure)
-            }
+            if case .repeated = refusal { key?.noteRepeat() }
+            fail(refusal.failure)
             return nil
         }
     }

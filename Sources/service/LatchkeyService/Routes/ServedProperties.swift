@@ -68,16 +68,29 @@ struct ServedProperties: Sendable {
     /// Nothing of it is recorded later: no decision chooses between steps.
     func commit(_ change: Change, _ ask: Ask, _ answer: ChangeAnswer) throws(BacklogFull) {
         _ = recorder?.record(change)
-        try pass(change, ask, answer)
+        try pass(change, ask, answer, answer.request.key)
     }
 
     /// The same for any change, and for what follows in an object.
     func commitAny(_ change: Change, _ ask: Ask, _ answer: AnyAnswer) throws(BacklogFull) {
         let recorded = recorder?.record(change).map { AnyAnswer.recorded($0, answer) }
-        try pass(change, ask, recorded ?? answer)
+        try pass(change, ask, recorded ?? answer, answer.key)
     }
 
     private func pass(
+        _ change: Change,
+        _ ask: Ask,
+        _ receiver: some DecisionReceiver,
+        _ key: RequestKey?
+    ) throws(BacklogFull) {
+        if let key {
+            try send(change, ask, Keeping(receiver, change, key))
+        } else {
+            try send(change, ask, receiver)
+        }
+    }
+
+    private func send(
         _ change: Change,
         _ ask: Ask,
         _ receiver: some DecisionReceiver
@@ -145,7 +158,9 @@ struct ChangeAnswer: DecisionReceiver {
 
     func receive(_ decision: Decision) {
         guard let commit = request.committed(decision) else { return }
-        request.respond(status(commit), body: body(commit)) {
+        // A repeat changes nothing, so that it can be refused.
+        let bound = commit.isRepeat ? AnswerBound.refuses : .refusesReads
+        request.respond(status(commit), body: body(commit), bound: bound) {
             add(commit, to: &$0)
         } audit: {
             $0.commit = commit
@@ -153,12 +168,6 @@ struct ChangeAnswer: DecisionReceiver {
     }
 
     var author: [UInt8]? { request.caller.author }
-
-    var identity: RequestIdentity? { request.keeper?.identity }
-
-    func note(for commit: Commit) -> CommitNote? {
-        request.note { request.kept(status(commit), body(commit)) { add(commit, to: &$0) } }
-    }
 
     private func status(_ commit: Commit) -> HTTPStatus {
         switch kind {
@@ -225,21 +234,13 @@ enum AnyAnswer: DecisionReceiver {
         }
     }
 
-    var identity: RequestIdentity? {
+    /// The key of the request that makes the change; nil if it has none.
+    fileprivate var key: RequestKey? {
         switch self {
-        case .transaction(let answer): answer.identity
-        case .waiting(let round): round.identity
+        case .transaction(let answer): answer.request.key
+        case .waiting(let round): round.key
         case .other: nil
-        case .recorded(_, let answer): answer.identity
-        }
-    }
-
-    func note(for commit: Commit) -> CommitNote? {
-        switch self {
-        case .transaction(let answer): answer.note(for: commit)
-        case .waiting(let round): round.note(for: commit)
-        case .other(let other): CommitNote(author: other.author, bytes: nil)
-        case .recorded(_, let answer): answer.note(for: commit)
+        case .recorded(_, let answer): answer.key
         }
     }
 }

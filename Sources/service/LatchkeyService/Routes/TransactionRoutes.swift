@@ -143,6 +143,10 @@ struct TransactionRoutes: Sendable {
     ) throws(RequestFailure) {
         try request.require(transaction)
         let answer = TransactionAnswer(request, transaction, form)
+        // Before it waits in a line: it is made already.
+        if let kept = request.key?.decision(of: .transaction(transaction)) {
+            return answer.receive(kept)
+        }
         guard wait == 0 || transaction.awaited.parts.isEmpty else {
             guard request.exchange.body.count <= Self.waitingByteCountMax else {
                 throw RequestFailure(
@@ -204,23 +208,13 @@ final class TransactionAnswer: Sendable {
         }
         request.respond(
             json: json,
-            bound: commit.isEmpty ? .refuses : .none,
+            // What changes nothing can be refused.
+            bound: commit.isEmpty || commit.isRepeat ? .refuses : .none,
             audit: { $0.commit = commit }
         )
     }
 
     var author: [UInt8]? { request.caller.author }
-
-    var identity: RequestIdentity? { request.keeper?.identity }
-
-    func note(for commit: Commit) -> CommitNote? {
-        request.note {
-            guard let json = json(commit) else {
-                return KeptAnswer(.notFound, detail: Self.nothingToTake)
-            }
-            return request.kept(.ok, json.body) { $0.add("Content-Type", "application/json") }
-        }
-    }
 
     private static let nothingToTake = "There is no property to take."
 

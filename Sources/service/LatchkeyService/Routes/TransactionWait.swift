@@ -55,7 +55,7 @@ final class TransactionWait: Sendable {
     }
 
     func begin() {
-        request.keeper?.begins { [self] in end(by: $0) }
+        request.key?.begins { [self] in end(by: $0) }
         if routes.lines.join(line, self) {
             attempt(isLast: false, isWaiting: false)
         } else {
@@ -94,7 +94,7 @@ final class TransactionWait: Sendable {
 
     /// Leaves the line, whose next one has its turn then.
     private func leave(_ isWaiting: Bool) {
-        request.keeper?.endsWait()
+        request.key?.endsWait()
         if isWaiting {
             hub.leave(client)
         }
@@ -191,9 +191,7 @@ final class TransactionWait: Sendable {
 
         var author: [UInt8]? { wait.answer.author }
 
-        var identity: RequestIdentity? { wait.answer.identity }
-
-        func note(for commit: Commit) -> CommitNote? { wait.answer.note(for: commit) }
+        var key: RequestKey? { wait.request.key }
     }
 }
 

@@ -1,43 +1,57 @@
-package import LatchkeyStore
-
-/// The requests that were decided lately, and their first decisions: all replicas have the same.
-///
-/// What is kept decides whether a change is made. So it follows from the log alone: time is that of
-/// the entries, bounds are those of the cluster, and a restart brings back exactly what was there.
-/// For that, what the table gets is stored: with a commit in its note, and a decision without
-/// effect in the note of the next commit, or, until there is one, beside the position in the log.
+/// The requests that were decided lately, and their first decisions.
 ///
 /// No key is dropped before its time: at a bound, new keys are refused. Room for a short answer is
 /// asked for before a change is made. A longer one that has no room is not kept, but its key is.
+///
+/// **In a cluster** all replicas have the same. What is kept decides whether a change is made. So
+/// it follows from the log alone: time is that of the entries, bounds are those of the cluster, and
+/// a restart brings back exactly what was there. For that, what the table gets is stored: with a
+/// commit in its note, and a decision without effect in the note of the next commit, or, until
+/// there is one, beside the position in the log.
+///
+/// **Of one service** it has what that service has decided. Its user counts what each client takes,
+/// and asks for the room. With a commit, its note is stored, and nothing else.
 package struct IdentityTable: Sendable {
-    /// What all replicas have in common.
     package struct Limits: Sendable {
         package var lifetimeMilliseconds: Int64
         package var keyCountMax: Int
         package var byteCountMax: Int
+        /// Whether replicas decide by the table, and must have the same.
+        package var isReplicated: Bool
 
-        package init(lifetimeMilliseconds: Int64, keyCountMax: Int, byteCountMax: Int) {
+        package init(
+            lifetimeMilliseconds: Int64,
+            keyCountMax: Int,
+            byteCountMax: Int,
+            isReplicated: Bool = true
+        ) {
             self.lifetimeMilliseconds = lifetimeMilliseconds
             self.keyCountMax = keyCountMax
             self.byteCountMax = byteCountMax
+            self.isReplicated = isReplicated
         }
     }
 
-    /// Longer answers are not kept.
+    /// Longer answers are not stored, and not kept in a cluster.
     package static let answerByteCountMax = 64 * 1024
     /// The room for an answer that each new key needs.
-    static let shortByteCount = 1024
+    package static let shortByteCount = 1024
     /// What a key takes beside its bytes and its answer.
-    static let entryByteCount = 320
+    package static let entryByteCount = 320
     /// Decisions without effect that wait for a commit have so many bytes at most.
     ///
     /// Beyond that they are not kept: nothing was done, so a repeat may run.
     static let pendingByteCountMax = 64 * 1024
 
-    private struct Entry: Sendable {
-        let fingerprint: [UInt8]
-        let answer: KeptDecision?
-        let digest: UInt64
+    /// A request that was decided.
+    package struct Entry: Sendable {
+        package let fingerprint: [UInt8]
+        /// Nil if it was too long.
+        package let answer: KeptDecision?
+        /// Who sent the request, where one service keeps it.
+        package let owner: KeyOwner?
+        fileprivate let digest: UInt64
+        fileprivate let end: Int64
     }
 
     private let limits: Limits
@@ -75,17 +89,22 @@ package struct IdentityTable: Sendable {
                     > limits.byteCountMax
             return isFull ? .failure(.tooManyIdentities) : nil
         }
-        guard entry.fingerprint == identity.fingerprint else { return .failure(.identityReused) }
-        return entry.answer?.decision(of: change) ?? .failure(.repeated(.answerNotKept))
+        return entry.decision(of: identity, change)
+    }
+
+    /// What was decided of the request with a key; nil if its time is over, or it was not there.
+    package func entry(_ key: [UInt8], at time: Timestamp) -> Entry? {
+        entries[key].flatMap { $0.end > time.milliseconds ? $0 : nil }
     }
 
     /// What is to be stored with the commit of a change; nil for nothing.
     package func note(
         for commit: Commit,
-        of proposal: LogEntry.Proposal,
+        of identity: RequestIdentity?,
+        _ change: Change,
         at time: Timestamp
     ) -> [UInt8]? {
-        let record = record(.success(commit), of: proposal, at: time)
+        let record = record(.success(commit), of: identity, change, at: time)
         guard record != nil || pending.count > 0 else { return nil }
         return note(adding: record?.encoded ?? [])
     }
@@ -93,10 +112,11 @@ package struct IdentityTable: Sendable {
     /// Keeps the decision of a change that has run, if it is one to keep.
     package mutating func keep(
         _ decision: Decision,
-        of proposal: LogEntry.Proposal,
+        of identity: RequestIdentity?,
+        _ change: Change,
         at time: Timestamp
     ) {
-        let record = record(decision, of: proposal, at: time)
+        let record = record(decision, of: identity, change, at: time)
         if decision.hasEffect {
             // They are in the note of the commit.
             pending = RingBuffer()
@@ -112,12 +132,11 @@ package struct IdentityTable: Sendable {
 
     private func record(
         _ decision: Decision,
-        of proposal: LogEntry.Proposal,
+        of identity: RequestIdentity?,
+        _ change: Change,
         at time: Timestamp
     ) -> IdentityRecord? {
-        guard let identity = proposal.identity,
-            let answer = KeptDecision(decision, of: proposal.change)
-        else { return nil }
+        guard let identity, let answer = KeptDecision(decision, of: change) else { return nil }
         return IdentityRecord(
             identity: identity,
             time: time,
@@ -138,13 +157,16 @@ package struct IdentityTable: Sendable {
 
     // MARK: Entries
 
-    private mutating func add(_ record: IdentityRecord) {
+    /// Keeps a request that was decided, whose key is not there, behind those with earlier times.
+    package mutating func add(_ record: IdentityRecord) {
         let end = record.time.milliseconds + limits.lifetimeMilliseconds
         let key = record.identity.key
         let entry = Entry(
             fingerprint: record.identity.fingerprint,
             answer: record.answer,
-            digest: record.digest
+            owner: record.owner,
+            digest: limits.isReplicated ? record.digest : 0,
+            end: end
         )
         count(entry, key, 1)
         digest &+= entry.digest
@@ -153,9 +175,28 @@ package struct IdentityTable: Sendable {
     }
 
     private mutating func count(_ entry: Entry, _ key: [UInt8], _ sign: Int) {
-        let answer = entry.answer?.bytes.count ?? 0
-        byteCount += sign * (Self.byteCount(key) + answer)
-        longByteCount += sign * max(0, answer - Self.shortByteCount)
+        byteCount += sign * (Self.byteCount(key) + entry.answerByteCount)
+        longByteCount += sign * max(0, entry.answerByteCount - Self.shortByteCount)
+    }
+
+    /// Drops a key whose time is over.
+    ///
+    /// - Returns: What it had; nil if it is not there or its time is not over.
+    package mutating func drop(_ key: [UInt8], ifOverAt time: Timestamp) -> Entry? {
+        guard let entry = entries[key], entry.end <= time.milliseconds else { return nil }
+        entries[key] = nil
+        count(entry, key, -1)
+        digest &-= entry.digest
+        return entry
+    }
+
+    /// Drops the first key whose time is over.
+    ///
+    /// - Returns: The key, and what it had, unless it was dropped by itself; nil if none is over.
+    package mutating func dropFirst(ifOverAt time: Timestamp) -> (key: [UInt8], entry: Entry?)? {
+        guard let first = expiring.first, first.end <= time.milliseconds else { return nil }
+        _ = expiring.popFirst()
+        return (first.key, drop(first.key, ifOverAt: time))
     }
 
     private mutating func pend(_ bytes: [UInt8], at time: Timestamp) {
@@ -165,12 +206,7 @@ package struct IdentityTable: Sendable {
 
     /// Drops what is over at a time.
     package mutating func expire(at time: Timestamp) {
-        while let first = expiring.first, first.end <= time.milliseconds {
-            _ = expiring.popFirst()
-            guard let entry = entries.removeValue(forKey: first.key) else { continue }
-            count(entry, first.key, -1)
-            digest &-= entry.digest
-        }
+        while dropFirst(ifOverAt: time) != nil {}
         while let first = pending.first, first.end <= time.milliseconds {
             _ = pending.popFirst()
             pendingByteCount -= first.bytes.count
@@ -183,7 +219,7 @@ package struct IdentityTable: Sendable {
     package var unstored: [UInt8] { pending.count == 0 ? [] : note(adding: []) }
 
     private func note(adding record: [UInt8]) -> [UInt8] {
-        var bytes = [IdentityRecord.version]
+        var bytes = [IdentityRecord.Version.replicated.rawValue]
         bytes.reserveCapacity(1 + pendingByteCount + record.count)
         for index in 0..<pending.count { bytes += pending[index].bytes }
         bytes += record
@@ -197,7 +233,7 @@ package struct IdentityTable: Sendable {
     ///   - isStored: Whether a commit has it.
     /// - Returns: False if it cannot be read.
     package mutating func restore(_ note: [UInt8], isStored: Bool = true) -> Bool {
-        guard let records = IdentityRecord.records(note) else { return false }
+        guard let records = IdentityRecord.records(note, .replicated) else { return false }
         for record in records {
             // A key can come again behind its time.
             expire(at: record.time)
@@ -205,6 +241,16 @@ package struct IdentityTable: Sendable {
             add(record)
         }
         return true
+    }
+}
+
+extension IdentityTable.Entry {
+    package var answerByteCount: Int { answer?.bytes.count ?? 0 }
+
+    /// The decision as a repeat of the request gets it.
+    package func decision(of identity: RequestIdentity, _ change: Change) -> Decision {
+        guard fingerprint == identity.fingerprint else { return .failure(.identityReused) }
+        return answer?.decision(of: change) ?? .failure(.repeated(.answerNotKept))
     }
 }
 
