@@ -55,6 +55,20 @@ def check_folders(service, browser):
     browser.wait_for_text("#page-facts", "Page 1, 50 shown")
     browser.click("#next")
     browser.wait_for_text("#page-facts", "Page 2,")
+    shown = names(browser)
+    browser.run("history.back()")
+    browser.wait_for_text("#page-facts", "Page 1,")
+    browser.run("history.forward()")
+    browser.wait_for_text("#page-facts", "Page 2,")
+    browser.run("location.reload()")
+    browser.wait_for("the same page", "return document.readyState === 'complete' && "
+                     "document.getElementById('page-facts').textContent.startsWith('Page 2,')")
+    browser.wait_for("its rows", "return [...document.querySelectorAll('#rows .name')]"
+                     ".map(each => each.textContent).join() === arguments[0]", ",".join(shown))
+    browser.click("#previous")
+    browser.wait_for_text("#page-facts", "Page 1,")
+    browser.click("#next")
+    browser.wait_for_text("#page-facts", "Page 2,")
     browser.click("#path a:first-child")
     browser.wait_for_text("#rows .name", "tree/")
 

@@ -5,6 +5,7 @@ import pathlib
 import re
 import subprocess
 
+import axe
 from process import Failure
 
 RUN_SECONDS_MAX = 120
@@ -49,6 +50,9 @@ def look(binary, folder, browser, screenshots, *words):
         if screenshots:
             browser.screenshot(screenshots / f"report-{width}.png", width)
     check_fold(browser)
+    browser.run("for (const each of document.querySelectorAll('details')) each.open = true")
+    axe.check(browser, "the report")
+    browser.run("for (const each of document.querySelectorAll('details')) each.open = false")
     check_paper(browser)
     wrong = browser.messages()
     if wrong:

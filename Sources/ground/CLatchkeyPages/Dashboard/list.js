@@ -1,6 +1,6 @@
 // Properties: one page of a folder or of a search, kept up to date by a watch that starts at the
 // page's revision. A folder is what names share up to a slash. The address of the page says which
-// folder, search and property are shown; rows and steps are links, so that Back works.
+// folder, search, page and property are shown; rows and steps are links, so that Back works.
 
 /// The order of the service: bytes of UTF-8, which is the order of code points. That of JavaScript
 /// strings is another.
@@ -17,6 +17,7 @@ const list = {
   rows: new Map(),
   /// What is searched for; empty: a folder is shown.
   prefix: "", folder: "",
+  /// Where the pages up to this one begin. A link has only the last of them.
   cursors: [""], next: undefined, timer: 0, renderTimer: 0,
   /// Folders in which something was removed.
   emptied: new Set(), emptiedTimer: 0,
@@ -35,36 +36,53 @@ const list = {
     this.run = undefined;
   },
 
+  /// Of what is shown, or of the first page of something else.
   address({prefix = this.prefix, folder = this.folder, name = editor.name} = {}) {
-    return withQuery("#properties", {folder, prefix, name: name ?? ""});
+    const isSame = prefix === this.prefix && folder === this.folder;
+    return withQuery("#properties",
+      {folder, prefix, after: isSame ? this.cursors.at(-1) : "", name: name ?? ""});
   },
 
-  /// Writes what is shown into the address.
+  /// Writes what is shown into the address, and the way to it into the history of the browser.
   remember(way = "pushState") {
-    if (this.address() !== location.hash) history[way](null, "", this.address());
+    const isNew = this.address() !== location.hash;
+    history[isNew ? way : "replaceState"]({cursors: this.cursors}, "", this.address());
   },
 
   /// Shows what the address says; without a query, after another part, what was shown before.
   async visit(text, isOpening) {
     if (isOpening && text === "") return this.remember("replaceState");
     const query = new URLSearchParams(text);
-    const [prefix, folder] = ["prefix", "folder"].map(key => query.get(key) ?? "");
-    const isOther = prefix !== this.prefix || folder !== this.folder;
+    const [prefix, folder, after] =
+      ["prefix", "folder", "after"].map(key => query.get(key) ?? "");
+    const isOther = prefix !== this.prefix || folder !== this.folder
+      || after !== this.cursors.at(-1);
     const {hash} = location;
-    if (isOther) await this.go(prefix, folder, isOpening);
-    if (hash === location.hash) await editor.visit(query.get("name") ?? undefined);
+    if (isOther) await this.go(prefix, folder, isOpening, after);
+    if (hash !== location.hash) return;
+    history.replaceState({cursors: this.cursors}, "");
+    await editor.visit(query.get("name") ?? undefined);
   },
 
   /// Shows what a search finds, or another folder: the focus goes into that.
-  async go(prefix, folder, isOpening) {
+  async go(prefix, folder, isOpening, after = "") {
     const isFolder = folder !== this.folder;
     const focused = document.activeElement.closest("#path") ? "#path a:last-child" : "#rows a";
-    Object.assign(this, {prefix, folder, cursors: [""], rows: new Map()});
+    const known = history.state?.cursors ?? [];
+    const cursors = known.at(-1) === after ? known : after === "" ? [""] : ["", after];
+    Object.assign(this, {prefix, folder, cursors, rows: new Map()});
     $("prefix").value = prefix;
     this.showPath();
     if (isOpening) return;
     await this.load();
     if (isFolder) document.querySelector(focused)?.focus();
+  },
+
+  /// Shows another page.
+  turn(cursors) {
+    this.cursors = cursors;
+    this.remember();
+    this.load();
   },
 
   again(milliseconds) {
@@ -298,5 +316,5 @@ $("search").addEventListener("submit", event => {
   else location.hash = list.address({prefix});
 });
 list.showPath();
-$("next").addEventListener("click", () => { list.cursors.push(list.next); list.load(); });
-$("previous").addEventListener("click", () => { list.cursors.pop(); list.load(); });
+$("next").addEventListener("click", () => list.turn([...list.cursors, list.next]));
+$("previous").addEventListener("click", () => list.turn(list.cursors.slice(0, -1)));
