@@ -264,6 +264,12 @@ struct FollowTests {
                 #expect((answer.json as? [String: Any])?["leader"] as? String == leader)
             }
             #expect(count >= 11)
+            #expect(try pair.source.ask("PUT", "/v1/properties/flags%2Fon", "true").status == 201)
+            try pair.awaitLevel()
+            let flag = try pair.copy.ask("POST", "/ofrep/v1/evaluate/flags/on", "{}")
+            #expect(flag.status == 200 && flag.text.contains("\"value\":true"), "a read")
+            #expect(try pair.source.ask("DELETE", "/v1/properties/flags%2Fon").status == 204)
+            try pair.awaitLevel()
             #expect(try pair.copy.ask("GET", "/v1/properties").text.contains(#""properties":[]"#))
             #expect(try pair.source.ask("POST", "/v1/promote").status == 409)
         }

@@ -141,6 +141,13 @@ package struct ClientSettings: Configurable {
         if let failure = FilePath.unreadable(path) {
             throw ClientFailure(.usage, "\(flag): \(failure.unread) It is to be a file in PEM.")
         }
+        // libcurl says it only where a connection is made, and not which flag.
+        guard TextFile(path)?.lines.contains(where: { $0.hasPrefix("-----BEGIN ") }) == true else {
+            throw ClientFailure(
+                .usage,
+                "\(flag): \(path) is not in PEM: no line begins with -----BEGIN."
+            )
+        }
         return path
     }
 
