@@ -116,13 +116,12 @@ enum Latchkey {
     }
 
     /// Those that are clients of a service.
-    static var clientCommands: [any ClientCommand.Type] {
+    static var clientCommands: [any ClientCommand] {
         [
-            GetCommand.self, PutCommand.self, DeleteCommand.self, IncrementCommand.self,
-            MergeCommand.self, ListCommand.self, WatchCommand.self, TransactionCommand.self,
-            PopCommand.self, TouchCommand.self, CountCommand.self, ExportCommand.self,
-            ImportCommand.self, LockCommand.self, ElectCommand.self, TopCommand.self,
-            SwitchCommand.self, PromoteCommand.self,
+            GetCommand(), OneRequest.put, DeleteCommand(), OneRequest.increment, OneRequest.merge,
+            ListCommand(), WatchCommand(), OneRequest.transaction, PopCommand(), OneRequest.touch,
+            OneRequest.count, ExportCommand(), ImportCommand(), LockCommand(), ElectCommand(),
+            TopCommand(), OneRequest.switch, OneRequest.promote,
         ]
     }
 
