@@ -66,7 +66,7 @@ package struct Flag {
     }
 
     /// The help, the bounds and the default.
-    var explanation: String {
+    private var explanation: String {
         let bounds = value.bounds.isEmpty ? "" : " \(value.bounds.capitalizedFirst)."
         let sentence = defaultText.isEmpty ? "" : " Default: \(defaultText)."
         return help + bounds + sentence

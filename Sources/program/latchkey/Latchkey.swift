@@ -92,7 +92,7 @@ enum Latchkey {
 
     /// All commands, in the order of the help.
     ///
-    /// The help, the manual pages and the completions of shells are made of this list.
+    /// The help and the completions of shells are made of this list.
     static var commands: [Command] { ownCommands + clients }
 
     private static var ownCommands: [Command] {
@@ -222,16 +222,9 @@ enum Latchkey {
             Command(
                 name: "completion",
                 manual: CompletionCommand.manual,
-                flags: [],
+                flags: CompletionCommand.flags,
                 operands: CompletionCommand.operands,
                 run: CompletionCommand.run
-            ),
-            Command(
-                name: "manual",
-                manual: ManualCommand.manual,
-                flags: ManualCommand.flags,
-                operands: [.text(placeholder: "COMMAND")],
-                run: ManualCommand.run
             ),
         ]
     }
