@@ -393,7 +393,7 @@ let package = Package(
             name: "LatchkeyProgramTests",
             dependencies: [
                 "LatchkeyCommandLine", "LatchkeyComparison", "LatchkeyService", "LatchkeySettings",
-                "LatchkeyStrategies", "LatchkeyTestSupport", "latchkey",
+                "LatchkeyStrategies", "latchkey",
             ]
         ),
         // The service over loopback, in the process of the tests.

@@ -8,7 +8,7 @@ import Testing
 /// The arguments of the commands.
 struct ArgumentTests {
     private static func values(
-        _ command: any ClientCommand.Type,
+        _ command: any ClientCommand,
         _ arguments: [String],
         _ environment: [String: String] = [:]
     ) throws -> FlagValues {
@@ -16,13 +16,13 @@ struct ArgumentTests {
     }
 
     @Test func `a dash, negative numbers and all behind two dashes are operands`() throws {
-        #expect(try Self.values(PutCommand.self, ["a", "-"]).operands == ["a", "-"])
-        #expect(try Self.values(PutCommand.self, ["a", "-5"]).operands == ["a", "-5"])
-        #expect(try Self.values(PutCommand.self, ["--", "--a", "-b"]).operands == ["--a", "-b"])
-        #expect(throws: ClientFailure.self) { try Self.values(PutCommand.self, ["a", "-b"]) }
-        #expect(throws: ClientFailure.self) { try Self.values(CountCommand.self, ["a", "b"]) }
+        #expect(try Self.values(OneRequest.put, ["a", "-"]).operands == ["a", "-"])
+        #expect(try Self.values(OneRequest.put, ["a", "-5"]).operands == ["a", "-5"])
+        #expect(try Self.values(OneRequest.put, ["--", "--a", "-b"]).operands == ["--a", "-b"])
+        #expect(throws: ClientFailure.self) { try Self.values(OneRequest.put, ["a", "-b"]) }
+        #expect(throws: ClientFailure.self) { try Self.values(OneRequest.count, ["a", "b"]) }
         #expect(throws: ClientFailure.self) {
-            try Self.values(CountCommand.self, ["--", "a", "b"])
+            try Self.values(OneRequest.count, ["--", "a", "b"])
         }
     }
 
@@ -33,7 +33,7 @@ struct ArgumentTests {
             let operands = [random.text(), random.text()]
             let flags = ["--ttl=5", "--json"].shuffled(using: &random)
             let rest = ["--"] + operands
-            let values = try Self.values(PutCommand.self, flags + rest)
+            let values = try Self.values(OneRequest.put, flags + rest)
             #expect(values.operands == operands)
             #expect(values.isOn("json"))
             #expect(values.seconds("ttl") == "5")
@@ -45,7 +45,7 @@ struct ArgumentTests {
         var random = SeededGenerator(seed)
         let prefixes = (0..<4).map { _ in random.text(1...9) + ", " + random.text(1...9) }
         let arguments = prefixes.flatMap { ["--prefix", $0] }
-        #expect(try Self.values(WatchCommand.self, arguments).list("prefix") == prefixes)
+        #expect(try Self.values(WatchCommand(), arguments).list("prefix") == prefixes)
     }
 
     @Test func `no variable changes what one call does`() throws {
@@ -66,16 +66,16 @@ struct ArgumentTests {
 
     @Test func `conditions and times become parts of the request`() throws {
         let values = try Self.values(
-            PutCommand.self,
+            OneRequest.put,
             ["a", "1", "--if-revision", "7", "--ttl", "1.5", "--idempotency-key", "k"]
         )
         var request = ClientRequest(.put, property: "a")
-        try request.add(values, PutCommand.ownFlags)
+        try request.add(values, OneRequest.put.ownFlags)
         #expect(request.target == "/v1/properties/a?ttl=1.500")
         #expect(request.fields.sorted() == ["Idempotency-Key: k", "If-Match: \"7\""])
         #expect(request.isRepeatable)
-        let both = try Self.values(PutCommand.self, ["a", "1", "--ttl=1", "--ttl-if-new=1"])
-        #expect(throws: ClientFailure.self) { try request.add(both, PutCommand.ownFlags) }
+        let both = try Self.values(OneRequest.put, ["a", "1", "--ttl=1", "--ttl-if-new=1"])
+        #expect(throws: ClientFailure.self) { try request.add(both, OneRequest.put.ownFlags) }
     }
 
     @Test func `each manual names all flags, and fits 80 columns`() {

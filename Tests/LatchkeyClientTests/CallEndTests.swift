@@ -137,24 +137,24 @@ struct CallEndTests {
     }
 
     /// Takes a job, and finds no room for its output.
-    private enum FullDisk: ClientCommand {
-        static let name = "pop"
-        static let introduction = ""
-        static let ownFlags: [Flag] = []
-        static let operandCountMax = 0
+    private struct FullDisk: ClientCommand {
+        let name = "pop"
+        let introduction = ""
+        let ownFlags: [Flag] = []
+        let operandCountMax = 0
 
-        static func run(_ values: FlagValues, _ client: Client) throws(ClientFailure) {
+        func run(_ values: FlagValues, _ client: Client) throws(ClientFailure) {
             _ = try client.send(ClientRequest(.post, "/v1/pop"))
             throw ClientFailure(.failed, "there is no room.")
         }
     }
 
     @Test func `a write whose output fails is not one that changed nothing`() throws {
-        let values = try FullDisk.values([]) { _ in nil }
+        let values = try FullDisk().values([]) { _ in nil }
         let popped = Step.answers(200, "application/json", #"{"result":{"name":"a"}}"#)
         for (step, status) in [(popped, ClientStatus.unknown), (Self.login, .failed)] {
             let error = #expect(throws: ClientFailure.self) {
-                try FullDisk.finish(values, Client(ScriptedService([step])))
+                try FullDisk().finish(values, Client(ScriptedService([step])))
             }
             #expect(error?.status == status)
         }

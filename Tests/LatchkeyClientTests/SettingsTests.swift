@@ -12,7 +12,7 @@ struct SettingsTests {
         _ arguments: [String] = [],
         _ environment: [String: String] = [:]
     ) throws -> ClientSettings {
-        let values = try GetCommand.values(["a"] + arguments) { environment[$0] }
+        let values = try GetCommand().values(["a"] + arguments) { environment[$0] }
         return try ClientFlags.settings(values)
     }
 

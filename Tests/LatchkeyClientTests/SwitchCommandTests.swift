@@ -15,9 +15,9 @@ struct SwitchCommandTests {
     )
 
     private static func failure(_ service: ScriptedService) throws -> ClientFailure? {
-        let values = try SwitchCommand.values(["spin"]) { _ in nil }
+        let values = try OneRequest.switch.values(["spin"]) { _ in nil }
         do throws(ClientFailure) {
-            try SwitchCommand.finish(values, Client(service))
+            try OneRequest.switch.finish(values, Client(service))
             return nil
         } catch {
             return error

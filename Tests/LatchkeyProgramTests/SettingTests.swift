@@ -21,7 +21,7 @@ import Testing
             case "open", "first-token": ["--token-file=file"]
             case "rate-mode": ["--rate=5"]
             case "durability": ["--data=folder"]
-            case "follow-token-from", "follow-ca": ["--follow=http://a:8080"]
+            case "peer-token-from", "peer-ca": ["--follow=http://a:8080"]
             case "cluster": ["--data=folder"]
             case "cluster-ca", "cluster-certificate", "cluster-key":
                 ["--cluster=https://a:2379", "--data=folder"]
@@ -193,7 +193,13 @@ import Testing
                 Issue.record("\(source) \(arguments) is accepted")
                 continue
             }
-            #expect(error.message.hasPrefix("\(source) was removed in 0.2: "))
+            let flags = Owner.settings.map { Flag($0) }
+            let renamed = flags.map { flag in
+                let name = variable == nil ? "--\(flag.name)" : flag.environmentName
+                return "\(source) was renamed in 0.2: use \(name)."
+            }
+            let isRemoved = error.message.hasPrefix("\(source) was removed in 0.2: ")
+            #expect(isRemoved || renamed.contains(error.message))
             #expect(error.message.hasSuffix("."))
         }
         let environment = [flag.environmentName: "1"]

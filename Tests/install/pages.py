@@ -2,12 +2,15 @@
 
 import os
 import pathlib
+import re
 import subprocess
 import tempfile
 
 from process import Failure
 
+TOP = pathlib.Path(__file__).resolve().parent.parent.parent
 COMMAND_SECONDS_MAX = 60
+SHOWN = {**os.environ, "LC_ALL": "C.UTF-8", "MANWIDTH": "80", "MANROFFSEQ": ""}
 
 
 def output(*command, text=None, environment=None):
@@ -20,21 +23,38 @@ def output(*command, text=None, environment=None):
 
 def mistakes(page):
     """What man and mandoc say about the file of a page."""
-    environment = {**os.environ, "LC_ALL": "C.UTF-8", "MANWIDTH": "80", "MANROFFSEQ": ""}
     with open(os.devnull, "w", encoding="ascii") as nowhere:
         done = subprocess.run(["man", "--warnings", "-E", "UTF-8", "-l", "-Tutf8", "-Z", page],
                               stdin=subprocess.DEVNULL, stdout=nowhere, stderr=subprocess.PIPE,
-                              text=True, env=environment, timeout=COMMAND_SECONDS_MAX, check=False)
+                              text=True, env=SHOWN, timeout=COMMAND_SECONDS_MAX, check=False)
     yield from done.stderr.splitlines()
     yield from output("mandoc", "-T", "lint", "-W", "warning", page).splitlines()
 
 
 def write(binary, folder):
-    said = output(binary, "manual", "--folder", folder)
+    said = output(TOP / "scripts" / "manual", binary, folder)
     pages = sorted(pathlib.Path(folder).glob("*.1"))
     if said or not pages:
         raise Failure(f"the pages were not written: {said}")
     return pages
+
+
+def plain(text):
+    """The words of a page or a help, without marks, line breaks and what only one of them has."""
+    text = re.sub(r"\x1b\[[0-9;]*m|.\x08", "", text)
+    return re.sub(r"[\s\\$]+", " ", text.replace("\u2010\n", "-"))
+
+
+def lost(binary, page):
+    """Sentences of the help that its page does not have."""
+    command = page.stem.removeprefix("latchkey").lstrip("-").split()
+    shown = plain(output("man", "-l", page, environment=SHOWN)).replace(" ", "")
+    for paragraph in output(binary, *command, "--help").split("\n\n")[1:]:
+        for sentence in re.split(r"(?<=[.:]) |\n(?=  -)", paragraph):
+            words = re.sub(r"^(Usage|Status|Rights|Commands|Examples?):", "", sentence)
+            for part in re.split(r"\s{2,}|\n", words):
+                if plain(part).replace(" ", "") not in shown:
+                    yield part
 
 
 def check(binary):
@@ -43,9 +63,8 @@ def check(binary):
         for page in pages:
             for mistake in mistakes(page):
                 raise Failure(f"{page.name}: {mistake}")
-            shown = output("man", "-l", page, environment={**os.environ, "LC_ALL": "C.UTF-8"})
-            if "SEE ALSO" not in shown:
-                raise Failure(f"man does not show {page.name}")
+            for text in lost(binary, page):
+                raise Failure(f"{page.name} does not say '{text}'")
         return f"{len(pages)} pages"
 
 
@@ -57,3 +76,7 @@ def check_that_mistakes_are_found(binary):
                         encoding="utf-8")
         if len(list(mistakes(page))) <= known:
             raise Failure("an unknown macro is not found")
+        page.write_text(page.read_text(encoding="utf-8").replace("measures", "measured"),
+                        encoding="utf-8")
+        if len(list(lost(binary, page))) != 1:
+            raise Failure("a lost sentence is not found")

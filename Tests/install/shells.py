@@ -16,19 +16,26 @@ ANSWER_SECONDS_MAX = PATIENCE_SECONDS
 
 
 def commands(binary):
-    """The commands and their flags, from help and manual pages, as {command: [flag]}."""
-    names = [name.replace("\\", "") for name in
-             re.findall(r"^\\fBlatchkey\\-([a-z\\-]+)\\fR\(1\)", output(binary, "manual"),
-                        re.MULTILINE)]
-    return {name: [flag.replace("\\", "") for flag in
-                   re.findall(r"^\\fB(\\-\\-[a-z\\-]+)\\fR", output(binary, "manual", name),
-                              re.MULTILINE)] for name in names}
+    """The commands and their flags, from their help, as {command: [flag]}."""
+    names = re.findall(r"^  ([a-z][a-z-]*) ", output(binary, "--help"), re.MULTILINE)
+    table = {name: re.findall(r"^  (--[a-z-]+)", output(binary, name, "--help"), re.MULTILINE)
+             for name in names}
+    # Its help says so in a sentence.
+    table["check-config"] += table["serve"]
+    return table
+
+
+def environment(binary, **others):
+    """The scripts ask the program by its name."""
+    return {**os.environ, "PATH": f"{binary.parent}:{os.environ['PATH']}", "LC_ALL": "C.UTF-8",
+            **others}
 
 
 class Bash:
     """bash, asked as readline asks it."""
 
     def __init__(self, binary, folder):
+        self.environment = environment(binary, HOME=folder)
         self.script = pathlib.Path(folder) / "latchkey"
         self.script.write_text(output(binary, "completion", "bash"), encoding="utf-8")
 
@@ -41,13 +48,15 @@ class Bash:
     def offers(self, *words):
         code = ('source "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _latchkey; '
                 'printf "%s\\n" "${COMPREPLY[@]}"')
-        return set(output("bash", "--norc", "-c", code, self.script, "latchkey", *words).split())
+        return set(output("bash", "--norc", "-c", code, self.script, "latchkey", *words,
+                          environment=self.environment).split("\n")) - {""}
 
 
 class Fish(Bash):
     """fish, asked with `complete -C`."""
 
     def __init__(self, binary, folder):
+        self.environment = environment(binary, HOME=folder)
         self.script = pathlib.Path(folder) / "latchkey.fish"
         self.script.write_text(output(binary, "completion", "fish"), encoding="utf-8")
         said = output("fish", "-n", self.script)
@@ -56,9 +65,7 @@ class Fish(Bash):
 
     def offers(self, *words):
         code = f"source {self.script}; complete -C \"latchkey {' '.join(words)}\""
-        said = output("fish", "--no-config", "-c", code,
-                      environment={**os.environ, "HOME": str(self.script.parent),
-                                   "LC_ALL": "C.UTF-8"})
+        said = output("fish", "--no-config", "-c", code, environment=self.environment)
         return {line.split("\t")[0] for line in said.splitlines() if line}
 
 
@@ -89,6 +96,7 @@ print -r -- END >&9
 
     def __init__(self, binary, folder):
         self.folder = pathlib.Path(folder)
+        self.environment = environment(binary, ZDOTDIR=folder, TERM="dumb", HOME=folder)
         script = self.folder / "_latchkey"
         script.write_text(output(binary, "completion", "zsh"), encoding="utf-8")
         said = output("zsh", "-f", "-n", script)
@@ -102,9 +110,7 @@ print -r -- END >&9
         self.answers = os.open(self.folder / "answers", os.O_RDWR | os.O_NONBLOCK)
         self.process, self.terminal = pty.fork()
         if self.process == 0:
-            os.execvpe("zsh", ["zsh", "-d", "-i"],
-                       {"PATH": os.environ["PATH"], "ZDOTDIR": str(self.folder), "TERM": "dumb",
-                        "HOME": str(self.folder), "LC_ALL": "C.UTF-8"})
+            os.execvpe("zsh", ["zsh", "-d", "-i"], self.environment)
         self.answer()
         return self
 
@@ -161,4 +167,12 @@ def check(kind, binary):
         expect(shell, ["check", "/dev/s"], ["/dev/shm/" if kind is Fish else "/dev/shm"]
                if kind is not Zsh else ["shm"])
         expect(shell, ["serve", "--port", "1", "--evic"], ["--eviction"])
+        expect(shell, ["serve", "--eviction=l"], ["--eviction=lru"])
+        expect(shell, ["serve", "--data=/dev/s"], ["shm"] if kind is Zsh else
+               ["--data=/dev/shm" + ("/" if kind is Fish else "")])
+        if kind is Bash:
+            expect(shell, ["serve", "--eviction", "=", "l"], ["lru"])
+            expect(shell, ["serve", "--data", "=", "/dev/s"], ["/dev/shm"])
+        expect(shell, ["compare", "--strategies", "lock,spi"], ["lock,spin"])
+        expect(shell, ["lock", "a", "--", "mkfif"], ["mkfifo"])
     return f"{len(table)} commands, {count} flags"

@@ -60,7 +60,7 @@ struct CheckConfigTests {
                 "--token-file", folder.path + "/tokens", "--audit-log", folder.path + "/no/audit",
                 "--tls-certificate", folder.path + "/certificate.pem",
                 "--tls-key", folder.path + "/key.pem", "--record", folder.path + "/record",
-                "--data", folder.path + "/file", "--follow-ca", "ca",
+                "--data", folder.path + "/file", "--peer-ca", "ca",
             ],
             environment: [
                 "LATCHKEY_DRAIN_SECONDS": "soon", "LATCHKEY_LIMITS": "max-exports=0",
@@ -72,7 +72,7 @@ struct CheckConfigTests {
             "--stripes takes a power of two", "unknown flag '--unknown'", "--max-bytes takes",
             "--rate-burst was removed in 0.2: ", "LATCHKEY_DRAIN_SECONDS takes",
             "tokens: ", "certificate.pem: ", "/no/audit", "/record' cannot be made", "is no folder",
-            "--follow-ca has no meaning", "LATCHKEY_MAX_EXPORTS was removed in 0.2: ",
+            "--peer-ca has no meaning", "LATCHKEY_MAX_EXPORTS was removed in 0.2: ",
             "LATCHKEY_LIMITS sets max-exports, which takes",
         ] {
             #expect(found.errors.contains(part), "\(part)")

@@ -301,30 +301,14 @@ struct CommandLineTests {
         #expect(result.errors.contains("cannot start"))
     }
 
-    @Test func `the manual is printed page by page, or written`() async throws {
-        let folder = try TemporaryFolder()
-        let written = try await Program.result(of: ["manual", "--folder", folder.path])
-        #expect(written.status == 0)
-        #expect(written.output.isEmpty)
-        for page in ManualCommand.pages {
-            let file = folder.path + "/" + page.fileName
-            let text = try String(contentsOfFile: file, encoding: .utf8)
-            let name = page.name.split(separator: "-", maxSplits: 1).dropFirst().map(String.init)
-            #expect(try await Program.result(of: ["manual"] + name).output == text)
-        }
-        let nowhere = folder.path + "/none"
-        #expect(try await Program.result(of: ["manual", "--folder", nowhere]).status == 2)
-        let wrong = try await Program.result(of: ["manual", "srve"])
-        #expect(wrong.errors.contains("Did you mean 'serve'?"))
-    }
-
     @Test func `completion is printed for three shells`() async throws {
-        let completion = Completion(program: "latchkey", commands: Latchkey.commands)
-        for shell in Completion.Shell.allCases {
-            let result = try await Program.result(of: ["completion", shell.rawValue])
+        for script in CompletionScript.allCases {
+            let result = try await Program.result(of: ["completion", script.rawValue])
             #expect(result.status == 0)
-            #expect(result.output == completion.script(shell))
+            #expect(result.output == script.text)
         }
+        let words = ["completion", "--words", "--", "serve", "--eviction", ""]
+        #expect(try await Program.result(of: words).output == "words\nrefuse\nlru\n")
         for arguments in [[], ["tcsh"]] {
             let result = try await Program.result(of: ["completion"] + arguments)
             #expect(result.status == 2)

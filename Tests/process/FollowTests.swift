@@ -332,8 +332,8 @@ struct FollowTests {
             try folder.write("token", tokens["replica"] + "\n")
             let flags = [
                 "--follow", "https://localhost:\(source.port)",
-                "--follow-token-from", folder.path + "/token",
-                "--follow-ca", folder.path + "/certificate.pem",
+                "--peer-token-from", folder.path + "/token",
+                "--peer-ca", folder.path + "/certificate.pem",
             ]
             let replica = try Program(Replication.quiet + ["0"] + flags)
             let copy = Site(port: try replica.awaitPort())

@@ -42,6 +42,7 @@ MORE_REPORTS = sorted((TOP / "Tests/LatchkeyReportTests/Recorded").glob("*.json"
 # They are compared with the first one of all.
 DIFFERENT = ("beside-load-1.json", "beside-load-2.json", "quiet-adaptive.json")
 REMOVED = re.compile(r"(LATCHKEY_[A-Z_]+) was removed in \d")
+RENAMED = re.compile(r"(LATCHKEY_[A-Z_]+) was renamed in \d\S*: use (LATCHKEY_[A-Z_]+)")
 
 
 class Case:
@@ -323,7 +324,7 @@ def tokens(case):
 
 
 def settings(case):
-    """Files of variables: what was removed since has a sentence, and the rest means the same."""
+    """Files of variables: what has gone has a sentence, and the rest means the same."""
     counts = []
     for place in sorted(case.files.glob("default*")):
         variables = dict(line.split("=", 1) for line in case.read(place.name).decode().splitlines()
@@ -336,8 +337,14 @@ def settings(case):
     return "; ".join(counts)
 
 
+def flag(variable):
+    return variable.removeprefix("LATCHKEY_").lower().replace("_", "-")
+
+
 def check_settings(case, place, variables, wanted):
-    """Without those that were removed since, check-config says the same. Returns these."""
+    """Without those that were removed, and with the new names, check-config says the same.
+
+    Returns the removed ones."""
     folder, removed = case.scratch / "lib", set()
     folder.mkdir(exist_ok=True)
     certificate, key = create_certificate(folder)
@@ -350,11 +357,15 @@ def check_settings(case, place, variables, wanted):
                 name: value.replace("/var/lib/latchkey", str(folder))
                 for name, value in variables.items()}})
         gone = set(REMOVED.findall(done.stderr)) & set(variables)
-        if not gone:
+        renamed = {old: new for old, new in RENAMED.findall(done.stderr) if old in variables}
+        if not gone and not renamed:
             break
-        expect(f"the status of {place.name} with {gone}", done.returncode, 2)
-        removed |= {name.removeprefix("LATCHKEY_").lower().replace("_", "-") for name in gone}
-        variables = {name: value for name, value in variables.items() if name not in gone}
+        expect(f"the status of {place.name} with {gone}, {renamed}", done.returncode, 2)
+        removed |= {flag(name) for name in gone}
+        variables = {renamed.get(name, name): value for name, value in variables.items()
+                     if name not in gone}
+        for old, new in renamed.items():
+            wanted = {re.sub(f"^{flag(old)} ", f"{flag(new)} ", line) for line in wanted}
     if done.returncode != 0:
         raise Failure(f"{place.name}: status {done.returncode}: {done.stderr}")
     said = done.stdout.replace(str(folder), "/var/lib/latchkey")

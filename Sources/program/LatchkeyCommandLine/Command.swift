@@ -2,11 +2,10 @@ internal import LatchkeySettings
 
 /// A command of the program.
 ///
-/// The program's help, its manual pages and the completions of shells are made of the list of
-/// commands.
+/// The program's help and the completions of shells are made of the list of commands.
 package struct Command {
     package let name: String
-    /// The whole help, for 80 columns.
+    /// The whole help, for 80 columns, of which `scripts/manual` makes a page of the manual.
     ///
     /// It ends with paragraphs of flags, perhaps not of all.
     package var manual: String { makeManual() }
@@ -37,13 +36,11 @@ package struct Command {
     }
 
     /// What the command does, from the first line of its help: "serves JSON properties …".
-    package var summary: String { HelpText(manual).summary }
-
-    /// The help without the paragraphs of the flags.
-    package var text: String {
+    package var summary: String {
         let manual = manual
-        let starts = flags.compactMap { manual.firstRange(of: $0.manual)?.lowerBound }
-        return String(manual[..<(starts.min() ?? manual.endIndex)])
+        let start = manual.firstRange(of: ": ")?.upperBound ?? manual.startIndex
+        let end = manual.firstRange(of: "\n\n")?.lowerBound ?? manual.endIndex
+        return String(manual[start..<max(start, end)].replacing("\n", with: " "))
     }
 }
 

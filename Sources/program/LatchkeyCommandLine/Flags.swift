@@ -66,7 +66,7 @@ package struct Flag {
     }
 
     /// The help, the bounds and the default.
-    var explanation: String {
+    private var explanation: String {
         let bounds = value.bounds.isEmpty ? "" : " \(value.bounds.capitalizedFirst)."
         let sentence = defaultText.isEmpty ? "" : " Default: \(defaultText)."
         return help + bounds + sentence
@@ -101,6 +101,7 @@ package struct RemovedFlag: Sendable {
     package let name: String
     private let version: String
     private let instead: String
+    private let newName: String?
 
     /// - Parameters:
     ///   - name: The name.
@@ -110,12 +111,26 @@ package struct RemovedFlag: Sendable {
         self.name = name
         self.version = version
         self.instead = instead
+        newName = nil
+    }
+
+    /// A flag that has another name.
+    package init(_ name: String, in version: String, renamed newName: String) {
+        self.name = name
+        self.version = version
+        self.newName = newName
+        instead = ""
     }
 
     package var environmentName: String { Flag.environmentName(name) }
 
     fileprivate func error(_ source: String) -> UsageError {
-        UsageError("\(source) was removed in \(version): \(instead)")
+        guard let newName else {
+            return UsageError("\(source) was removed in \(version): \(instead)")
+        }
+        let isFlag = source.hasPrefix("--")
+        let new = isFlag ? "--\(newName)" : Flag.environmentName(newName)
+        return UsageError("\(source) was renamed in \(version): use \(new).")
     }
 }
 

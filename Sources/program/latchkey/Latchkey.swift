@@ -92,7 +92,7 @@ enum Latchkey {
 
     /// All commands, in the order of the help.
     ///
-    /// The help, the manual pages and the completions of shells are made of this list.
+    /// The help and the completions of shells are made of this list.
     static var commands: [Command] { ownCommands + clients }
 
     private static var ownCommands: [Command] {
@@ -116,13 +116,12 @@ enum Latchkey {
     }
 
     /// Those that are clients of a service.
-    static var clientCommands: [any ClientCommand.Type] {
+    static var clientCommands: [any ClientCommand] {
         [
-            GetCommand.self, PutCommand.self, DeleteCommand.self, IncrementCommand.self,
-            MergeCommand.self, ListCommand.self, WatchCommand.self, TransactionCommand.self,
-            PopCommand.self, TouchCommand.self, CountCommand.self, ExportCommand.self,
-            ImportCommand.self, LockCommand.self, ElectCommand.self, TopCommand.self,
-            SwitchCommand.self, PromoteCommand.self,
+            GetCommand(), OneRequest.put, DeleteCommand(), OneRequest.increment, OneRequest.merge,
+            ListCommand(), WatchCommand(), OneRequest.transaction, PopCommand(), OneRequest.touch,
+            OneRequest.count, ExportCommand(), ImportCommand(), LockCommand(), ElectCommand(),
+            TopCommand(), OneRequest.switch, OneRequest.promote,
         ]
     }
 
@@ -223,16 +222,9 @@ enum Latchkey {
             Command(
                 name: "completion",
                 manual: CompletionCommand.manual,
-                flags: [],
+                flags: CompletionCommand.flags,
                 operands: CompletionCommand.operands,
                 run: CompletionCommand.run
-            ),
-            Command(
-                name: "manual",
-                manual: ManualCommand.manual,
-                flags: ManualCommand.flags,
-                operands: [.text(placeholder: "COMMAND")],
-                run: ManualCommand.run
             ),
         ]
     }

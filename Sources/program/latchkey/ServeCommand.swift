@@ -30,6 +30,10 @@ enum ServeCommand {
                 in: "0.2",
                 "event loops serve all connections, and --http-threads says how many."
             ),
+            RemovedFlag("follow-token-from", in: "0.2", renamed: "peer-token-from"),
+            RemovedFlag("follow-ca", in: "0.2", renamed: "peer-ca"),
+            RemovedFlag("cluster-token-from", in: "0.2", renamed: "peer-token-from"),
+            RemovedFlag("cluster-peer-ca", in: "0.2", renamed: "peer-ca"),
         ]
 
     private static let shadowless =
@@ -145,7 +149,11 @@ enum ServeCommand {
         )
         let ofData = PersistenceSettings.settings.map(\.name).filter { $0 != "data" }
         needs(ofData, "data", !configuration.persistence.path.isEmpty)
-        needs(["follow-token-from", "follow-ca"], "follow", configuration.follow.isOn)
+        needs(
+            PeerSettings.settings.map(\.name),
+            "follow or --cluster",
+            configuration.follow.isOn || configuration.cluster.isOn
+        )
         require(
             !configuration.follow.isOn || configuration.persistence.path.isEmpty,
             "--data has no meaning with --follow: a replica takes its state from the leader. "

@@ -5,37 +5,42 @@ internal import LatchkeySettings
 
 /// A command that is a client of a service.
 protocol ClientCommand {
-    static var name: String { get }
-    /// The part of the manual before the flags.
-    static var introduction: String { get }
+    var name: String { get }
+    /// The part of the manual before the statuses.
+    var introduction: String { get }
+    /// What the manual says of the status.
+    var status: String { get }
     /// Its own flags.
-    static var ownFlags: [Flag] { get }
-    static var operandCountMax: Int { get }
+    var ownFlags: [Flag] { get }
+    var operandCountMax: Int { get }
     /// What shells complete: the operands that are no names of properties.
-    static var operands: [Flag.Value] { get }
+    var operands: [Flag.Value] { get }
 
     /// The arguments, with other spellings of flags replaced.
-    static func spelledOut(_ arguments: [String]) -> [String]
+    func spelledOut(_ arguments: [String]) -> [String]
 
     /// Does it.
     ///
     /// - Throws: Why it was not done. `.usage` is what is wrong with the command line.
-    static func run(_ values: FlagValues, _ client: Client) throws(ClientFailure)
+    func run(_ values: FlagValues, _ client: Client) throws(ClientFailure)
 }
 
 extension ClientCommand {
     /// Its own flags, and those with which all clients find their service.
-    static var flags: [Flag] { ownFlags + ClientFlags.all }
+    var flags: [Flag] { ownFlags + ClientFlags.all }
 
-    static var manual: String {
-        "latchkey \(name): \(introduction)\n\n" + flags.map(\.manual).joined(separator: "\n")
+    var manual: String {
+        "latchkey \(name): \(introduction)\n\n\(status)\n\n"
+            + flags.map(\.manual).joined(separator: "\n")
     }
 
-    static var operands: [Flag.Value] { [] }
+    var status: String { ClientStatus.manual }
 
-    static func spelledOut(_ arguments: [String]) -> [String] { arguments }
+    var operands: [Flag.Value] { [] }
 
-    static func run(_ arguments: [String]) throws(UsageError) {
+    func spelledOut(_ arguments: [String]) -> [String] { arguments }
+
+    func run(_ arguments: [String]) throws(UsageError) {
         do throws(ClientFailure) {
             let values = try values(arguments)
             try finish(values, try ClientFlags.settings(values).client())
@@ -48,7 +53,7 @@ extension ClientCommand {
     }
 
     /// Does it; what fails after a write was made does not say that nothing was changed.
-    static func finish(_ values: FlagValues, _ client: Client) throws(ClientFailure) {
+    func finish(_ values: FlagValues, _ client: Client) throws(ClientFailure) {
         do throws(ClientFailure) {
             try run(values, client)
         } catch  where error.status == .failed && client.hasWritten {
@@ -57,7 +62,7 @@ extension ClientCommand {
     }
 
     /// The values of the command's flags.
-    static func values(
+    func values(
         _ arguments: [String],
         environment: (String) -> String? = FlagValues.processEnvironment
     ) throws(ClientFailure) -> FlagValues {
@@ -71,7 +76,7 @@ extension ClientCommand {
     }
 
     /// The operand at an index; an error if there are fewer.
-    static func operand(
+    func operand(
         _ values: FlagValues,
         _ index: Int,
         _ meaning: String
@@ -223,6 +228,7 @@ extension ClientRequest {
             switch flag.name {
             case ClientFlags.ttl.name, ClientFlags.ttlIfNew.name:
                 add(flag.name, values.seconds(flag.name))
+            case ClientFlags.wait.name: wait = values.duration(flag.name)
             case ClientFlags.ifRevision.name:
                 add(field: "If-Match: \"\(values.text(flag.name))\"")
             case ClientFlags.key.name:

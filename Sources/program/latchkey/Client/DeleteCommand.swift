@@ -3,10 +3,10 @@ internal import LatchkeyCommandLine
 internal import LatchkeySettings
 
 /// `latchkey delete`: removes a property, or all under a prefix.
-enum DeleteCommand: ClientCommand {
-    static let name = "delete"
-    static let operandCountMax = 1
-    static let ownFlags = [
+struct DeleteCommand: ClientCommand {
+    let name = "delete"
+    let operandCountMax = 1
+    let ownFlags = [
         Flag(
             "prefix",
             .text(placeholder: "PREFIX"),
@@ -20,7 +20,7 @@ enum DeleteCommand: ClientCommand {
         ClientFlags.json,
     ]
 
-    static let introduction = """
+    let introduction = """
         removes a property, or all under a prefix
 
         Usage: latchkey delete NAME [--if-revision N]
@@ -28,11 +28,9 @@ enum DeleteCommand: ClientCommand {
 
         Prints nothing for a name. For a prefix, it prints the number of properties.
         With --json, both print {"count":…}
-
-        \(ClientStatus.manual)
         """
 
-    static func run(_ values: FlagValues, _ client: Client) throws(ClientFailure) {
+    func run(_ values: FlagValues, _ client: Client) throws(ClientFailure) {
         guard let prefix = values.given("prefix") else {
             var request = ClientRequest(
                 .delete,
@@ -63,7 +61,7 @@ enum DeleteCommand: ClientCommand {
     }
 
     /// Sends one of several requests: if it fails, those before it were made.
-    private static func send(
+    private func send(
         _ request: ClientRequest,
         _ client: Client,
         after count: Int64

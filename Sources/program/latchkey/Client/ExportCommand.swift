@@ -5,10 +5,10 @@ internal import LatchkeyMachine
 internal import LatchkeySettings
 
 /// `latchkey export`: writes all properties to a file.
-enum ExportCommand: ClientCommand {
-    static let name = "export"
-    static let operandCountMax = 0
-    static let ownFlags = [
+struct ExportCommand: ClientCommand {
+    let name = "export"
+    let operandCountMax = 0
+    let ownFlags = [
         Flag(
             "prefix",
             .text(placeholder: "PREFIX"),
@@ -27,7 +27,7 @@ enum ExportCommand: ClientCommand {
         ClientFlags.jsonAlways,
     ]
 
-    static let introduction = """
+    let introduction = """
         writes all properties, as of one revision, to a file
 
         Usage: latchkey export [--prefix PREFIX] [-o FILE]
@@ -35,15 +35,13 @@ enum ExportCommand: ClientCommand {
         Each line is a property: {"name":…,"value":…,"revision":…,"created":…}. The
         last one says that the export is whole; without it, the status is 1.
         'latchkey import' reads the file.
-
-        \(ClientStatus.manual)
         """
 
-    static func spelledOut(_ arguments: [String]) -> [String] {
+    func spelledOut(_ arguments: [String]) -> [String] {
         arguments.map { $0 == "-o" ? "--output" : $0 }
     }
 
-    static func run(_ values: FlagValues, _ client: Client) throws(ClientFailure) {
+    func run(_ values: FlagValues, _ client: Client) throws(ClientFailure) {
         var request = ClientRequest(.get, "/v1/export")
         request.add("prefix", values.given("prefix"))
         let file = values.text("output")
@@ -58,7 +56,7 @@ enum ExportCommand: ClientCommand {
         try save(request, client, file, end)
     }
 
-    private static func save(
+    private func save(
         _ request: ClientRequest,
         _ client: Client,
         _ file: String,
@@ -71,7 +69,7 @@ enum ExportCommand: ClientCommand {
         try written { () throws(FileFailure) in try target.keep() }
     }
 
-    private static func written<Result>(
+    private func written<Result>(
         _ body: () throws(FileFailure) -> Result
     ) throws(ClientFailure) -> Result {
         do throws(FileFailure) {
@@ -81,7 +79,7 @@ enum ExportCommand: ClientCommand {
         }
     }
 
-    private static func send(
+    private func send(
         _ request: ClientRequest,
         _ client: Client,
         _ end: DeferredEnd? = nil,

@@ -3,10 +3,10 @@ internal import LatchkeyCommandLine
 internal import LatchkeySettings
 
 /// `latchkey get`: prints a value.
-enum GetCommand: ClientCommand {
-    static let name = "get"
-    static let operandCountMax = 128
-    static let ownFlags = [
+struct GetCommand: ClientCommand {
+    let name = "get"
+    let operandCountMax = 128
+    let ownFlags = [
         ClientFlags.json,
         Flag.toggle(
             "string",
@@ -14,7 +14,7 @@ enum GetCommand: ClientCommand {
         ),
     ]
 
-    static let introduction = """
+    let introduction = """
         prints the value of a property, or those of several
 
         Usage: latchkey get NAME [--json | --string]
@@ -26,11 +26,9 @@ enum GetCommand: ClientCommand {
         names; with --json, an object in each line, without ttl. They are of one
         revision, unless the names together have more than 3,000 bytes. If one is
         missing, the others are printed, and the status is 3.
-
-        \(ClientStatus.manual)
         """
 
-    static func run(_ values: FlagValues, _ client: Client) throws(ClientFailure) {
+    func run(_ values: FlagValues, _ client: Client) throws(ClientFailure) {
         let name = try operand(values, 0, "a name")
         guard values.operands.count == 1 else { return try printAll(values, client) }
         let answer = try client.send(ClientRequest(.get, property: name))
@@ -45,9 +43,9 @@ enum GetCommand: ClientCommand {
     }
 
     /// The bytes of names of one request, behind which comes at most one more.
-    private static let byteCountMax = 3000
+    private let byteCountMax = 3000
 
-    private static func printAll(
+    private func printAll(
         _ values: FlagValues,
         _ client: Client
     ) throws(ClientFailure) {

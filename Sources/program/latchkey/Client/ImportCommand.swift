@@ -4,11 +4,11 @@ internal import LatchkeyCommandLine
 internal import LatchkeySettings
 
 /// `latchkey import`: writes the properties of a file.
-enum ImportCommand: ClientCommand {
-    static let name = "import"
-    static let operandCountMax = 1
-    static let operands: [Flag.Value] = [.text(placeholder: "FILE")]
-    static let ownFlags = [
+struct ImportCommand: ClientCommand {
+    let name = "import"
+    let operandCountMax = 1
+    let operands: [Flag.Value] = [.text(placeholder: "FILE")]
+    let ownFlags = [
         Flag.toggle(
             "partial",
             "The lines are not all lines of one export: they need no last line."
@@ -23,7 +23,7 @@ enum ImportCommand: ClientCommand {
         ClientFlags.json,
     ]
 
-    static let introduction = """
+    let introduction = """
         writes the properties of a file
 
         Usage: latchkey import [FILE] [--partial]
@@ -31,11 +31,9 @@ enum ImportCommand: ClientCommand {
         FILE has the lines of 'latchkey export'; - or none is standard input. Prints how
         many properties were imported; with --json: {"imported":…,"revision":…}. If a
         line is not right, the message says which, and how many are imported.
-
-        \(ClientStatus.manual)
         """
 
-    static func run(_ values: FlagValues, _ client: Client) throws(ClientFailure) {
+    func run(_ values: FlagValues, _ client: Client) throws(ClientFailure) {
         let file = values.operands.first ?? "-"
         let descriptor = file == "-" ? 0 : unsafe open(file, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else {

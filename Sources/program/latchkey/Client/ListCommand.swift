@@ -4,15 +4,15 @@ internal import LatchkeyMachine
 internal import LatchkeySettings
 
 /// `latchkey list`: prints names and values.
-enum ListCommand: ClientCommand {
-    static let name = "list"
-    static let operandCountMax = 1
-    static let ownFlags = [
+struct ListCommand: ClientCommand {
+    let name = "list"
+    let operandCountMax = 1
+    let ownFlags = [
         Flag.toggle("names", "Prints only the names, one in a line."),
         ClientFlags.json,
     ]
 
-    static let introduction = """
+    let introduction = """
         prints the properties whose names begin with a prefix
 
         Usage: latchkey list [PREFIX] [--names] [--json]
@@ -20,11 +20,9 @@ enum ListCommand: ClientCommand {
         Prints names and values in two columns, sorted by name; a terminal gets as much
         of a line as fits. With --json, each line is an object:
         {"name":…,"revision":…,"created":…,"value":…}
-
-        \(ClientStatus.manual)
         """
 
-    static func run(_ values: FlagValues, _ client: Client) throws(ClientFailure) {
+    func run(_ values: FlagValues, _ client: Client) throws(ClientFailure) {
         let isShort = values.isOn("names")
         let columns = Terminal.columns(1)
         var cursor: String?

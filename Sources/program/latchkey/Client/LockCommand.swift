@@ -5,10 +5,10 @@ internal import LatchkeyMachine
 internal import LatchkeySettings
 
 /// `latchkey lock`: runs a command while it holds a lock.
-enum LockCommand: ClientCommand {
-    static let name = "lock"
-    static let operandCountMax = Int.max
-    static let ownFlags = [
+struct LockCommand: ClientCommand {
+    let name = "lock"
+    let operandCountMax = Int.max
+    let ownFlags = [
         Flag(
             "wait",
             SecondsArgument.values(0...31_536_000),
@@ -19,7 +19,7 @@ enum LockCommand: ClientCommand {
         LeaseFlags.ttl, LeaseFlags.holder,
     ]
 
-    static let introduction = """
+    let introduction = """
         runs a command while it holds a lock
 
         Usage: latchkey lock NAME [--wait SECONDS] [--ttl SECONDS] -- COMMAND [ARG ...]
@@ -30,7 +30,8 @@ enum LockCommand: ClientCommand {
         each holder, with which a resource can refuse an older one.
 
         \(LeaseFlags.promise)
-
+        """
+    let status = """
         Status: that of the command, 128 and the signal if one ended it, or
           2    the command line, a file or a setting cannot be used
           123  the lock was lost, and the command was ended
@@ -41,9 +42,9 @@ enum LockCommand: ClientCommand {
           127  there is no such command
         """
 
-    static func run(_ values: FlagValues, _ client: Client) throws(ClientFailure) {
+    func run(_ values: FlagValues, _ client: Client) throws(ClientFailure) {
         let wait = values.isGiven("wait") ? values.duration("wait") : nil
-        let session = try LeaseFlags.session(values, client, command: Self.name)
+        let session = try LeaseFlags.session(values, client, command: name)
         LeaseFlags.exiting { () throws(ClientFailure) in
             let limit = wait.map { UInt64($0 / .nanoseconds(1)) }
             return try session.run(within: limit, isPatient: false)
@@ -52,16 +53,16 @@ enum LockCommand: ClientCommand {
 }
 
 /// `latchkey elect`: runs a command while it is the leader.
-enum ElectCommand: ClientCommand {
-    static let name = "elect"
-    static let operandCountMax = Int.max
-    static let ownFlags = [
+struct ElectCommand: ClientCommand {
+    let name = "elect"
+    let operandCountMax = Int.max
+    let ownFlags = [
         Flag.toggle("who", "Prints who is the leader now; status 3 if there is none."),
         Flag.toggle("json", "With --who, prints {\"name\":…,\"holder\":…}"),
         LeaseFlags.ttl, LeaseFlags.holder,
     ]
 
-    static let introduction = """
+    let introduction = """
         runs a command while it is the leader of its name
 
         Usage: latchkey elect NAME [--ttl SECONDS] -- COMMAND [ARG ...]
@@ -72,15 +73,16 @@ enum ElectCommand: ClientCommand {
         asked again and again.
 
         \(LeaseFlags.promise)
-
+        """
+    let status = """
         Status: that of the command after a signal, or as 'latchkey lock' has; --who:
           0    printed
           3    there is no leader
         """
 
-    private static let pauseNanoseconds: UInt64 = 1_000_000_000
+    private let pauseNanoseconds: UInt64 = 1_000_000_000
 
-    static func run(_ values: FlagValues, _ client: Client) throws(ClientFailure) {
+    func run(_ values: FlagValues, _ client: Client) throws(ClientFailure) {
         if values.isOn("who") {
             let name = try operand(values, 0, "a name")
             let lease = LeaseClient(client, name: name, timeToLive: .zero, holder: "")
@@ -92,7 +94,7 @@ enum ElectCommand: ClientCommand {
             let object = JSONValue(object: members.map { ($0.0, JSONValue(string: $0.1)) })
             return try ClientOutput.write(line: object)
         }
-        let session = try LeaseFlags.session(values, client, command: Self.name)
+        let session = try LeaseFlags.session(values, client, command: name)
         LeaseFlags.exiting { () throws(ClientFailure) in
             while true {
                 let start = BootTime.now

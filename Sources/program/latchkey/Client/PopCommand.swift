@@ -4,10 +4,10 @@ internal import LatchkeyMachine
 internal import LatchkeySettings
 
 /// `latchkey pop`: takes the first property under a prefix.
-enum PopCommand: ClientCommand {
-    static let name = "pop"
-    static let operandCountMax = 1
-    static let ownFlags = [
+struct PopCommand: ClientCommand {
+    let name = "pop"
+    let operandCountMax = 1
+    let ownFlags = [
         ClientFlags.wait,
         Flag(
             "claim",
@@ -23,7 +23,7 @@ enum PopCommand: ClientCommand {
         ClientFlags.json,
     ]
 
-    static let introduction = """
+    let introduction = """
         takes the first property under a prefix, as from a queue
 
         Usage: latchkey pop PREFIX [--wait SECONDS] [--claim PREFIX --ttl SECONDS]
@@ -34,18 +34,15 @@ enum PopCommand: ClientCommand {
 
         With --claim the property comes back if it is not deleted before the claim's
         time is over: a job whose worker dies is not lost.
-
-        \(ClientStatus.manual)
         """
 
-    static func run(_ values: FlagValues, _ client: Client) throws(ClientFailure) {
+    func run(_ values: FlagValues, _ client: Client) throws(ClientFailure) {
         let prefix = try operand(values, 0, "a prefix")
         guard values.isGiven("claim") == values.isGiven("ttl") else {
             throw ClientFailure(.usage, "--claim and --ttl need each other.")
         }
         var request = ClientRequest(.post, "/v1/pop")
         request.add("prefix", prefix)
-        request.wait(values)
         request.add("claim", values.given("claim"))
         try request.add(values, ownFlags)
         let result = try job(request, client)
@@ -56,7 +53,7 @@ enum PopCommand: ClientCommand {
     }
 
     /// Waits for a job; a signal ends that, and no job is lost.
-    private static func job(
+    private func job(
         _ request: ClientRequest,
         _ client: Client
     ) throws(ClientFailure) -> JSONValue {
@@ -78,7 +75,7 @@ enum PopCommand: ClientCommand {
         throw ClientFailure(.failed, "it was ended by a signal.")
     }
 
-    private static func result(_ answer: ClientAnswer) throws(ClientFailure) -> JSONValue {
+    private func result(_ answer: ClientAnswer) throws(ClientFailure) -> JSONValue {
         guard let result = answer.json?["result"] else { throw ClientOutput.unexpected }
         return result
     }

@@ -4,10 +4,10 @@ internal import LatchkeyCommandLine
 internal import LatchkeySettings
 
 /// `latchkey watch`: prints changes as they come.
-enum WatchCommand: ClientCommand {
-    static let name = "watch"
-    static let operandCountMax = 16
-    static let ownFlags = [
+struct WatchCommand: ClientCommand {
+    let name = "watch"
+    let operandCountMax = 16
+    let ownFlags = [
         Flag(
             "prefix",
             .text(placeholder: "PREFIX"),
@@ -65,7 +65,7 @@ enum WatchCommand: ClientCommand {
         ClientFlags.json,
     ]
 
-    static let introduction = """
+    let introduction = """
         prints changes as they come
 
         Usage: latchkey watch [NAME ...] [--prefix PREFIX ...] [--flag value ...]
@@ -82,11 +82,9 @@ enum WatchCommand: ClientCommand {
         ready, gap, and the state between them, whatever --kinds says. So the command
         looks at "event". The next one is run when it has ended. If it fails, that is
         said, and the watch goes on.
-
-        \(ClientStatus.manual)
         """
 
-    static func run(_ values: FlagValues, _ client: Client) throws(ClientFailure) {
+    func run(_ values: FlagValues, _ client: Client) throws(ClientFailure) {
         let isInitial = values.isOn("initial")
         guard !isInitial || !values.isGiven("after") else {
             throw ClientFailure(.usage, "give --initial or --after, not both.")
@@ -123,7 +121,7 @@ enum WatchCommand: ClientCommand {
     }
 
     /// Runs a command of the shell, and waits for its end.
-    private static func execute(_ command: String, _ input: String) {
+    private func execute(_ command: String, _ input: String) {
         // This program ignores it. The command is to end with who reads what it writes.
         signal(SIGPIPE, SIG_DFL)
         let pipe = unsafe popen(command, "w")

@@ -69,7 +69,7 @@ package final class Cluster: Sendable {
         let access = try EtcdAccess(settings)
         do throws(ClientFailure) {
             // A token that cannot be read would keep the replica from a state much later.
-            _ = try settings.client(of: ServiceAddress.example).connection()
+            _ = try settings.peers.client(of: ServiceAddress.example).connection()
         } catch {
             throw StartFailure(reason: error.message)
         }

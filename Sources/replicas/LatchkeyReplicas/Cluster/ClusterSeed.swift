@@ -45,7 +45,7 @@ struct ClusterSeed {
     }
 
     private func download(_ url: String, to file: String) -> String? {
-        let client = settings.client(of: url)
+        let client = settings.peers.client(of: url)
         guard
             FileManager.default.createFile(
                 atPath: file,

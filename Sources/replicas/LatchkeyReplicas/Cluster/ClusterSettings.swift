@@ -12,8 +12,7 @@ package struct ClusterSettings: Sendable, Equatable {
     package var key = ""
     /// Where the other replicas reach this one; empty if they cannot.
     package var url = ""
-    package var tokenFile = ""
-    package var peerAuthorities = ""
+    package var peers = PeerSettings()
     /// The latest rules that the replica knows.
     package var rules = RuleLevel.current
     /// How long a replica that says nothing more, and does not know later rules, holds them back.
@@ -28,16 +27,6 @@ package struct ClusterSettings: Sendable, Equatable {
     package var isEncrypted: Bool {
         guard case .listed(let servers) = members else { return true }
         return servers.allSatisfy(\.isEncrypted)
-    }
-
-    /// How another replica is reached.
-    func client(of url: String) -> ClientSettings {
-        var client = ClientSettings()
-        client.url = url
-        client.tokenFile = tokenFile.isEmpty ? ClientSettings.none : tokenFile
-        client.tokenFlag = "--cluster-token-from"
-        client.authorities = peerAuthorities.isEmpty ? ClientSettings.none : peerAuthorities
-        return client
     }
 }
 
@@ -102,18 +91,6 @@ extension ClusterSettings: Configurable {
                 + "none.",
             text: { $0.isEmpty ? "none" : $0 },
             value: { $0 == "none" ? "" : ServiceAddress($0)?.origin }
-        ),
-        .path(
-            "cluster-token-from",
-            \.tokenFile,
-            "A file whose first line is the token for other replicas, with the right backup, or "
-                + "none."
-        ),
-        .path(
-            "cluster-peer-ca",
-            \.peerAuthorities,
-            "A file with certificates, in PEM, that those of other replicas are verified with, or "
-                + "none for those of the system."
         ),
     ]
 

@@ -5,8 +5,7 @@ package import LatchkeySettings
 package struct FollowSettings: Sendable, Equatable {
     /// The leader's address; empty for none.
     package var leader = ""
-    package var tokenFile = ""
-    package var authorities = ""
+    package var peers = PeerSettings()
 
     package init() {}
 
@@ -15,11 +14,7 @@ package struct FollowSettings: Sendable, Equatable {
 
     /// How the leader is reached; reads the token.
     func connection() throws(ClientFailure) -> ServiceConnection {
-        var settings = ClientSettings()
-        settings.url = leader
-        settings.tokenFile = tokenFile.isEmpty ? ClientSettings.none : tokenFile
-        settings.tokenFlag = "--follow-token-from"
-        settings.authorities = authorities.isEmpty ? ClientSettings.none : authorities
+        var settings = peers.client(of: leader)
         settings.timeout = .seconds(5)
         return try settings.connection()
     }
@@ -42,18 +37,6 @@ extension FollowSettings: Configurable {
                 + "421 and the leader's address. It takes no --data.",
             text: { $0.isEmpty ? "none" : $0 },
             value: { $0 == "none" ? "" : ServiceAddress($0)?.origin }
-        ),
-        .path(
-            "follow-token-from",
-            \.tokenFile,
-            "A file whose first line is the token for the leader, with the rights read (of all "
-                + "names) and export, or none."
-        ),
-        .path(
-            "follow-ca",
-            \.authorities,
-            "A file with certificates, in PEM, that the leader's certificate is verified with, or "
-                + "none for those of the system."
-        ),
+        )
     ]
 }

@@ -63,6 +63,12 @@ package struct ServiceConfiguration: Sendable {
     package var startWarnings: [String] = []
 
     package init() {}
+
+    /// How a leader, or other replicas, are reached.
+    private var peers: PeerSettings {
+        get { cluster.peers }
+        set { (follow.peers, cluster.peers) = (newValue, newValue) }
+    }
 }
 
 extension ServiceConfiguration: Configurable {
@@ -74,6 +80,7 @@ extension ServiceConfiguration: Configurable {
         + PersistenceSettings.settings.map { $0.contained(in: \.persistence) }
         + FollowSettings.settings.map { $0.contained(in: \.follow) }
         + ClusterSettings.settings.map { $0.contained(in: \.cluster) }
+        + PeerSettings.settings.map { $0.contained(in: \.peers) }
         + StoreLimits.settings.map { $0.contained(in: \.storeLimits) }
         + HistoryLimits.settings.map { $0.contained(in: \.historyLimits) }
         + OperationLimits.settings.map { $0.contained(in: \.operationLimits) }

@@ -6,10 +6,10 @@ internal import LatchkeyReport
 internal import LatchkeySettings
 
 /// `latchkey top`: traffic and contention of a service, live.
-enum TopCommand: ClientCommand {
-    static let name = "top"
-    static let operandCountMax = 1
-    static let ownFlags = [
+struct TopCommand: ClientCommand {
+    let name = "top"
+    let operandCountMax = 1
+    let ownFlags = [
         Flag.toggle(
             "once",
             "Prints the figures of one second, and ends. So does output that is no terminal."
@@ -17,7 +17,7 @@ enum TopCommand: ClientCommand {
         Flag.toggle("json", "Prints the figures of one second as JSON, and ends."),
     ]
 
-    static let introduction = """
+    let introduction = """
         shows traffic and contention of a service in the terminal, live
 
         Usage: latchkey top [URL] [--once | --json]
@@ -26,13 +26,11 @@ enum TopCommand: ClientCommand {
         each strategy the share of accesses that waited, and bounds that 99 % of waits
         and holds do not exceed. q or Ctrl-C ends it. With --json:
         {"url":…,"requests":{"2xx":…}, "properties":…,"strategy":…,"strategies":[…]}
-
-        \(ClientStatus.manual)
         """
 
-    private static let period = 1.0
+    private let period = 1.0
 
-    static func run(_ values: FlagValues, _ client: Client) throws(ClientFailure) {
+    func run(_ values: FlagValues, _ client: Client) throws(ClientFailure) {
         var client = client
         if let address = values.operands.first {
             var settings = try ClientFlags.settings(values)
@@ -55,7 +53,7 @@ enum TopCommand: ClientCommand {
         try show(source)
     }
 
-    private static func show(_ source: TopSource) throws(ClientFailure) {
+    private func show(_ source: TopSource) throws(ClientFailure) {
         var earlier = try source.reading()
         let screen = TopScreen()
         screen.draw(["latchkey top  \(source.origin)", "", "One second for the first figures."])

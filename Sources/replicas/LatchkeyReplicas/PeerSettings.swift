@@ -1,0 +1,39 @@
+internal import LatchkeyClient
+package import LatchkeySettings
+
+/// How a service reaches those that it takes its state from: a leader, or other replicas.
+package struct PeerSettings: Sendable, Equatable {
+    package var tokenFile = ""
+    package var authorities = ""
+
+    package init() {}
+
+    func client(of url: String) -> ClientSettings {
+        var client = ClientSettings()
+        client.url = url
+        client.tokenFile = tokenFile.isEmpty ? ClientSettings.none : tokenFile
+        client.tokenFlag = "--peer-token-from"
+        client.authorities = authorities.isEmpty ? ClientSettings.none : authorities
+        return client
+    }
+}
+
+extension PeerSettings: Configurable {
+    package static let standard = Self()
+
+    package static let settings: [Setting<Self>] = [
+        .path(
+            "peer-token-from",
+            \.tokenFile,
+            "A file whose first line is the token for the leader of --follow, with the rights read "
+                + "(of all names) and export, or for the other replicas of --cluster, with the "
+                + "right backup, or none."
+        ),
+        .path(
+            "peer-ca",
+            \.authorities,
+            "A file with certificates, in PEM, that those of the leader or of the other replicas "
+                + "are verified with, or none for those of the system."
+        ),
+    ]
+}
