@@ -74,24 +74,6 @@ struct AuditLogTests {
         #expect(found.map { Array($0.utf8) } == names.map { Array($0.utf8) })
     }
 
-    @Test func `identifiers are of their own, also those of another process`() throws {
-        let logs = try [open(path).log, open(path).log]
-        let found = Guarded<[String]>([])
-        let threads = logs.flatMap { log in
-            (0..<2).map { _ in
-                TestThread {
-                    let made = (0..<2000).map { _ in log.nextIdentifier() }
-                    found.write { $0 += made }
-                }
-            }
-        }
-        for thread in threads { thread.join() }
-        let all = found.read { $0 }
-        #expect(Set(all).count == 8000)
-        #expect(all.allSatisfy { $0.utf8.count == 20 })
-        #expect(Set(all.map { $0.prefix(10) }).count == 2)
-    }
-
     @Test func `what has no room is counted, and a line says how much is missing`() throws {
         let fifo = folder.path + "/fifo"
         let code = unsafe mkfifo(fifo, 0o600)

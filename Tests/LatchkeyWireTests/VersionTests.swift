@@ -41,12 +41,31 @@ struct VersionTests {
             #expect(again.headers["idempotency-replayed"] == "true")
             let identifier = (again.json as? [String: Any])?["request"] as? String
             #expect(identifier == again.headers["latchkey-request-id"], "its own")
-            let read = try site.ask("GET", "/v1/properties/a")
-            #expect(read.status == 404 && !read.text.contains("\"request\""), "it has no line")
         }
+    }
+
+    @Test func `each answer has an identifier of its own, also without an audit log`() async throws
+    {
         try await Deployment.inProcess.serve { site in
-            let answer = try site.ask("PUT", "/v1/properties/a", "x")
-            #expect(!answer.text.contains("\"request\""))
+            let tag = ["If-None-Match: *"]
+            let answers = [
+                try site.ask("PUT", "/v1/properties/a", "1"),
+                try site.ask("GET", "/v1/properties/a"),
+                try site.ask("HEAD", "/v1/properties/a"),
+                try site.ask("GET", "/v1/properties/a", headers: tag),
+                try site.ask("GET", "/v1/properties/none"), try site.ask("GET", "/nowhere"),
+                try site.ask("POST", "/v1/properties/a", "1"),
+                try site.ask("OPTIONS", "/v1/properties"),
+                try site.ask("GET", "/v1/export"), try site.ask("GET", "/"),
+                try site.ask("GET", "/healthz"),
+                try site.ask("GET", "/v1/properties/a", headers: ["Host: evil.example"]),
+            ]
+            let found = answers.compactMap { $0.headers["latchkey-request-id"] }
+            #expect(Set(found).count == answers.count && found.allSatisfy { $0.count == 20 })
+            for answer in answers where answer.status >= 400 {
+                let identifier = (answer.json as? [String: Any])?["request"] as? String
+                #expect(identifier == answer.headers["latchkey-request-id"])
+            }
         }
     }
 }

@@ -51,7 +51,7 @@ bool body_is(const reply *r, const char *text);
 extern const test_case arrival_cases[];
 extern const test_case body_cases[];
 extern const test_case fault_cases[];
-extern const test_case gone_cases[];
+extern const test_case abandoned_cases[];
 extern const test_case head_cases[];
 extern const test_case lines_cases[];
 extern const test_case steps_cases[];

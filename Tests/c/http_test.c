@@ -675,9 +675,9 @@ static void run_all(const test_case *all, const char *part) {
 
 // http_test [PART OF A NAME]
 int main(int count, char **words) {
-    const test_case *const all[] = {cases,        arrival_cases, body_cases,      fault_cases,
-                                    gone_cases,   head_cases,    lines_cases,     steps_cases,
-                                    stream_cases, pieces_cases,  stream_end_cases};
+    const test_case *const all[] = {cases,           arrival_cases, body_cases,      fault_cases,
+                                    abandoned_cases, head_cases,    lines_cases,     steps_cases,
+                                    stream_cases,    pieces_cases,  stream_end_cases};
     for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
         run_all(all[i], count > 1 ? words[1] : NULL);
     }

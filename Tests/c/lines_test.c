@@ -5,6 +5,7 @@
 #include <microhttpd.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
@@ -61,8 +62,21 @@ static bool has_date(const char *head, long long offset) {
            timegm(&utc) <= now;
 }
 
+// The identifier of a request in the head of its answer; NULL if there is no valid one.
+static const char *identifier_of(const char *head) {
+    static const char begin[] = "\r\nLatchkey-Request-Id: ";
+    const char *at = strstr(head, begin);
+    if (at == NULL || count_of(head, "Latchkey-Request-Id:") != 1) {
+        return NULL;
+    }
+    at += sizeof(begin) - 1;
+    size_t count = strspn(at, "0123456789abcdefghijklmnopqrstuv");
+    return count == LATCHKEY_HTTP_IDENTIFIER_BYTES && at[count] == '\r' ? at : NULL;
+}
+
 static bool has_all(const reply *r) {
-    return has_date(r->head, 0) && count_of(r->head, "X-Content-Type-Options: nosniff\r\n") == 1 &&
+    return identifier_of(r->head) != NULL && has_date(r->head, 0) &&
+           count_of(r->head, "X-Content-Type-Options: nosniff\r\n") == 1 &&
            count_of(r->head, "Cross-Origin-Resource-Policy: same-origin\r\n") == 1;
 }
 
@@ -111,7 +125,7 @@ static void sends_them_with_refusals(void) {
         {"PUT /echo HTTP/1.1\r\nHost: x\r\nContent-Length: x\r\n\r\n", 400},
         // By the handler.
         {"GET /now HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n", 400},
-        // By an answer that connections share.
+        // By an answer like one that connections share.
         {GET("/hold"), 503},
         {"PUT /hold HTTP/1.1\r\nHost: x\r\nContent-Length: 1\r\n\r\nx", 500},
     };
@@ -134,6 +148,44 @@ static void sends_them_with_streams(void) {
     CHECK(has_all(client_read(&c, true)));
     latchkey_http_stream_end(producer_at(0)->stream);
     stream_stop(1000);
+}
+
+static int compare_identifiers(const void *left, const void *right) {
+    return memcmp(left, right, LATCHKEY_HTTP_IDENTIFIER_BYTES);
+}
+
+static void gives_each_request_an_identifier(void) {
+    start();
+    // More on one connection than it takes at once, with answers of all kinds; then on others.
+    enum { FIRST = 1030, OTHERS = 20, ALL = FIRST + OTHERS };
+    static char all[ALL][LATCHKEY_HTTP_IDENTIFIER_BYTES];
+    for (int i = 0; i < ALL; i++) {
+        if (i >= FIRST) {
+            client_close(&c);
+            CHECK(client_open(&c, s.port));
+        }
+        client_send(&c, i % 16 == 1 ? GET("/later") : i % 16 == 2 ? GET("/target") : GET("/now"));
+        reply *r = client_read(&c, false);
+        const char *identifier = identifier_of(r->head);
+        CHECK(r->status == 200 && identifier != NULL);
+        if (identifier != NULL) {
+            memcpy(all[i], identifier, LATCHKEY_HTTP_IDENTIFIER_BYTES);
+        }
+        CHECK(i == 0 || memcmp(all[i], all[0], 10) == 0);
+        CHECK(i == 0 || i >= FIRST || memcmp(all[i], all[i - 1], sizeof(*all)) > 0);
+    }
+    char other[10];
+    memcpy(other, all[0], sizeof(other));
+    qsort(all, ALL, sizeof(*all), compare_identifiers);
+    for (int i = 1; i < ALL; i++) {
+        CHECK(memcmp(all[i], all[i - 1], sizeof(*all)) != 0);
+    }
+    stop();
+    start();
+    client_send(&c, GET("/now"));
+    const char *identifier = identifier_of(client_read(&c, false)->head);
+    CHECK(identifier != NULL && memcmp(identifier, other, sizeof(other)) != 0);
+    stop();
 }
 
 static void follows_the_clock(void) {
@@ -174,6 +226,7 @@ const test_case lines_cases[] = {
     {"sends the common lines with each answer", sends_them_with_each_answer},
     {"sends the common lines with refusals", sends_them_with_refusals},
     {"sends the common lines with streams", sends_them_with_streams},
+    {"gives each request an identifier", gives_each_request_an_identifier},
     {"follows the clock in Date", follows_the_clock},
     {"fails without memory for the common lines", fails_without_memory_for_them},
     {NULL, NULL},

@@ -110,6 +110,8 @@ def check_service(arguments, log):
                      "--audit-log", f"{folder}/audit", log=log) as service:
         step("the README's tour comes out as printed", take_tour, service)
         step("what h11 refuses is refused", judge_framing, service)
+        step("each answer has an identifier, and the log names that of a failure",
+             identifies_requests, arguments.binary)
         step("the service serves that description", serves_contract, service)
         step("promtool accepts the metrics", check_with_promtool, service)
         step("a Prometheus has data for each query", check_queries, service)
@@ -157,6 +159,35 @@ def check_swift_rules():
 
 def judge_framing(service):
     run(tool("python"), TOP / "Tests" / "contract" / "framing.py", service.url)
+
+
+def identifies_requests(binary):
+    with tempfile.TemporaryDirectory() as folder:
+        lines = pathlib.Path(folder, "log")
+        with Latchkey(binary, "--max-properties", "1", log=lines) as service:
+            seen = set()
+            for method, target, status in (("PUT", "a", 201), ("GET", "a", 200), ("GET", "b", 404),
+                                           ("PUT", "b", 507)):
+                connection = service.connect()
+                connection.request(method, f"/v1/properties/{target}",
+                                   b"1" if method == "PUT" else None)
+                answer = connection.getresponse()
+                body = answer.read()
+                connection.close()
+                expect(f"{method} {target}", answer.status, status)
+                identifier = answer.headers["Latchkey-Request-Id"]
+                seen.add(identifier)
+                if status >= 400:
+                    expect("request", json.loads(body)["request"], identifier)
+            expect("identifiers", len(seen), 4)
+        # What was in its queue is written at the end.
+        failed = [line for line in lines.read_text(encoding="utf-8").splitlines()
+                  if "request failed" in line]
+        expect("lines of failures", len(failed), 1)
+        for text in (f"request={identifier}", "status=507", "problem=store-full",
+                     'route="PUT /v1/properties/{name}"', "address=127.0.0.1"):
+            if text not in failed[0]:
+                raise Failure(f"{failed[0]} lacks {text}")
 
 
 def check_access(binary, log):

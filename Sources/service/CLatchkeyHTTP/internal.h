@@ -187,6 +187,7 @@ struct connection {
 
     arrival arrival;
     uint64_t number;  // of the request among those of the connection, from 1 on
+    char identifier[LATCHKEY_HTTP_IDENTIFIER_BYTES];  // of the request (identifier.c)
     enum stage stage;
     bool may_shake;      // as `is_shaking`, for the server's thread without the lock
     bool has_spoken;     // the client has sent something,
@@ -295,6 +296,8 @@ struct latchkey_http_server {
     atomic_ullong library_refused_total;
     atomic_ullong log_suppressed_total;
     atomic_ullong log_window;
+    char identifier_start[10];        // of all identifiers; never changes
+    atomic_ullong identifier_blocks;  // that were taken
     atomic_ullong handshake_total;
     atomic_ullong handshake_failed_total;
     atomic_ullong resumed_total;

@@ -21,7 +21,8 @@
 //
 // There is no route here. Of the answers, these have something of their own:
 //
-//     - Every answer has Date and the two constant lines of lines.h, which protect browsers.
+//     - Every answer has Date, the two constant lines of lines.h, which protect browsers, and
+//       Latchkey-Request-Id, the identifier of its request.
 //     - An answer whose request is shared with other origins gets the lines of refusals.c.
 //     - The few answers that are made here are problem details (RFC 9457). Their bodies are
 //       options; server.c has one for each that is not given.
@@ -171,6 +172,8 @@ enum {
     LATCHKEY_HTTP_BODY_KEPT_BYTES_MAX = 16 * 1024,
     // How long the body of a short answer can be.
     LATCHKEY_HTTP_SHORT_BYTES_MAX = 256,
+    // How long the identifier of a request is.
+    LATCHKEY_HTTP_IDENTIFIER_BYTES = 20,
 };
 
 // A request, from the call of the handler until the answer. Read it from any thread; never write.
@@ -427,7 +430,7 @@ latchkey_http_response_create_parts(const latchkey_http_bytes *parts, size_t par
 
 // Adds a header line. Both are copied; both end with NUL. Returns false if there is no memory, or
 // if the line is not a header line: an empty name or value, a line feed in either. Content-Length,
-// Date and Connection are not for callers.
+// Date, Connection and Latchkey-Request-Id are not for callers.
 bool latchkey_http_response_add(latchkey_http_response *response, const char *name,
                                 const char *value);
 
@@ -447,6 +450,11 @@ bool latchkey_http_short_add(latchkey_http_request *request, const char *name, c
 
 // As latchkey_http_respond().
 void latchkey_http_short_respond(latchkey_http_request *request, uint32_t status, bool close);
+
+// The identifier of the request, LATCHKEY_HTTP_IDENTIFIER_BYTES digits and letters without a NUL
+// after them. Its answer has it in Latchkey-Request-Id, and no other answer has. Any thread, until
+// the answer.
+const char *latchkey_http_request_identifier(const latchkey_http_request *request);
 
 // Keeps a number for the handler, which finds it in `note`. Only at the head.
 void latchkey_http_request_note(latchkey_http_request *request, uint64_t note);

@@ -1,12 +1,14 @@
-// The header lines that every answer has: Date, and those that never change.
+// The header lines that every answer has: Date, those that never change, and the identifier of its
+// request.
 //
 // Design
 //
 // libmicrohttpd makes its Date anew for every answer, which takes it a twentieth of the
 // instructions of a short GET and the lock of the C library's time zone. Its switch for that,
 // MHD_USE_SUPPRESS_DATE_NO_CLOCK, would leave it out of the answers that the library makes itself.
-// It leaves Date out of an answer that has one. So each answer gets ours: one text for all lines,
-// of constant length, which is remade when the second of the clock is another one.
+// It leaves Date out of an answer that has one. So each answer gets ours: one text for all lines
+// but the identifier, of constant length, which is remade when the second of the clock is another
+// one.
 //
 // The text is a thread's own. So there is no lock, and a clock that is set is followed at once.
 //
@@ -30,14 +32,16 @@ const lines *latchkey_http_lines(void) {
         struct tm utc;
         gmtime_r(&now, &utc);
         strftime(own.text, LINES_DATE_BYTES + 1, "%a, %d %b %Y %H:%M:%S GMT", &utc);
-        memcpy(own.text + LINES_DATE_BYTES, LATCHKEY_HTTP_LINES_CONSTANT,
-               sizeof(LATCHKEY_HTTP_LINES_CONSTANT));
+        static const char rest[] =
+            LATCHKEY_HTTP_LINES_CONSTANT "\r\n" LATCHKEY_HTTP_LINES_IDENTIFIER ": ";
+        memcpy(own.text + LINES_DATE_BYTES, rest, sizeof(rest));
         own.second = now;
     }
     return &own;
 }
 
-char *latchkey_http_lines_add(struct MHD_Response *response, const lines *now) {
+char *latchkey_http_lines_add(struct MHD_Response *response, const lines *now,
+                              const char *identifier) {
     char place_holder[LINES_BYTES + 1];
     memset(place_holder, '-', LINES_BYTES);
     place_holder[LINES_BYTES] = '\0';
@@ -45,7 +49,8 @@ char *latchkey_http_lines_add(struct MHD_Response *response, const lines *now) {
         return NULL;
     }
     char *copy = latchkey_http_library_value(response, MHD_HTTP_HEADER_DATE);
-    memcpy(copy, now->text, LINES_BYTES);
+    memcpy(copy, now->text, LINES_SAME_BYTES);
+    memcpy(copy + LINES_SAME_BYTES, identifier, LATCHKEY_HTTP_IDENTIFIER_BYTES);
     return copy;
 }
 

@@ -26,6 +26,7 @@
 #include <sys/ioctl.h>
 
 #include "connection/connection.h"
+#include "connection/identifier.h"
 #include "library/lines.h"
 #include "request/request.h"
 
@@ -45,15 +46,22 @@ static bool is_encrypted(const connection *c) {
 }
 
 // Sends a whole answer. A client that has left no room for so little in its window gets none.
-static void send_answer(connection *c, const char *status, const char *problem) {
+static void send_answer(connection *c, unsigned phase, const char *status, const char *problem) {
     char text[RAW_BYTES_MAX];
+    char own[LATCHKEY_HTTP_IDENTIFIER_BYTES];
+    const char *identifier = c->identifier;
+    if ((phase & PHASE_MASK) == PHASE_WAITING) {
+        // What has come is no request yet.
+        latchkey_http_identifier_make(c->server, own);
+        identifier = own;
+    }
     int count =
         snprintf(text, sizeof(text),
-                 "HTTP/1.1 %s\r\nDate: %s\r\nConnection: close\r\nCache-Control: no-store\r\n"
+                 "HTTP/1.1 %s\r\nDate: %s%.*s\r\nConnection: close\r\nCache-Control: no-store\r\n"
                  "Content-Type: application/problem+json\r\n%s"
                  "Content-Length: %zu\r\n\r\n%s",
-                 status, latchkey_http_lines()->text, latchkey_http_refusal_sharing_lines(c),
-                 strlen(problem), problem);
+                 status, latchkey_http_lines()->text, LATCHKEY_HTTP_IDENTIFIER_BYTES, identifier,
+                 latchkey_http_refusal_sharing_lines(c), strlen(problem), problem);
     if (count > 0 && (size_t)count < sizeof(text)) {
         send(c->socket, text, (size_t)count, MSG_DONTWAIT | MSG_NOSIGNAL);
     }
@@ -65,7 +73,7 @@ bool latchkey_http_past_library_refuse(connection *c, unsigned phase, const char
     if (expires && is_encrypted(c)) {
         latchkey_http_connection_end(c);
     } else if (expires) {
-        send_answer(c, status, problem);
+        send_answer(c, phase, status, problem);
         shutdown(c->socket, SHUT_WR);
     }
     return expires;

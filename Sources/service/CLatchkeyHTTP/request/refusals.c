@@ -25,7 +25,7 @@
 static const char vary_line[] = VARY_LINE;
 
 // What a page can read besides what every page can.
-static const char exposed[] = "Retry-After";
+static const char exposed[] = "Retry-After, " LATCHKEY_HTTP_LINES_IDENTIFIER;
 
 static latchkey_http_bytes origin_of(connection *c) {
     static const char name[] = "origin";
@@ -108,12 +108,13 @@ struct MHD_Response *latchkey_http_refusal_create(char *body, bool may_retry) {
 enum MHD_Result latchkey_http_refusal_queue(connection *c, unsigned status,
                                             struct MHD_Response *shared, char *body) {
     latchkey_http_connection_enter(c, PHASE_ANSWERING);
-    struct MHD_Response *response = NULL;
-    if (c->request.sharing != LATCHKEY_HTTP_SHARED_WITH_NONE) {
-        response = latchkey_http_refusal_create(body, status == MHD_HTTP_SERVICE_UNAVAILABLE);
-        if (response != NULL) {
-            latchkey_http_refusal_add_sharing(c, response);
-        }
+    struct MHD_Response *response =
+        latchkey_http_refusal_create(body, status == MHD_HTTP_SERVICE_UNAVAILABLE);
+    if (LIKELY(response != NULL)) {
+        char identifier[LATCHKEY_HTTP_IDENTIFIER_BYTES + 1] = "";
+        memcpy(identifier, c->identifier, LATCHKEY_HTTP_IDENTIFIER_BYTES);
+        MHD_add_response_header(response, LATCHKEY_HTTP_LINES_IDENTIFIER, identifier);
+        latchkey_http_refusal_add_sharing(c, response);
     }
     enum MHD_Result result =
         MHD_queue_response(c->mhd, status, response != NULL ? response : shared);

@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "connection/connection.h"
+#include "connection/identifier.h"
 #include "library/clock.h"
 #include "library/log.h"
 #include "request/request.h"
@@ -37,6 +38,7 @@ void *latchkey_http_request_line(void *context, const char *target, struct MHD_C
         latchkey_http_log_write(c->server, "a request was not checked, and is not served");
         return NULL;
     }
+    latchkey_http_identifier_next(c);
     c->stage = STAGE_LINE;
     c->target = target;
     atomic_store_explicit(&c->thread, pthread_self(), memory_order_relaxed);

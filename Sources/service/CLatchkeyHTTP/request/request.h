@@ -87,8 +87,8 @@ void latchkey_http_refusal_add_sharing(connection *c, struct MHD_Response *respo
 // An answer that any number of connections can be given, or NULL without memory.
 struct MHD_Response *latchkey_http_refusal_create(char *body, bool may_retry);
 
-// Hands an answer to libmicrohttpd: the shared one, or its like for this request. The server's
-// thread.
+// Hands an answer to libmicrohttpd: one like the shared one, with the identifier of this request,
+// or the shared one without memory. The server's thread.
 enum MHD_Result latchkey_http_refusal_queue(connection *c, unsigned status,
                                             struct MHD_Response *shared, char *body);
 

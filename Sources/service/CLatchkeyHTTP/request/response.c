@@ -69,7 +69,7 @@ static bool add_lines(connection *c, struct MHD_Response *response) {
     }
     return LIKELY(response == c->short_answer.response)
                ? latchkey_http_short_add_common(c)
-               : latchkey_http_lines_add(response, latchkey_http_lines()) != NULL;
+               : latchkey_http_lines_add(response, latchkey_http_lines(), c->identifier) != NULL;
 }
 
 static enum MHD_Result queue_answer(connection *c) {
@@ -122,10 +122,19 @@ static bool has_effect(latchkey_http_bytes method) {
     return true;
 }
 
+// Says in the log which request it is that was taken away from its handler.
+static void say_abandoned(connection *c, bool may_apply) {
+    char message[128];
+    snprintf(message, sizeof(message), "request %.*s was not answered in time; its effect is %s",
+             LATCHKEY_HTTP_IDENTIFIER_BYTES, c->identifier, may_apply ? "not known" : "none");
+    latchkey_http_log_write(c->server, message);
+}
+
 // Answers a request that was taken away from its handler.
 static enum MHD_Result queue_abandoned(connection *c) {
     latchkey_http_server *server = c->server;
     bool may_apply = has_effect(c->request.method);
+    say_abandoned(c, may_apply);
     if (!may_apply && atomic_load(&server->stopping)) {
         return queue_draining(c);
     }

@@ -98,12 +98,16 @@ bool latchkey_http_short_add_common(connection *c) {
     short_answer *s = &c->short_answer;
     const lines *now = latchkey_http_lines();
     if (UNLIKELY(s->common == NULL)) {
-        s->common = latchkey_http_lines_add(s->response, now);
-    } else if (UNLIKELY(s->common_second != now->second)) {
-        memcpy(s->common, now->text, LINES_BYTES);
+        s->common = latchkey_http_lines_add(s->response, now, c->identifier);
+        s->common_second = now->second;
+        return s->common != NULL;
     }
-    s->common_second = now->second;
-    return s->common != NULL;
+    if (UNLIKELY(s->common_second != now->second)) {
+        memcpy(s->common, now->text, LINES_SAME_BYTES);
+        s->common_second = now->second;
+    }
+    memcpy(s->common + LINES_SAME_BYTES, c->identifier, LATCHKEY_HTTP_IDENTIFIER_BYTES);
+    return true;
 }
 
 void latchkey_http_short_drop(connection *c, struct MHD_Response *response) {

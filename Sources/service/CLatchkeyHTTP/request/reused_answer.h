@@ -1,7 +1,7 @@
 // The object that a connection uses again for each short answer. reused_answer.c says how.
 
-#ifndef LATCHKEY_HTTP_SHORT_H
-#define LATCHKEY_HTTP_SHORT_H
+#ifndef LATCHKEY_HTTP_REUSED_ANSWER_H
+#define LATCHKEY_HTTP_REUSED_ANSWER_H
 
 #include <microhttpd.h>
 #include <stdbool.h>

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include "connection/connection.h"
+#include "connection/identifier.h"
 #include "request/request.h"
 #include "server/server.h"
 #include "tls/tls.h"
@@ -123,6 +124,7 @@ latchkey_http_server *latchkey_http_server_create(const latchkey_http_options *o
     server->watch_set = -1;
     server->watch_wake = -1;
     atomic_init(&server->reference_count, 1);
+    latchkey_http_identifier_create(server);
     pthread_mutex_init(&server->lock, NULL);
     bool has_memory =
         copy_proxies(server) && copy_bodies(server) &&

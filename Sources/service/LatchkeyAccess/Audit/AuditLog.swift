@@ -7,7 +7,6 @@ package import LatchkeyJSON
 package import LatchkeyMetrics
 internal import LatchkeyStore
 internal import LatchkeyStrategies
-internal import Synchronization
 
 /// The audit log: one line of JSON for each write and each refusal.
 ///
@@ -56,9 +55,6 @@ package final class AuditLog: Sendable {
     private let leftOut: Counter
     private let clock: @Sendable () -> UInt64
     private let queue = DispatchQueue(label: "latchkey.audit")
-    /// The beginning of the identifiers of this process.
-    private let start: [UInt8]
-    private let number = Atomic<UInt64>(0)
 
     /// Opens the file.
     package init(
@@ -76,30 +72,11 @@ package final class AuditLog: Sendable {
             file.write(lines)
             return 0
         }
-        start = Self.digits(.random(in: .min ... .max))
         lines = registry.counter(Self.linesTotal)
         leftOut = registry.counter(Self.leftOutTotal)
         registry.collect([Self.droppedTotal]) { [writer] metrics in
             metrics.begin(Self.droppedTotal)
             metrics.sample(.none, writer.droppedTotal)
-        }
-    }
-
-    // MARK: Identifiers
-
-    /// An identifier that no other request has: 20 digits and letters.
-    ///
-    /// Ten are random and of the process, ten are a number.
-    package func nextIdentifier() -> String {
-        let number = number.wrappingAdd(1, ordering: .relaxed).newValue
-        return String(decoding: start + Self.digits(number), as: UTF8.self)
-    }
-
-    /// The last fifty bits as ten digits in base 32.
-    private static func digits(_ number: UInt64) -> [UInt8] {
-        (0..<10).reversed().map { place in
-            let digit = UInt8(truncatingIfNeeded: number >> (5 * UInt64(place)) & 31)
-            return digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10
         }
     }
 

@@ -9,12 +9,15 @@ package struct AuditOrigin: Sendable {
     /// The name of the token; nil without one.
     package var token: String?
     package var address: String
+    /// The identifier of the request.
+    package var identifier: String
     package var trace: TraceParent?
 
     /// The request must not be answered yet.
     package init(_ request: ServiceRequest) {
         token = request.caller.name
         address = request.exchange.clientAddress.text
+        identifier = request.exchange.identifier
         trace = TraceParent(request.exchange)
     }
 }
@@ -37,14 +40,14 @@ package final class RouteAudit: RequestAudit {
         capturesOperation = route.contains("{id}")
     }
 
-    /// Adds the lines of a request that is not answered yet; returns its identifier.
+    /// Adds the lines of a request that is not answered yet.
     ///
-    /// Nil if there are too many refusals: then it is only counted.
+    /// If there are too many refusals, it is only counted.
     package func note(
         _ request: ServiceRequest,
         _ status: HTTPStatus,
         _ fill: (inout AuditDetail) -> Void
-    ) -> String? {
+    ) {
         var detail = AuditDetail()
         fill(&detail)
         if request.witness?.isRepeat == true { detail.isRepeat = true }
@@ -52,17 +55,15 @@ package final class RouteAudit: RequestAudit {
         // as they want has the bound of refusals.
         let isRefusal = status.isRefusal && detail.problem != .diskFull
         if isRefusal || request.caller.isUnknown {
-            guard log.admitsRefusal(of: request.caller.client) else { return nil }
+            guard log.admitsRefusal(of: request.caller.client) else { return }
         }
-        let identifier = log.nextIdentifier()
-        add(request, AuditOrigin(request), identifier, status, detail)
-        return identifier
+        add(request, AuditOrigin(request), status, detail)
     }
 
     /// Adds the line of an import whose client has gone: it gets no answer.
     package func noteLoss(_ origin: AuditOrigin, count: Int, revision: Revision?) {
         log.append { json in
-            json.origin(origin, request: log.nextIdentifier())
+            json.origin(origin)
             json.member("method", method)
             json.member("route", route)
             json.imported(count, revision)
@@ -73,13 +74,12 @@ package final class RouteAudit: RequestAudit {
     private func add(
         _ request: ServiceRequest,
         _ origin: AuditOrigin,
-        _ identifier: String,
         _ status: HTTPStatus,
         _ detail: AuditDetail
     ) {
         func append(_ body: (inout JSONWriter) -> Void) {
             log.append { json in
-                json.origin(origin, request: identifier)
+                json.origin(origin)
                 json.member("method", method)
                 json.member("route", route)
                 body(&json)
@@ -129,8 +129,8 @@ package final class RouteAudit: RequestAudit {
 }
 
 extension JSONWriter {
-    fileprivate mutating func origin(_ origin: AuditOrigin, request: String) {
-        member("request", request)
+    fileprivate mutating func origin(_ origin: AuditOrigin) {
+        member("request", origin.identifier)
         if let token = origin.token { member("token", token) } else { member("token", raw: "null") }
         member("address", origin.address)
         if let trace = origin.trace {

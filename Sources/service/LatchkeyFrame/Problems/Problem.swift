@@ -209,7 +209,7 @@ package enum Problem: String, CaseIterable, Sendable {
     ///   - detail: A sentence.
     ///   - extensions: Further members.
     ///   - leader: The address of the service that takes changes.
-    ///   - request: The identifier of the request, if it has a line in the audit log.
+    ///   - request: The identifier of the request.
     /// - Returns: The text.
     package func json(
         status: Int? = nil,

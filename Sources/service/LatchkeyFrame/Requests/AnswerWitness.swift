@@ -17,10 +17,9 @@ package protocol RequestAudit: AnyObject, Sendable {
     ///   - request: The request.
     ///   - status: Of its answer.
     ///   - fill: Says what the request did.
-    /// - Returns: Its identifier; nil if it has no line.
     func note(
         _ request: ServiceRequest,
         _ status: HTTPStatus,
         _ fill: (inout AuditDetail) -> Void
-    ) -> String?
+    )
 }

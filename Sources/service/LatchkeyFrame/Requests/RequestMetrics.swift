@@ -50,6 +50,8 @@ package struct RequestMetrics: Sendable {
     private let answerShareRefusals: ShareRefusals
     /// Nil without an audit log.
     private let audit: AuditMaker?
+    /// Nil if requests that have failed have no lines in the log.
+    private let failures: FailedRequests?
     /// Nil if the state is that of this service alone.
     private let age: StateAge?
     /// What has counters.
@@ -60,11 +62,13 @@ package struct RequestMetrics: Sendable {
         sendsServerTiming: Bool,
         answers: AnswerBudget,
         audit: AuditMaker? = nil,
+        failures: FailedRequests? = nil,
         age: StateAge? = nil
     ) {
         self.registry = registry
         self.age = age
         self.audit = audit
+        self.failures = failures
         self.answers = answers
         answerShareRefusals = ShareRefusals(registry, "answers")
         self.sendsServerTiming = sendsServerTiming
@@ -100,6 +104,8 @@ package struct RequestMetrics: Sendable {
             answers: answers,
             answerShareRefusals: answerShareRefusals,
             audit: audit.map { $0(method, route, changes) },
+            failures: failures,
+            route: "\(method.name) \(route)",
             changes: changes,
             isRead: isRead,
             age: route.hasPrefix("/v1/") ? age : nil
@@ -182,15 +188,22 @@ package struct RequestSeries: Sendable {
     ///   - request: Not answered yet.
     ///   - status: Of its answer.
     ///   - detail: Adds what the request did, if that is asked.
-    /// - Returns: The identifier of the request; nil without a line.
     @inline(__always)
     package func audit(
         _ request: ServiceRequest,
         _ status: HTTPStatus,
         _ detail: (inout AuditDetail) -> Void
-    ) -> String? {
+    ) {
         unsafe counters._withUnsafeGuaranteedRef { counters in
-            counters.hasLine(status) ? counters.audit?.note(request, status, detail) : nil
+            if counters.hasLine(status) { counters.audit?.note(request, status, detail) }
+        }
+    }
+
+    /// Puts a request into the log if the service has failed it.
+    func noteFailure(_ request: ServiceRequest, _ status: HTTPStatus, _ problem: ProblemText) {
+        guard status.rawValue >= 500 else { return }
+        unsafe counters._withUnsafeGuaranteedRef { counters in
+            counters.failures?.note(request, counters.route, status, problem)
         }
     }
 
@@ -220,6 +233,9 @@ private final class RequestCounters: Sendable {
     let answers: AnswerBudget
     let answerShareRefusals: ShareRefusals
     let audit: (any RequestAudit)?
+    let failures: FailedRequests?
+    /// Method and route, as "GET /v1/properties/{name}".
+    let route: String
     let age: StateAge?
     let isRead: Bool
     /// Beside `audit`, so that reads do not touch its reference count.
@@ -242,11 +258,15 @@ private final class RequestCounters: Sendable {
         answers: AnswerBudget,
         answerShareRefusals: ShareRefusals,
         audit: (any RequestAudit)?,
+        failures: FailedRequests?,
+        route: String,
         changes: Bool,
         isRead: Bool,
         age: StateAge?
     ) {
         self.audit = audit
+        self.failures = failures
+        self.route = route
         self.isRead = isRead
         self.age = age
         isAudited = audit != nil

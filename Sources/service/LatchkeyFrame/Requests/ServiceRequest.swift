@@ -36,8 +36,7 @@ package struct ServiceRequest: Sendable {
     ///   - body: The body. A long one is charged to the budget of unsent answers.
     ///   - bound: What happens to a long body beyond the budget. By default, a read is refused:
     ///     nothing was changed.
-    ///   - problem: What the body says, if it is a problem: with a line in the audit log, it has
-    ///     the identifier of the request, too.
+    ///   - problem: What the body says, if it is a problem.
     ///   - fields: Adds the header fields.
     ///   - audit: Says what the request did, if it has a line in the audit log.
     package func respond(
@@ -53,12 +52,8 @@ package struct ServiceRequest: Sendable {
             fail(failure)
             return
         }
-        let identifier = series.audit(self, status, audit)
-        if let problem, let identifier {
-            let identified = problem.json(request: identifier)
-            budget?.add(identified.count - body.count)
-            body = .bytes(identified)
-        }
+        series.audit(self, status, audit)
+        if let problem { series.noteFailure(self, status, problem) }
         let isSent = exchange.method != .head && status != .notModified
         series.record(
             status,
@@ -75,9 +70,6 @@ package struct ServiceRequest: Sendable {
             }
             addAge(to: &answer)
             addCaching(status, to: &answer)
-            if let identifier {
-                answer.add("Latchkey-Request-Id", text: identifier)
-            }
         }
         witness?.answered()
     }
@@ -241,7 +233,7 @@ package struct ServiceRequest: Sendable {
         )
         respond(
             HTTPStatus(rawValue: UInt16(problem.status)),
-            body: .bytes(text.json()),
+            body: .bytes(text.json(request: exchange.identifier)),
             problem: text
         ) { answer in
             answer.add("Content-Type", "application/problem+json")
@@ -294,7 +286,7 @@ package struct ProblemText {
     package let extensions: KeyValuePairs<String, Int>
     package let leader: String?
 
-    /// The JSON, with the identifier of the request if it has one.
+    /// The JSON, with the identifier of the request if it is given.
     package func json(request: String? = nil) -> [UInt8] {
         problem.json(detail: detail, extensions: extensions, leader: leader, request: request)
     }

@@ -45,6 +45,17 @@ package struct Exchange: @unchecked Sendable {
         unsafe request.pointee.started_nanoseconds
     }
 
+    /// The identifier of the request: 20 digits and letters, which no other request has.
+    ///
+    /// The answer has it in `Latchkey-Request-Id`.
+    package var identifier: String {
+        let text = unsafe UnsafeBufferPointer(
+            start: latchkey_http_request_identifier(request),
+            count: Int(LATCHKEY_HTTP_IDENTIFIER_BYTES)
+        )
+        return unsafe String(decoding: UnsafeRawBufferPointer(text), as: UTF8.self)
+    }
+
     /// Why the request must not be served, or nil.
     @inlinable package var rejection: Rejection? {
         let code = unsafe request.pointee.rejection

@@ -182,6 +182,7 @@ extension ServiceConfiguration {
             sendsServerTiming: sendsServerTiming,
             answers: frame.answers,
             audit: lines,
+            failures: FailedRequests(frame.log),
             age: age
         )
     }

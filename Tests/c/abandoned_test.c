@@ -239,7 +239,7 @@ static void tells_amid_answers(void) {
     subject_stop(&s, 1000);
 }
 
-const test_case gone_cases[] = {
+const test_case abandoned_cases[] = {
     {"tells owners of clients that left", tells_of_clients_that_left},
     {"tells owners of deadlines and of stop", tells_of_deadlines_and_stop},
     {"tells owners of clients before the deadline", tells_of_clients_before_the_deadline},
