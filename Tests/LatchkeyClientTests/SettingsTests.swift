@@ -106,10 +106,17 @@ struct SettingsTests {
 
     @Test func `a key needs its certificate`() throws {
         #expect(throws: ClientFailure.self) { try Self.settings(["--key=/k"]).connection() }
-        let environment = ["LATCHKEY_CERT": "/dev/null", "LATCHKEY_KEY": "/dev/zero"]
+        let folder = try TemporaryFolder()
+        let (certificate, key) = (folder.path + "/certificate", folder.path + "/key")
+        let environment = ["LATCHKEY_CERT": certificate, "LATCHKEY_KEY": key]
         let settings = try Self.settings([], environment)
-        #expect(settings.certificate == "/dev/null" && settings.key == "/dev/zero")
-        _ = try settings.connection()
+        #expect(settings.certificate == certificate && settings.key == key)
+        for text in ["no PEM\n", "-----BEGIN CERTIFICATE-----\n"] {
+            try folder.write("certificate", text)
+            try folder.write("key", "-----BEGIN PRIVATE KEY-----\n")
+            let isPEM = (try? settings.connection()) != nil
+            #expect(isPEM == text.hasPrefix("-"))
+        }
     }
 
     @Test func `the patience is not less than the time of an attempt, unless it is given`() throws {
