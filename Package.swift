@@ -52,8 +52,9 @@ let houses = [
     ],
     "ground": [
         "LatchkeyClient", "LatchkeyMachine", "LatchkeyJSON", "LatchkeyTrace", "LatchkeySettings",
-        "LatchkeyVerdict", "CLatchkeyFetch", "CLatchkeyPages", "CLatchkeyMachine",
-        "CLatchkeySystem", "CMicrohttpd", "CSQLite", "CGnuTLS", "CCurl", "CNghttp2", "CZlib",
+        "LatchkeyVerdict", "LatchkeyProtobuf", "CLatchkeyFetch", "CLatchkeyPages",
+        "CLatchkeyMachine", "CLatchkeySystem", "CMicrohttpd", "CSQLite", "CGnuTLS", "CCurl",
+        "CNghttp2", "CZlib",
     ],
 ]
 
@@ -102,6 +103,7 @@ let package = Package(
             exclude: ["Dashboard", "openapi.yaml", "report.html"]
         ),
         .target(name: "LatchkeyJSON", dependencies: ["CLatchkeySystem"]),
+        .target(name: "LatchkeyProtobuf"),
         .target(name: "LatchkeySettings"),
         .target(name: "LatchkeyTrace"),
         .target(name: "LatchkeyVerdict"),
@@ -118,7 +120,9 @@ let package = Package(
         .target(name: "LatchkeyMetrics", dependencies: ["CLatchkeySystem"]),
         .target(
             name: "LatchkeyContention",
-            dependencies: ["CLatchkeySystem", "LatchkeyMetrics", "LatchkeySync"]
+            dependencies: [
+                "CLatchkeySystem", "LatchkeyMetrics", "LatchkeyProtobuf", "LatchkeySync",
+            ]
         ),
         .target(name: "LatchkeyMetering", dependencies: ["LatchkeyContention", "LatchkeySync"]),
         .target(
@@ -148,7 +152,7 @@ let package = Package(
         ),
         .target(
             name: "LatchkeyReplication",
-            dependencies: ["CLatchkeyRPC", "LatchkeyStore", "LatchkeySync"]
+            dependencies: ["CLatchkeyRPC", "LatchkeyProtobuf", "LatchkeyStore", "LatchkeySync"]
         ),
         .target(
             name: "CLatchkeyFetch",
@@ -323,8 +327,8 @@ let package = Package(
         .testTarget(
             name: "LatchkeyReplicationTests",
             dependencies: [
-                "LatchkeyGuards", "LatchkeyJSON", "LatchkeyReplication", "LatchkeyStore",
-                "LatchkeyStrategies", "LatchkeySync", "LatchkeyTestSupport",
+                "LatchkeyGuards", "LatchkeyJSON", "LatchkeyProtobuf", "LatchkeyReplication",
+                "LatchkeyStore", "LatchkeyStrategies", "LatchkeySync", "LatchkeyTestSupport",
             ]
         ),
         .testTarget(
@@ -336,7 +340,7 @@ let package = Package(
         ),
         .testTarget(
             name: "LatchkeyHTTPTests",
-            dependencies: ["LatchkeyHTTP", "LatchkeyTestSupport"]
+            dependencies: ["LatchkeyHTTP", "LatchkeySettings", "LatchkeyTestSupport"]
         ),
         .testTarget(
             name: "LatchkeyServiceTests",

@@ -87,13 +87,13 @@ struct PropertyTextTests {
         ("1", "1"), ("0.5", "0.500"), ("5m", "300"), ("250ms", "0.250"), ("1h", "3600"),
     ])
     func `a time is sent in seconds`(text: String, seconds: String) {
-        #expect(SecondsArgument.seconds(text) == seconds)
+        #expect(SecondsText.duration(text).map { SecondsText.text($0) } == seconds)
     }
 
     @Test(arguments: ["", "-1", "x", "1e3", "0", "11", "1 s"])
     func `a time out of its bounds is refused`(text: String) {
         #expect(throws: (any Error).self) {
-            try SecondsArgument.values(0.001...10).check(text)
+            try SettingValues.times(0.001...10).check(text)
         }
     }
 }

@@ -55,23 +55,6 @@ import Testing
         #expect(reading.sites.map(\.holder) == ["(unknown)"])
     }
 
-    @Test func `numbers and strings are written as protobuf has them`() {
-        var writer = ProtobufWriter()
-        writer.add(1, 0)
-        writer.add(1, 127)
-        writer.add(1, 300)
-        writer.add(2, -1)
-        writer.add(3, packed: [0, 1, 128])
-        writer.add(16, element: "")
-        #expect(
-            writer.bytes == [
-                0x08, 0x7F, 0x08, 0xAC, 0x02,
-                0x10, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x01,
-                0x1A, 0x04, 0x00, 0x01, 0x80, 0x01, 0x82, 0x01, 0x00,
-            ]
-        )
-    }
-
     @Test func `the checksum is that of the standard`() {
         #expect(GzipFile.checksum(Array("123456789".utf8)) == 0xCBF4_3926)
     }

@@ -1,4 +1,5 @@
 import LatchkeyHTTP
+import LatchkeySettings
 import Testing
 
 @Suite struct QueryTests {

@@ -1,5 +1,6 @@
 import LatchkeyGuards
 import LatchkeyJSON
+import LatchkeyProtobuf
 import LatchkeyStrategies
 import LatchkeySync
 import LatchkeyTestSupport
@@ -185,7 +186,7 @@ struct HostileLogTests {
             #expect(answer.compacted < Int64.max)
             #expect(answer.events.allSatisfy { $0.value.modified < Int64.max })
         }
-        let beyond = message { $0.add(1, message: { $0.add(3, .max) }) }
+        let beyond = message { $0.add(1, message: { $0.add(3, UInt64.max) }) }
         #expect(throws: ProtobufReader.InvalidMessage()) { try EtcdAnswer(beyond[...], .put) }
     }
 }

@@ -1,3 +1,4 @@
+import LatchkeyProtobuf
 import LatchkeyStore
 import Testing
 
@@ -19,9 +20,13 @@ struct WireTests {
         #expect(ProtobufWriter.message { $0.add(1, 0) } == [])
         #expect(ProtobufWriter.message { $0.add(1) { _ in } } == [0x0A, 0x00])
         #expect(
-            ProtobufWriter.message { $0.add(1, .max) }
+            ProtobufWriter.message { $0.add(1, UInt64.max) }
                 == [0x08, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0x01]
         )
+        #expect(ProtobufWriter.message { $0.add(2, -1) }.count == 11)
+        let packed = ProtobufWriter.message { $0.add(3, packed: [0, 1, 128]) }
+        #expect(packed == [0x1A, 0x04, 0x00, 0x01, 0x80, 0x01])
+        #expect(ProtobufWriter.message { $0.add(16, element: []) } == [0x82, 0x01, 0x00])
     }
 
     @Test func `requests of etcd are those of its client`() {
@@ -62,7 +67,7 @@ struct WireTests {
     @Test func `a watch tells what was put and deleted, and that it ends`() throws {
         let message = ProtobufWriter.message { message in
             message.add(1) { header in
-                header.add(1, .max)
+                header.add(1, UInt64.max)
                 header.add(3, 12)
             }
             message.add(11) { event in

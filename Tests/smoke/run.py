@@ -245,8 +245,9 @@ def command_line(case):
         case.run("top", "--once", url=url)
         service.ends_well()
     case.run("get", "a", url="http://127.0.0.1:1", status=1)
-    for words in (("--version",), ("--help",), ("serve", "--help"), ("strategies",), ("manual",),
-                  ("completion", "bash"), ("check-config", "--port", "0")):
+    for words in (("--version",), ("--help",), ("serve", "--help"), ("strategies",),
+                  ("completion", "--words"), ("completion", "bash"),
+                  ("check-config", "--port", "0")):
         if not case.run(*words):
             raise Failure(f"{words} says nothing")
 

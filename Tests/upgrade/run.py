@@ -41,8 +41,7 @@ RESTORED = 1 << 32
 MORE_REPORTS = sorted((TOP / "Tests/LatchkeyReportTests/Recorded").glob("*.json"))
 # They are compared with the first one of all.
 DIFFERENT = ("beside-load-1.json", "beside-load-2.json", "quiet-adaptive.json")
-REMOVED = re.compile(r"(LATCHKEY_[A-Z_]+) was removed in \d")
-RENAMED = re.compile(r"(LATCHKEY_[A-Z_]+) was renamed in \d\S*: use (LATCHKEY_[A-Z_]+)")
+GONE = re.compile(r"(LATCHKEY_[A-Z_]+) was re\w+ in [\d.]+:(?: use (LATCHKEY_[A-Z_]+))?")
 
 
 class Case:
@@ -329,23 +328,21 @@ def settings(case):
     for place in sorted(case.files.glob("default*")):
         variables = dict(line.split("=", 1) for line in case.read(place.name).decode().splitlines()
                          if line and not line.startswith("#"))
-        wanted = set(re.findall(r"^  --(.*?)  \(", case.read(
-            f"checked-{place.name}").decode(), re.MULTILINE))
+        wanted = values(case.read(f"checked-{place.name}").decode())
         expect(f"the variables of {place.name}", len(wanted), len(variables))
-        removed = check_settings(case, place, variables, wanted)
-        counts.append(f"{place.name}: {len(variables)} settings, {len(removed)} removed since")
+        counts.append(check_settings(case, place, variables, wanted))
     return "; ".join(counts)
 
 
-def flag(variable):
-    return variable.removeprefix("LATCHKEY_").lower().replace("_", "-")
+def values(said):
+    """The values that check-config prints, by their variables."""
+    found = re.findall(r"^  --\S+ (.*)  \((LATCHKEY_\w+)\)$", said, re.MULTILINE)
+    return {variable: value for value, variable in found}
 
 
 def check_settings(case, place, variables, wanted):
-    """Without those that were removed, and with the new names, check-config says the same.
-
-    Returns the removed ones."""
-    folder, removed = case.scratch / "lib", set()
+    """Without the removed ones, and by the new names, check-config says the same."""
+    folder, removed = case.scratch / "lib", []
     folder.mkdir(exist_ok=True)
     certificate, key = create_certificate(folder)
     for name, file in {"ca": certificate, "certificate": certificate, "key": key}.items():
@@ -356,22 +353,19 @@ def check_settings(case, place, variables, wanted):
             timeout=COMMAND_SECONDS_MAX, env={"PATH": os.environ["PATH"], **{
                 name: value.replace("/var/lib/latchkey", str(folder))
                 for name, value in variables.items()}})
-        gone = set(REMOVED.findall(done.stderr)) & set(variables)
-        renamed = {old: new for old, new in RENAMED.findall(done.stderr) if old in variables}
-        if not gone and not renamed:
+        if not (gone := {old: new for old, new in GONE.findall(done.stderr) if old in variables}):
             break
-        expect(f"the status of {place.name} with {gone}, {renamed}", done.returncode, 2)
-        removed |= {flag(name) for name in gone}
-        variables = {renamed.get(name, name): value for name, value in variables.items()
-                     if name not in gone}
-        for old, new in renamed.items():
-            wanted = {re.sub(f"^{flag(old)} ", f"{flag(new)} ", line) for line in wanted}
-    if done.returncode != 0:
-        raise Failure(f"{place.name}: status {done.returncode}: {done.stderr}")
+        expect(f"the status of {place.name} with {gone}", done.returncode, 2)
+        for old, new in gone.items():
+            pair = variables.pop(old), wanted.pop(old)
+            if new:
+                variables[new], wanted[new] = pair
+            else:
+                removed.append(old)
+    expect(f"the status of {place.name}: {done.stderr}", done.returncode, 0)
     said = done.stdout.replace(str(folder), "/var/lib/latchkey")
-    expect(f"what {place.name} sets", set(re.findall(r"^  --(.*?)  \(", said, re.MULTILINE)),
-           {line for line in wanted if line.split(" ")[0] not in removed})
-    return removed
+    expect(f"what {place.name} sets", values(said), wanted)
+    return f"{place.name}: {len(variables)} settings, {len(removed)} more were removed since"
 
 
 CASES = {"data": data, "backup": backup, "export": export, "cluster": cluster, "trace": trace,

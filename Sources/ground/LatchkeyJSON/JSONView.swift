@@ -69,6 +69,11 @@ package struct JSONView: @unchecked Sendable {
         integer(timesTenTo: 0)
     }
 
+    /// The number as the nearest one that a binary fraction can be.
+    package var double: Double? {
+        kind == .number ? Double(unsafe String(decoding: bytes, as: UTF8.self)) : nil
+    }
+
     /// The number times a power of ten, if that is whole and has at most 64 bits.
     ///
     /// So seconds with up to three digits after the point are read as milliseconds with a power of

@@ -22,7 +22,7 @@ package final class FreeMemory: @unchecked Sendable {
     fileprivate static let keptByteCount = 64 << 20
     private static let intervalNanoseconds = 5_000_000_000
 
-    private let queue = DispatchQueue(label: "latchkey-memory", qos: .utility)
+    private let queue = DispatchQueue(label: "latchkey.memory", qos: .utility)
     /// What the last return has left.
     private var left = Extent(usedByteCount: 0, freeByteCount: 0)
     private var isEnded = false

@@ -1,4 +1,5 @@
 package import LatchkeyJSON
+internal import LatchkeySettings
 
 /// How long a property lives, in milliseconds.
 package typealias TimeToLive = Int64
@@ -18,14 +19,12 @@ package enum TimeToLiveText {
 
     /// The same of a JSON number.
     package static func milliseconds(_ number: JSONView) -> TimeToLive? {
-        SecondsText.milliseconds(number, in: 1...millisecondsMax)
+        SecondsText.milliseconds(number.double, in: 1...millisecondsMax)
     }
 
     /// The text of what is left until the expiry, never below 0.
     package static func text(until expiry: Timestamp, at time: Timestamp) -> String {
-        let left = max(0, expiry.milliseconds - time.milliseconds)
-        let decimals = String(left % 1000 + 1000).dropFirst()
-        return "\(left / 1000).\(decimals)"
+        SecondsText.text(milliseconds: max(0, expiry.milliseconds - time.milliseconds))
     }
 }
 

@@ -140,7 +140,7 @@ package struct ClientRequest: Sendable {
     /// - Returns: The request that is sent.
     func attempt(waitLeft: Duration?, limit: Duration) -> Self {
         var attempt = self
-        if let waitLeft { attempt.add("wait", SecondsArgument.text(waitLeft)) }
+        if let waitLeft { attempt.add("wait", SecondsText.text(waitLeft)) }
         if !isStream {
             attempt.timeLimit = limit
         } else if !isSentOnce {

@@ -35,7 +35,7 @@ package struct LeaseClient {
         self.holder = holder
     }
 
-    private var seconds: String { SecondsArgument.text(timeToLive) }
+    private var seconds: String { SecondsText.text(timeToLive) }
 
     var now: UInt64 { client.transport.now }
 
@@ -80,7 +80,7 @@ package struct LeaseClient {
     ) throws(LeaseFailure) -> Lease? {
         let wait = waits ? attempt.wait(at: now) : .zero
         var request = ClientRequest(.post, "/v1/transactions")
-        request.add("wait", SecondsArgument.text(wait))
+        request.add("wait", SecondsText.text(wait))
         request.makeRepeatable(attempt.id, isOfCall: true)
         request.timeLimit = limit(client.transport.timeLimit + wait, until: bound)
         let put = JSONValue(object: [

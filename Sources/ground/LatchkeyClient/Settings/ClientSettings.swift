@@ -80,21 +80,21 @@ package struct ClientSettings: Configurable {
         ),
         Setting(
             "timeout-seconds",
-            SecondsArgument.values(0.001...3600),
+            .times(0.001...3600),
             \.timeout,
             "The maximum time of one attempt, without the time that a command waits on purpose.",
-            text: { SecondsArgument.text($0) },
-            value: { SecondsArgument.duration($0) }
+            text: { SecondsText.text($0) },
+            value: { SecondsText.duration($0) }
         ),
         Setting(
             "patience-seconds",
-            SecondsArgument.values(0...3600),
+            .times(0...3600),
             \.patience,
             default: "10, or --timeout-seconds if that is more",
             "The time for which a request is repeated that was not answered. A command that waits "
                 + "on purpose ends at most 2 seconds after its wait.",
-            text: { SecondsArgument.text($0 ?? Client.patienceStandard) },
-            value: { SecondsArgument.duration($0).map { .some($0) } }
+            text: { SecondsText.text($0 ?? Client.patienceStandard) },
+            value: { SecondsText.duration($0).map { .some($0) } }
         ),
     ]
 

@@ -1,4 +1,5 @@
 import Foundation
+internal import LatchkeyProtobuf
 import LatchkeySync
 
 /// A profile in the format of pprof (`profile.proto` of github.com/google/pprof).
@@ -73,7 +74,7 @@ struct PprofProfile {
         }
         // Last, because everything else adds to it.
         for string in strings.values {
-            message.add(Field.string, element: string)
+            message.add(Field.string, element: Array(string.utf8))
         }
     }
 

@@ -98,14 +98,14 @@ enum ClientFlags {
     static let jsonAlways = Flag.toggle("json", "What it prints is JSON in any case.")
     static let ttl = Flag(
         "ttl",
-        SecondsArgument.values(0.001...315_360_000),
+        .times(0.001...315_360_000),
         default: "",
         hasEnvironment: false,
         "The time after which the property is removed."
     )
     static let ttlIfNew = Flag(
         "ttl-if-new",
-        SecondsArgument.values(0.001...315_360_000),
+        .times(0.001...315_360_000),
         default: "",
         hasEnvironment: false,
         "As --ttl, but only if the property is created: one that is there keeps its time."
@@ -119,7 +119,7 @@ enum ClientFlags {
     )
     static let wait = Flag(
         "wait",
-        SecondsArgument.values(0...60),
+        .times(0...60),
         default: "0",
         hasEnvironment: false,
         "The time to wait for it."
@@ -207,12 +207,12 @@ enum ClientFlags {
 extension FlagValues {
     /// A time as the service takes it, or nil if the flag is not given.
     func seconds(_ name: String) -> String? {
-        isGiven(name) ? SecondsArgument.seconds(text(name)) : nil
+        isGiven(name) ? SecondsText.duration(text(name)).map { SecondsText.text($0) } : nil
     }
 
     /// A time that has a default.
     func duration(_ name: String) -> Duration {
-        SecondsArgument.duration(text(name)) ?? .zero
+        SecondsText.duration(text(name)) ?? .zero
     }
 
     /// The text of a flag, or nil if it is not given.

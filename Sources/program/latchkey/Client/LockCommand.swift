@@ -11,7 +11,7 @@ struct LockCommand: ClientCommand {
     let ownFlags = [
         Flag(
             "wait",
-            SecondsArgument.values(0...31_536_000),
+            .times(0...31_536_000),
             default: "as long as it takes",
             hasEnvironment: false,
             "The time to wait for the lock; otherwise status 124. 0 tries once."
@@ -124,7 +124,7 @@ enum LeaseFlags {
 
     static let ttl = Flag(
         "ttl",
-        SecondsArgument.values(1...86_400),
+        .times(1...86_400),
         default: "15",
         hasEnvironment: false,
         "The time after which the service frees the lock of a holder that is silent. It is "

@@ -1,3 +1,5 @@
+internal import LatchkeyProtobuf
+
 // The messages of etcd's API that a log needs (etcd 3.4, api/etcdserverpb/rpc.proto).
 
 /// A key with its value, as etcd keeps it.

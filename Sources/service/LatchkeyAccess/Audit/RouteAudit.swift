@@ -1,6 +1,7 @@
 package import LatchkeyFrame
 package import LatchkeyHTTP
 package import LatchkeyJSON
+internal import LatchkeySettings
 package import LatchkeyStore
 internal import LatchkeyStrategies
 

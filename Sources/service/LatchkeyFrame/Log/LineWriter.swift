@@ -1,18 +1,14 @@
-internal import CLatchkeySystem
 internal import Glibc
+internal import LatchkeyStrategies
 
 /// Writes lines on a thread of its own, so that no other thread waits for a slow reader or a disk.
 ///
-/// **Design.** The mutex guards every variable; `changed` is signalled when lines arrive and when
-/// all are written. The mutex is not held during a write. Lines wait up to a bound; further lines
-/// are dropped and counted, and when the sink takes lines again, an extra line says how many are
-/// missing. On a descriptor, each line is one system call, so that lines of several processes that
-/// share a pipe do not mix. The thread lives as long as the process, which may end while it writes.
-///
-/// SAFETY: `@safe` and `@unchecked Sendable` because mutex and condition are never freed (the
-/// thread always keeps the object) and variables are touched only while the mutex is held.
-@safe
-package final class LineWriter: @unchecked Sendable {
+/// **Design.** One guard has all that changes; it is free during a write. Lines wait up to a bound;
+/// further lines are dropped and counted, and when the sink takes lines again, an extra line says
+/// how many are missing. On a descriptor, each line is one system call, so that lines of several
+/// processes that share a pipe do not mix. The thread lives as long as the process, which may end
+/// while it writes.
+package final class LineWriter: Sendable {
     /// Makes the line that says how many lines were dropped.
     package typealias Report = @Sendable (UInt64) -> [UInt8]
 
@@ -26,16 +22,22 @@ package final class LineWriter: @unchecked Sendable {
     /// The writer of the log.
     package static let standardError = LineWriter(descriptor: 2)
 
+    private struct State: Sendable {
+        var lines: [[UInt8]] = []
+        var byteCount = 0
+        var isWriting = false
+        var dropped: UInt64 = 0
+        var reported: UInt64 = 0
+        var report: Report?
+
+        /// Whether there is something to write.
+        var isDue: Bool { !lines.isEmpty || dropped != reported }
+        var isIdle: Bool { !isWriting && !isDue }
+    }
+
     private let byteCountMax: Int
     private let sink: Sink
-    private let mutex: UnsafeMutablePointer<pthread_mutex_t>
-    private let changed: UnsafeMutablePointer<pthread_cond_t>
-    private var lines: [[UInt8]] = []
-    private var byteCount = 0
-    private var isWriting = false
-    private var dropped: UInt64 = 0
-    private var reported: UInt64 = 0
-    private var report: Report?
+    private let state = Guarded<State>(State())
 
     /// Writes to a descriptor.
     package convenience init(descriptor: Int32) {
@@ -52,20 +54,9 @@ package final class LineWriter: @unchecked Sendable {
     package init(byteCountMax: Int, sink: @escaping Sink) {
         self.byteCountMax = byteCountMax
         self.sink = sink
-        unsafe mutex = .allocate(capacity: 1)
-        unsafe mutex.initialize(to: pthread_mutex_t())
-        unsafe changed = .allocate(capacity: 1)
-        unsafe changed.initialize(to: pthread_cond_t())
-        var attributes = pthread_condattr_t()
-        unsafe pthread_condattr_init(&attributes)
-        unsafe pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)
-        let mutexCode = unsafe pthread_mutex_init(mutex, nil)
-        precondition(mutexCode == 0, "pthread_mutex_init failed with \(mutexCode).")
-        let conditionCode = unsafe pthread_cond_init(changed, &attributes)
-        precondition(conditionCode == 0, "pthread_cond_init failed with \(conditionCode).")
         var thread = pthread_t()
         let context = unsafe Unmanaged.passRetained(self).toOpaque()
-        let threadCode = unsafe pthread_create(
+        let code = unsafe pthread_create(
             &thread,
             nil,
             { context in
@@ -74,15 +65,15 @@ package final class LineWriter: @unchecked Sendable {
             },
             context
         )
-        precondition(threadCode == 0, "pthread_create failed with \(threadCode).")
+        precondition(code == 0, "pthread_create failed with \(code).")
         pthread_detach(thread)
     }
 
     /// How many lines were dropped since the start.
-    package var droppedTotal: UInt64 { withLock { dropped } }
+    package var droppedTotal: UInt64 { state.read { $0.dropped } }
 
     /// How many bytes wait, without those that are being written.
-    package var waitingByteCount: Int { withLock { byteCount } }
+    package var waitingByteCount: Int { state.read { $0.byteCount } }
 
     /// Adds a line to those that wait; never blocks for the reader.
     ///
@@ -90,15 +81,14 @@ package final class LineWriter: @unchecked Sendable {
     ///   - line: The line, with its line feed.
     ///   - report: Makes the line about dropped lines, this one included.
     package func append(_ line: [UInt8], report: Report? = nil) {
-        withLock {
-            if let report { self.report = report }
-            guard byteCount + line.count <= byteCountMax else {
-                dropped += 1
+        state.write { state in
+            if let report { state.report = report }
+            guard state.byteCount + line.count <= byteCountMax else {
+                state.dropped += 1
                 return
             }
-            lines.append(line)
-            byteCount += line.count
-            unsafe pthread_cond_broadcast(changed)
+            state.lines.append(line)
+            state.byteCount += line.count
         }
     }
 
@@ -107,52 +97,29 @@ package final class LineWriter: @unchecked Sendable {
     /// - Returns: Whether they are written.
     @discardableResult
     package func flush(withinMilliseconds milliseconds: Int) -> Bool {
-        var end = timespec()
-        unsafe clock_gettime(CLOCK_MONOTONIC, &end)
-        let nanoseconds = end.tv_nsec + milliseconds * 1_000_000
-        end.tv_sec += nanoseconds / 1_000_000_000
-        end.tv_nsec = nanoseconds % 1_000_000_000
-        return withLock {
-            while isWriting || !lines.isEmpty || dropped != reported {
-                guard unsafe pthread_cond_timedwait(changed, mutex, &end) == 0 else {
-                    return false
-                }
-            }
-            return true
-        }
+        let deadline = ContinuousClock.now + .milliseconds(milliseconds)
+        return state.read(when: \.isIdle, deadline: deadline) { _ in true } ?? false
     }
 
     private func run() -> Never {
         while true {
-            let (taken, missing, report) = take()
-            let failedCount = sink(taken)
+            // All that wait, and how many lines were dropped since the last report.
+            let (lines, missing, report) = state.write(when: \.isDue) { state in
+                defer {
+                    (state.lines, state.byteCount) = ([], 0)
+                    (state.reported, state.isWriting) = (state.dropped, true)
+                }
+                return (state.lines, state.dropped - state.reported, state.report)
+            }
+            let failedCount = UInt64(sink(lines))
             // These lines waited while others were dropped, so the report belongs here.
-            if missing > 0, let report {
-                _ = sink([report(missing)])
-            }
-            withLock {
+            if missing > 0, let report { _ = sink([report(missing)]) }
+            state.write { state in
                 // No report: the sink cannot write.
-                dropped += UInt64(failedCount)
-                reported += UInt64(failedCount)
-                isWriting = false
-                unsafe pthread_cond_broadcast(changed)
+                state.dropped += failedCount
+                state.reported += failedCount
+                state.isWriting = false
             }
-        }
-    }
-
-    /// Waits for lines and takes all that wait.
-    private func take() -> (lines: [[UInt8]], missing: UInt64, report: Report?) {
-        withLock {
-            while lines.isEmpty, dropped == reported {
-                unsafe pthread_cond_wait(changed, mutex)
-            }
-            defer {
-                lines = []
-                byteCount = 0
-                reported = dropped
-                isWriting = true
-            }
-            return (lines, dropped - reported, report)
         }
     }
 
@@ -173,12 +140,5 @@ package final class LineWriter: @unchecked Sendable {
             rest = rest.dropFirst(max(0, count))
         }
         return true
-    }
-
-    private func withLock<Result>(_ body: () -> Result) -> Result {
-        let code = unsafe pthread_mutex_lock(mutex)
-        precondition(code == 0, "pthread_mutex_lock failed with \(code).")
-        defer { unsafe pthread_mutex_unlock(mutex) }
-        return body()
     }
 }

@@ -1,3 +1,5 @@
+package import LatchkeySettings
+
 /// The parameters of a query: names and values in their order, repeated names included.
 ///
 /// `a=1&b=2` as in `application/x-www-form-urlencoded`, but strictly: a bad escape, bytes that are

@@ -51,7 +51,7 @@ final class Overview: Sendable {
     private let sources: Sources
     private let state = Guarded(State())
     private let startNanoseconds: UInt64
-    private let queue = DispatchQueue(label: "latchkey-overview", qos: .utility)
+    private let queue = DispatchQueue(label: "latchkey.overview", qos: .utility)
 
     /// Begins at this time, in nanoseconds of the monotonic clock, without points.
     init(_ sources: Sources, at nanoseconds: UInt64 = latchkey_system_nanoseconds()) {

@@ -1,6 +1,7 @@
 internal import LatchkeyFrame
 internal import LatchkeyJSON
 internal import LatchkeyOperations
+internal import LatchkeySettings
 internal import LatchkeyStore
 internal import LatchkeyStrategies
 
@@ -122,7 +123,7 @@ struct OperationBody {
         secondsMax: Int
     ) throws(RequestFailure) -> Duration {
         let bounds = 0...Int64(secondsMax) * 1000
-        guard let milliseconds = SecondsText.milliseconds(json, in: bounds) else {
+        guard let milliseconds = SecondsText.milliseconds(json.double, in: bounds) else {
             throw invalid("\(name) must be a number of seconds from 0 to \(secondsMax).")
         }
         return .milliseconds(milliseconds)

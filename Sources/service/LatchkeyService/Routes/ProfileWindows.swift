@@ -18,7 +18,7 @@ final class ProfileWindows: Sendable {
     }
 
     private let state = Guarded(State())
-    private let queue = DispatchQueue(label: "latchkey-profile")
+    private let queue = DispatchQueue(label: "latchkey.profile")
 
     /// A number for a request.
     func nextNumber() -> UInt64 {

@@ -20,7 +20,7 @@ package enum PercentDecoding {
     /// - Returns: the decoded bytes.
     /// - Throws: what is wrong with them.
     package static func decode(
-        _ bytes: Bytes,
+        _ bytes: UnsafeRawBufferPointer,
         plusIsSpace: Bool = false
     ) throws(PercentDecodingError) -> [UInt8] {
         var decoded: [UInt8] = []
@@ -28,11 +28,11 @@ package enum PercentDecoding {
         var isASCII = true
         var index = 0
         while index < bytes.count {
-            var byte = bytes[index]
+            var byte = unsafe bytes[index]
             if byte == percent {
                 guard index + 2 < bytes.count,
-                    let high = hexadecimal(bytes[index + 1]),
-                    let low = hexadecimal(bytes[index + 2])
+                    let high = unsafe hexadecimal(bytes[index + 1]),
+                    let low = unsafe hexadecimal(bytes[index + 2])
                 else { throw .truncatedEscape }
                 byte = high << 4 | low
                 index += 2
@@ -48,11 +48,6 @@ package enum PercentDecoding {
             throw .invalidText
         }
         return decoded
-    }
-
-    /// Whether there is nothing to decode: every byte stands for itself, and all are ASCII.
-    package static func isPlain(_ bytes: Bytes) -> Bool {
-        bytes.allSatisfy { $0 != percent && $0 < 0x80 }
     }
 
     private static let percent = UInt8(ascii: "%")
