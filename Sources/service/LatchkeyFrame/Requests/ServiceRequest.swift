@@ -54,6 +54,7 @@ package struct ServiceRequest: Sendable {
         }
         series.audit(self, status, audit)
         if let problem { series.noteFailure(self, status, problem) }
+        series.noteTraffic(self, status)
         // Without the identifier: a repeat is a request of its own.
         let keptBody = witness.flatMap {
             $0.keeps(status, body.count) ? problem?.json() ?? body.copied : nil
@@ -106,6 +107,7 @@ package struct ServiceRequest: Sendable {
         isWhole: Bool = false,
         fields: (inout ResponseFields) -> Void
     ) -> ResponseStream {
+        series.noteTraffic(self, .ok)
         series.record(
             .ok,
             startedNanoseconds: exchange.startedNanoseconds,
