@@ -121,8 +121,8 @@ enum Latchkey {
             GetCommand.self, PutCommand.self, DeleteCommand.self, IncrementCommand.self,
             MergeCommand.self, ListCommand.self, WatchCommand.self, TransactionCommand.self,
             PopCommand.self, TouchCommand.self, CountCommand.self, ExportCommand.self,
-            ImportCommand.self, LockCommand.self, ElectCommand.self, TopCommand.self,
-            SwitchCommand.self, PromoteCommand.self,
+            ImportCommand.self, DiffCommand.self, LockCommand.self, ElectCommand.self,
+            TopCommand.self, SwitchCommand.self, PromoteCommand.self,
         ]
     }
 
