@@ -253,8 +253,8 @@ let package = Package(
                 "CLatchkeyLocales", "CLatchkeyStart", "LatchkeyAccess", "LatchkeyClient",
                 "LatchkeyCommandLine", "LatchkeyComparison", "LatchkeyContention",
                 "LatchkeyMachine", "LatchkeyOperations", "LatchkeyPersistence", "LatchkeyReplicas",
-                "LatchkeyReport", "LatchkeyService", "LatchkeySettings", "LatchkeyStrategies",
-                "LatchkeyVerdict",
+                "LatchkeyReport", "LatchkeyService", "LatchkeySettings", "LatchkeyStore",
+                "LatchkeyStrategies", "LatchkeyVerdict",
             ]
         ),
         .executableTarget(

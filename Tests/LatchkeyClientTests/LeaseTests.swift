@@ -56,6 +56,22 @@ struct LeaseTests {
         #expect(frame.lines(width: 20).allSatisfy { $0.count <= 20 })
     }
 
+    @Test func `what is asked for most is named`() {
+        let name = "app/" + String(repeating: "long", count: 10)
+        let text = """
+            {"names":[{"name":"\(name)","requestsPerSecond":1234.5}],\
+            "prefixes":[{"name":"app/","requestsPerSecond":20000.1}],"tokens":[]}
+            """
+        let reading = TopReading(text: Self.metrics(1, 0, 10), seconds: 6)
+        var frame = TopFrame(origin: "http://a", earlier: reading, later: reading)
+        frame.busiest = JSONValue(Array(text.utf8))
+        #expect(
+            frame.lines(width: 100)[3]
+                == "most of them   property app/longlon…longlonglong 1234  prefix app/ 20.0k"
+        )
+        #expect(frame.json["traffic"]?["prefixes"]?.elements.count == 1)
+    }
+
     @Test func `a service that was restarted has no rates below 0`() {
         let earlier = TopReading(text: Self.metrics(300, 12, 5000), seconds: 5)
         let later = TopReading(text: Self.metrics(1, 0, 10), seconds: 6)

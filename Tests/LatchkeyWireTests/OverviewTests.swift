@@ -52,6 +52,45 @@ struct OverviewTests {
         }
     }
 
+    @Test func `it names what is asked for most, to those who may see that`() async throws {
+        let tokens = try Tokens([
+            "boss": ["read", "admin"], "app": ["read,write:app/"], "other": ["read:other/"],
+        ])
+        try await Deployment.inProcess.serve(tokens.flags) { site in
+            // Which requests are counted depends on their identifiers only: the same in each run.
+            let app = try site.client()
+            let token = ["Authorization: Bearer \(tokens["app"])"]
+            for number in 0..<1000 {
+                let name = number % 4 == 0 ? "app%2Fb\(number % 5)" : "app%2Fhot"
+                _ = try app.request("GET", "/v1/properties/\(name)", headers: token)
+                // Refused, so its name is nowhere.
+                guard number % 4 == 0 else { continue }
+                _ = try app.request("GET", "/v1/properties/other%2Fx", headers: token)
+            }
+            func traffic(_ name: String) throws -> [String: Any] {
+                let answer = try site.with(tokens, name).ask("GET", "/v1/overview")
+                return try #require(try Self.object(answer)["traffic"] as? [String: Any])
+            }
+            func names(_ traffic: [String: Any], _ kind: String) -> [String]? {
+                (traffic[kind] as? [[String: Any]])?.compactMap { $0["name"] as? String }
+            }
+            let all = try traffic("boss")
+            #expect(names(all, "names")?.first == "app/hot")
+            #expect(names(all, "prefixes") == ["app/"] && names(all, "tokens")?.first == "app")
+            let found = try #require(all["names"] as? [[String: Any]])
+            let rates = found.compactMap { $0["requestsPerSecond"] as? Double }
+            #expect(rates == rates.sorted(by: >) && rates.count == found.count)
+            #expect(found.allSatisfy { $0["errorPerSecond"] as? Double == 0 })
+            let seconds = try #require(all["seconds"] as? Double)
+            // 750 requests, and √(750 / 64) × 64 is the error: four times that.
+            #expect(abs((rates.first ?? 0) * seconds - 750) < 4 * 220)
+            let own = try traffic("app")
+            #expect(names(own, "names")?.first == "app/hot" && own["tokens"] == nil)
+            let none = try traffic("other")
+            #expect(names(none, "names") == [] && names(none, "prefixes") == [])
+        }
+    }
+
     @Test func `those who may see it see who watches`() async throws {
         let tokens = try Tokens(["boss": ["admin"], "app": ["read:app/", "read:x"]])
         try await Deployment.inProcess.serve(tokens.flags) { site in

@@ -41,6 +41,7 @@ struct Rule: Sendable, CustomTestStringConvertible {
 
     static let all: [Rule] = [
         arrows, targetTable, usedArrows, lockLibraries, cIncludes, circles, houses, folderOrder,
+        logLines,
         lineLength, functionLength, fileLength, forcing,
         sleeping, markers, designs, safety, cSymbols, machinePaths, registryHosts, links, words,
         olderSystems, strategyNames, strategyChoices, changelog, strictness, testNames,

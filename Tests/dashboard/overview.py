@@ -73,6 +73,23 @@ def check_figures(service, browser):
         raise Failure(f"the service is up for {text(browser, '#fact-uptime')}")
 
 
+def check_traffic(service, browser):
+    """What is asked for most is named, and its share of all requests."""
+    connection = service.connect()
+    # One in 64 is counted, chosen by the identifiers.
+    for _ in range(1000):
+        connection.request("GET", "/v1/properties/folder%2Fhot")
+        connection.getresponse().read()
+    connection.close()
+    open_anew(service, browser)
+    for kind, name in (("names", "folder/hot"), ("prefixes", "folder/")):
+        browser.wait_for(f"{name} has the most requests", "return document.querySelector("
+                         f"'#traffic:not([hidden]) #traffic-{kind} li code').textContent "
+                         "=== arguments[0]", name)
+        expect(kind, re.fullmatch(r"[\d.]+k? a second · [\d.]+ %",
+                                  text(browser, f"#traffic-{kind} li span")) is not None, True)
+
+
 def check_change(service, browser):
     """A revision is shown as a time, and as a difference."""
     for _ in range(2):
@@ -166,6 +183,7 @@ def check_bounds(binary, browser, log):
 CHECKS = (
     ("the overview comes first, and its figures are those of the metrics", check_figures),
     ("charts have the last minutes at once", check_charts),
+    ("what is asked for most is named", check_traffic),
     ("who watches is shown", check_watches),
     ("revisions are times and differences", check_no_revisions),
 )

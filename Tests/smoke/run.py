@@ -237,6 +237,21 @@ def command_line(case):
         case.run("export", "-o", case.folder / "all", url=url)
         case.run("delete", "--prefix", "a/", url=url)
         case.run("import", case.folder / "all", url=url)
+        expect("no difference", case.run("diff", case.folder / "all", url, url=url), "")
+        case.run("put", "a/3", "1", url=url)
+        case.run("diff", case.folder / "all", url, url=url, status=1)
+        case.run("diff", case.folder / "all", case.folder / "none", url=url, status=2)
+        case.run("diff", "http://127.0.0.1:1", "-", text="", url=url, status=2)
+        case.run("delete", "a/3", url=url)
+        dump = '{"header":{},"kvs":[{"key":"YS8z","value":"NQ=="},{"key":"AQ==","value":"NQ=="}]}'
+        said = case.run("import", "--from", "etcd", text=dump, url=url, status=2)
+        expect("keys that cannot be imported", "1 of 2 keys" in said, True)
+        words = ("import", "--from", "etcd", "--partial")
+        expect("import", case.run(*words, text=dump, url=url), "1\n")
+        dump = '[{"key":"a/3","flags":0,"value":"Ng=="}]'
+        expect("import", case.run("import", "--from", "consul", text=dump, url=url), "1\n")
+        expect("a key of Consul", case.run("get", "a/3", url=url), "6\n")
+        case.run("delete", "a/3", url=url)
         expect("pop", case.run("pop", "a/", url=url).split()[0], "a/1")
         expect("lock", case.run("lock", "l", "--", "echo", "held", url=url).strip(), "held")
         expect("switch", case.run("switch", "adaptive", url=url).split()[:4],

@@ -26,6 +26,8 @@ static const uint8_t script[] = {
     ,
 #embed "Dashboard/overview.js"
     ,
+#embed "Dashboard/traffic.js"
+    ,
 #embed "Dashboard/watches.js"
     ,
 #embed "Dashboard/cluster.js"

@@ -120,8 +120,8 @@ enum Latchkey {
         [
             GetCommand(), OneRequest.put, DeleteCommand(), OneRequest.increment, OneRequest.merge,
             ListCommand(), WatchCommand(), OneRequest.transaction, PopCommand(), OneRequest.touch,
-            OneRequest.count, ExportCommand(), ImportCommand(), LockCommand(), ElectCommand(),
-            TopCommand(), OneRequest.switch, OneRequest.promote,
+            OneRequest.count, ExportCommand(), ImportCommand(), DiffCommand(), LockCommand(),
+            ElectCommand(), TopCommand(), OneRequest.switch, OneRequest.promote,
         ]
     }
 

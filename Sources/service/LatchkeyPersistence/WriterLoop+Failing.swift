@@ -65,7 +65,12 @@ extension WriterLoop {
     func noteHang(_ wasHanging: Bool) -> Bool {
         let hang = hang
         if let hang, !wasHanging {
-            log(true, "disk-hangs", [("seconds", "\(hang.components.seconds)")])
+            let reason = "a write has not ended; writers and their answers wait for it"
+            log(
+                true,
+                "disk-hangs",
+                [("seconds", "\(hang.components.seconds)"), ("reason", reason)]
+            )
         } else if hang == nil, wasHanging {
             log(false, "disk-answers", [])
         }

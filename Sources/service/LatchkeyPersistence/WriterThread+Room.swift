@@ -42,7 +42,10 @@ extension WriterThread {
         }
         if now.isLow != former.isLow {
             let free = (room.space?.freeByteCount ?? 0) / 1_000_000
-            loop.log(isLow, isLow ? "disk-low" : "disk-has-room", [("free", "\(free) MB")])
+            var fields = [("free", "\(free) MB")]
+            let advice = "make room on the disk: until then only changes that remove are taken"
+            if isLow { fields.append(("advice", advice)) }
+            loop.log(isLow, isLow ? "disk-low" : "disk-has-room", fields)
         }
         if now.dropsHistory, !former.dropsHistory {
             let consequence = "a restart has a shorter history"

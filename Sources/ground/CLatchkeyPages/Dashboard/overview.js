@@ -79,6 +79,7 @@ const overview = {
     write($("fact-uptime"), span(latest.uptimeSeconds));
     for (const chart of this.charts) this.drawOne(chart, latest);
     this.drawBounds(latest.bounds);
+    traffic.draw(latest.traffic);
   },
 
   drawOne(chart, latest) {

@@ -53,6 +53,11 @@ package struct JSONValue: Sendable, Equatable {
 
     package var boolean: Bool? { view(\.boolean) }
 
+    /// Whether two values are equal but for the order of members, and how they are written.
+    package func means(_ other: JSONValue) -> Bool {
+        view { one in other.view { JSONEquality.areEqual(one, $0) } }
+    }
+
     private func view<Result>(_ body: (JSONView) -> Result) -> Result {
         unsafe bytes.withUnsafeBytes { unsafe body(JSONView($0)) }
     }

@@ -37,7 +37,7 @@ package enum PropertyText {
 
     /// Without characters that control a terminal: names and JSON can have those of the second
     /// set (U+0080 to U+009F).
-    private static func shown(_ line: String) -> String {
+    package static func shown(_ line: String) -> String {
         guard line.unicodeScalars.contains(where: isControl) else { return line }
         var scalars = String.UnicodeScalarView()
         for scalar in line.unicodeScalars {

@@ -47,6 +47,58 @@ enum ClientInput {
     }
 }
 
+/// A file that a command reads, or standard input for `-`.
+struct InputDescriptor: ~Copyable {
+    private static let byteCountMax = 1 << 30
+    private static let pieceByteCount = 1 << 16
+
+    let number: Int32
+    /// For messages.
+    let name: String
+
+    init(_ file: String) throws(ClientFailure) {
+        number = file == "-" ? 0 : unsafe open(file, O_RDONLY | O_CLOEXEC)
+        name = file == "-" ? "standard input" : file
+        guard number >= 0 else { throw Self.unread(name) }
+    }
+
+    deinit { if number > 0 { close(number) } }
+
+    private static func unread(_ name: String) -> ClientFailure {
+        let reason = unsafe strerror(errno).map { unsafe String(cString: $0) }
+        return ClientFailure(.usage, "\(name) cannot be read: \(reason ?? "error \(errno)").")
+    }
+
+    /// Gives all bytes to `take`, piece by piece, and refuses more than 1 GiB.
+    func read(
+        _ take: (UnsafeRawBufferPointer) throws(ClientFailure) -> Void
+    ) throws(ClientFailure) {
+        let memory = UnsafeMutableRawBufferPointer.allocate(
+            byteCount: Self.pieceByteCount,
+            alignment: 1
+        )
+        defer { unsafe memory.deallocate() }
+        var total = 0
+        while true {
+            let count = unsafe Glibc.read(number, memory.baseAddress, memory.count)
+            if count < 0, errno == EINTR { continue }
+            guard count >= 0 else { throw Self.unread(name) }
+            guard count > 0 else { return }
+            total += count
+            guard total <= Self.byteCountMax else {
+                throw ClientFailure(.usage, "\(name) is longer than 1 GiB.")
+            }
+            try unsafe take(UnsafeRawBufferPointer(rebasing: memory[..<count]))
+        }
+    }
+
+    func bytes() throws(ClientFailure) -> [UInt8] {
+        var all: [UInt8] = []
+        try unsafe read { unsafe all += $0 }
+        return all
+    }
+}
+
 /// What a command prints.
 enum ClientOutput {
     /// Writes bytes to standard output.

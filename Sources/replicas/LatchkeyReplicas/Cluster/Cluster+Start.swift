@@ -107,6 +107,7 @@ extension Cluster {
                 [
                     "etcd": etcd.hexadecimal, "former": former.hexadecimal,
                     "life": "\(adopted.life ?? 0)",
+                    "advice": "if that was not wanted, end all replicas before they take changes",
                 ]
             )
             return adopted

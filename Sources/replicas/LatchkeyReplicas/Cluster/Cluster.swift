@@ -197,7 +197,10 @@ package final class Cluster: Sendable {
                 log.write(
                     .warning,
                     "etcd refuses an entry as too large",
-                    ["laterBytesMax": "\(byteCount)"]
+                    [
+                        "laterBytesMax": "\(byteCount)",
+                        "advice": "start etcd with a larger --max-request-bytes",
+                    ]
                 )
             },
             // Before another one begins: else it would take a log that was deleted and made again.
@@ -216,7 +219,12 @@ package final class Cluster: Sendable {
             }
             try pause(seconds: 0.2)
         }
-        log.write(.warning, "etcd does not say how long a request can be")
+        let advice = "entries have the length of etcd's default, --max-request-bytes 1572864"
+        log.write(
+            .warning,
+            "etcd does not say how long a request can be",
+            ["advice": advice]
+        )
         return nil
     }
 

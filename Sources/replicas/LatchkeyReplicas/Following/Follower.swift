@@ -124,7 +124,8 @@ package final class Follower: Sendable {
             let revision = Revision.laterLife(of: last, at: clock.now()) ?? last
             copy.jump(to: revision)
             state.promote()
-            log.write(.warning, "promoted", ["revision": "\(revision)"])
+            let advice = "have clients use this service, and start the leader only with --follow"
+            log.write(.warning, "promoted", ["revision": "\(revision)", "advice": advice])
             completion(revision)
         }
     }
@@ -245,7 +246,8 @@ package final class Follower: Sendable {
         state.restarts()
         state.reaches(seed.revision)
         state.isLevel(since: seed.nanoseconds)
-        log.write(.warning, "exported again", ["revision": "\(seed.revision)"])
+        let reason = "the leader's history begins after the last change that was copied"
+        log.write(.warning, "exported again", ["revision": "\(seed.revision)", "reason": reason])
     }
 
     private func export(

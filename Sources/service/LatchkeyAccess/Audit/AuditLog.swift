@@ -87,7 +87,8 @@ package final class AuditLog: Sendable {
         lines.add()
         let line = Self.line(members)
         writer.append(line) { [log] count in
-            log.write(.warning, "audit lines dropped", ["count": "\(count)"])
+            let reason = "the disk of the audit log is full or slow"
+            log.write(.warning, "audit lines dropped", ["count": "\(count)", "reason": reason])
             return Self.line { $0.member("dropped", count) }
         }
     }
@@ -157,7 +158,12 @@ package final class AuditLog: Sendable {
         sumUp()
         let former = writer.droppedTotal
         guard !writer.flush(withinMilliseconds: Self.drainMilliseconds) else { return }
-        log.write(.error, "audit log not complete", ["droppedBefore": "\(former)"])
+        let reason = "the last lines were not written within \(Self.drainMilliseconds / 1000) s"
+        log.write(
+            .error,
+            "audit log not complete",
+            ["droppedBefore": "\(former)", "reason": reason]
+        )
     }
 
     /// Waits until all lines are written, or the time is over.

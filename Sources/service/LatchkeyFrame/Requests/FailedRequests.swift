@@ -52,6 +52,7 @@ package final class FailedRequests: Sendable {
             ("status", "\(status.rawValue)"), ("problem", problem.problem.rawValue),
             ("reason", problem.problem.title),
         ]
+        fields.append(("advice", problem.problem.advice))
         if let token = request.caller.name { fields.append(("token", token)) }
         fields.append(("address", request.exchange.clientAddress.text))
         if leftOut > 0 { fields.append(("leftOut", "\(leftOut)")) }

@@ -52,6 +52,8 @@ package struct RequestMetrics: Sendable {
     private let audit: AuditMaker?
     /// Nil if requests that have failed have no lines in the log.
     private let failures: FailedRequests?
+    /// Nil if it is not counted who asks for what.
+    package let traffic: Traffic?
     /// Nil if the state is that of this service alone.
     private let age: StateAge?
     /// What has counters.
@@ -63,12 +65,14 @@ package struct RequestMetrics: Sendable {
         answers: AnswerBudget,
         audit: AuditMaker? = nil,
         failures: FailedRequests? = nil,
+        traffic: Traffic? = nil,
         age: StateAge? = nil
     ) {
         self.registry = registry
         self.age = age
         self.audit = audit
         self.failures = failures
+        self.traffic = traffic
         self.answers = answers
         answerShareRefusals = ShareRefusals(registry, "answers")
         self.sendsServerTiming = sendsServerTiming
@@ -105,7 +109,9 @@ package struct RequestMetrics: Sendable {
             answerShareRefusals: answerShareRefusals,
             audit: audit.map { $0(method, route, changes) },
             failures: failures,
+            traffic: traffic,
             route: "\(method.name) \(route)",
+            namesProperty: route.hasPrefix("/v1/properties/{name}"),
             changes: changes,
             isRead: isRead,
             age: route.hasPrefix("/v1/") ? age : nil
@@ -199,6 +205,15 @@ package struct RequestSeries: Sendable {
         }
     }
 
+    /// Counts what the request names, and who has sent it, of one request in many.
+    @inline(__always)
+    func noteTraffic(_ request: ServiceRequest, _ status: HTTPStatus) {
+        guard request.exchange.isSampled(oneIn: Traffic.samplingMean) else { return }
+        unsafe counters._withUnsafeGuaranteedRef { counters in
+            counters.traffic?.note(request, status, namesProperty: counters.namesProperty)
+        }
+    }
+
     /// Puts a request into the log if the service has failed it.
     func noteFailure(_ request: ServiceRequest, _ status: HTTPStatus, _ problem: ProblemText) {
         guard status.rawValue >= 500 else { return }
@@ -234,8 +249,10 @@ private final class RequestCounters: Sendable {
     let answerShareRefusals: ShareRefusals
     let audit: (any RequestAudit)?
     let failures: FailedRequests?
+    let traffic: Traffic?
     /// Method and route, as "GET /v1/properties/{name}".
     let route: String
+    let namesProperty: Bool
     let age: StateAge?
     let isRead: Bool
     /// Beside `audit`, so that reads do not touch its reference count.
@@ -259,14 +276,18 @@ private final class RequestCounters: Sendable {
         answerShareRefusals: ShareRefusals,
         audit: (any RequestAudit)?,
         failures: FailedRequests?,
+        traffic: Traffic?,
         route: String,
+        namesProperty: Bool,
         changes: Bool,
         isRead: Bool,
         age: StateAge?
     ) {
         self.audit = audit
         self.failures = failures
+        self.traffic = traffic
         self.route = route
+        self.namesProperty = namesProperty
         self.isRead = isRead
         self.age = age
         isAudited = audit != nil

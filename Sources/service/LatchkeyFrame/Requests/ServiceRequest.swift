@@ -54,6 +54,7 @@ package struct ServiceRequest: Sendable {
         }
         series.audit(self, status, audit)
         if let problem { series.noteFailure(self, status, problem) }
+        series.noteTraffic(self, status)
         let isSent = exchange.method != .head && status != .notModified
         series.record(
             status,
@@ -96,6 +97,7 @@ package struct ServiceRequest: Sendable {
         isWhole: Bool = false,
         fields: (inout ResponseFields) -> Void
     ) -> ResponseStream {
+        series.noteTraffic(self, .ok)
         series.record(
             .ok,
             startedNanoseconds: exchange.startedNanoseconds,

@@ -60,15 +60,22 @@ struct NamePath: Sendable {
     /// The name of a property as it stands in the path of a request; nil if it is another path, or
     /// a name that cannot be repeated.
     static func shownName(_ path: Bytes) -> String? {
+        guard let bytes = name(path), let name = String(validating: bytes, as: UTF8.self),
+            Suggestion.isPlain(name, PropertyName.byteCountMax)
+        else { return nil }
+        return "`\(name)`"
+    }
+
+    /// The bytes of the name in the path of a request; nil if it is another path, or too long.
+    static func name(_ path: Bytes) -> [UInt8]? {
         let start = Bytes(Self.start)
         guard path.count > start.count, path.range(0, start.count) == start else { return nil }
         let rest = path.range(start.count, path.count)
         let end = rest.firstIndex(of: UInt8(ascii: "/")) ?? rest.count
         guard let bytes = try? PercentDecoding.decode(rest.range(0, end)),
-            let name = String(validating: bytes, as: UTF8.self),
-            Suggestion.isPlain(name, PropertyName.byteCountMax)
+            bytes.count <= PropertyName.byteCountMax
         else { return nil }
-        return "`\(name)`"
+        return bytes
     }
 
     /// Letters, digits, and the punctuation that a path can have (RFC 3986, section 3.3).

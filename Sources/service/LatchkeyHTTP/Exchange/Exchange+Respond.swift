@@ -11,8 +11,9 @@ extension Exchange {
     /// which stops the process as long as it can be seen: until the connection has got its next
     /// request.
     ///
-    /// `Date`, `Content-Length`, `Connection` and `Latchkey-Request-Id` are added. A body is not sent for HEAD, 204 and
-    /// 304; its length is, but for 204 (RFC 9110, 8.6). So give it what a GET or a 200 would send.
+    /// `Date`, `Content-Length`, `Connection` and `Latchkey-Request-Id` are added. A body is not
+    /// sent for HEAD, 204 and 304; its length is, but for 204 (RFC 9110, 8.6). So give it what a
+    /// GET or a 200 would send.
     ///
     /// - Parameters:
     ///   - status: from 200 to 599.

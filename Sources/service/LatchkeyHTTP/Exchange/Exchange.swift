@@ -56,6 +56,24 @@ package struct Exchange: @unchecked Sendable {
         return unsafe String(decoding: UnsafeRawBufferPointer(text), as: UTF8.self)
     }
 
+    /// Whether the request is one of so many, a power of two.
+    ///
+    /// The identifier says so, as a random number: whatever clients do in turn, each of their
+    /// requests is as likely.
+    @inline(__always)
+    package func isSampled(oneIn mean: Int) -> Bool {
+        let text = unsafe UnsafeRawPointer(latchkey_http_request_identifier(request))
+        let offset = Int(LATCHKEY_HTTP_IDENTIFIER_BYTES) - MemoryLayout<UInt64>.size
+        // The last step of MurmurHash3, by which each bit of a number decides about each one.
+        var number = unsafe text.unsafelyUnwrapped.loadUnaligned(
+            fromByteOffset: offset,
+            as: UInt64.self
+        )
+        number = (number ^ number >> 33) &* 0xff51_afd7_ed55_8ccd
+        number = (number ^ number >> 33) &* 0xc4ce_b9fe_1a85_ec53
+        return (number ^ number >> 33) & UInt64(mean - 1) == 0
+    }
+
     /// Why the request must not be served, or nil.
     @inlinable package var rejection: Rejection? {
         let code = unsafe request.pointee.rejection

@@ -118,6 +118,7 @@ struct DurableData: Sendable {
                 [
                     "clock": now.calendarText, "lastChange": time.calendarText,
                     "consequence": "the service's time goes on from the last change",
+                    "advice": "set the clock: until then, times to live end late",
                 ]
             )
         }

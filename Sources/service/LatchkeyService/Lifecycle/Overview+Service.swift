@@ -26,7 +26,8 @@ extension Overview.Sources {
                     watchers: watches.watcherCount,
                     memoryBytes: ProcessReading.residentByteCount
                 )
-            }
+            },
+            traffic: { metrics.traffic?.reading(for: $0) }
         )
     }
 }

@@ -110,6 +110,7 @@ package enum Service {
                 [
                     "requestsCutOff": "\(cutOff.requestCount)",
                     "answersCutOff": "\(cutOff.answerCount)",
+                    "advice": "a longer --drain-seconds lets them finish",
                 ]
             )
             return 0
@@ -143,7 +144,10 @@ package enum Service {
             log.write(
                 .warning,
                 "limits are not the constants",
-                [ServiceConfiguration.limitsVariable: limits.joined(separator: ",")]
+                [
+                    ServiceConfiguration.limitsVariable: limits.joined(separator: ","),
+                    "advice": "the variable is for tests: unset it to serve",
+                ]
             )
         }
     }

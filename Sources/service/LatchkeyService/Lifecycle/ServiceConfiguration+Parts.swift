@@ -183,6 +183,7 @@ extension ServiceConfiguration {
             answers: frame.answers,
             audit: lines,
             failures: FailedRequests(frame.log),
+            traffic: Traffic(),
             age: age
         )
     }

@@ -16,6 +16,8 @@ final class Overview: Sendable {
         var requests: @Sendable () -> RequestTotals
         var acquisitions: @Sendable () -> (acquisitions: UInt64, contended: UInt64)
         var gauges: @Sendable () -> Gauges
+        /// What somebody may see; nil where it is not counted.
+        var traffic: @Sendable (Caller) -> Traffic.Reading? = { _ in nil }
     }
 
     /// What can be read at any time.
@@ -134,8 +136,9 @@ final class Overview: Sendable {
         )
     }
 
-    /// The figures at a time, and the points so far, the oldest first.
+    /// The figures at a time that this caller may see, and the points so far, the oldest first.
     func answer(
+        to caller: Caller = .anybody,
         at nanoseconds: UInt64 = latchkey_system_nanoseconds(),
         date: Date = Date()
     ) -> OverviewAnswer {
@@ -158,6 +161,7 @@ final class Overview: Sendable {
             clientErrors: requests.clientErrors,
             serverErrors: requests.serverErrors,
             bounds: bounds,
+            traffic: sources.traffic(caller).map { OverviewAnswer.Traffic($0) },
             intervalSeconds: Self.intervalSeconds,
             points: points.map { nanoseconds, point in
                 var point = point

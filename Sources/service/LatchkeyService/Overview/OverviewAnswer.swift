@@ -20,6 +20,24 @@ struct OverviewAnswer: Encodable, Equatable {
         var memoryBytes: Int?
     }
 
+    /// Who asks for what, of the last one to two minutes.
+    struct Traffic: Encodable, Equatable {
+        struct Share: Encodable, Equatable {
+            var name: String
+            var requestsPerSecond: Double
+            /// At most so much of it is of others.
+            var errorPerSecond: Double
+        }
+
+        var seconds: Double
+        var sampledOneIn: Int
+        var requestsPerSecond: Double
+        var names: [Share]
+        var prefixes: [Share]
+        /// Nil for a caller who may not see them.
+        var tokens: [Share]?
+    }
+
     var generatedAt: Date
     var uptimeSeconds: Double
     /// The one that serves.
@@ -35,6 +53,8 @@ struct OverviewAnswer: Encodable, Equatable {
     var serverErrors: UInt64
     /// The nearest to its limit first.
     var bounds: [ServiceBounds.Reading]
+    /// Nil where it is not counted.
+    var traffic: Traffic?
     var intervalSeconds: Int
     /// The oldest first.
     var points: [Point]
@@ -47,8 +67,30 @@ struct OverviewAnswer: Encodable, Equatable {
         return try encoder.encode(self)
     }
 
-    /// A figure with so many places as tell something.
+    /// A figure with as many places as tell something.
     static func rounded(_ value: Double, _ places: Double = 1000) -> Double {
         (value * places).rounded() / places
+    }
+}
+
+extension OverviewAnswer.Traffic {
+    init(_ reading: LatchkeyFrame.Traffic.Reading) {
+        func shares(_ shares: [LatchkeyFrame.Traffic.Share]) -> [Share] {
+            shares.map { share in
+                Share(
+                    name: share.text,
+                    requestsPerSecond: OverviewAnswer.rounded(share.perSecond),
+                    errorPerSecond: OverviewAnswer.rounded(share.errorPerSecond)
+                )
+            }
+        }
+        self.init(
+            seconds: OverviewAnswer.rounded(reading.seconds),
+            sampledOneIn: LatchkeyFrame.Traffic.samplingMean,
+            requestsPerSecond: OverviewAnswer.rounded(reading.perSecond),
+            names: shares(reading.names),
+            prefixes: shares(reading.prefixes),
+            tokens: reading.tokens.map(shares)
+        )
     }
 }

@@ -10,7 +10,7 @@ struct OverviewRoutes: Sendable {
             request,
             _ throws(RequestFailure) in
             try request.noQuery()
-            guard let json = try? overview.answer().json() else {
+            guard let json = try? overview.answer(to: request.caller).json() else {
                 preconditionFailure("Numbers and names can be written as JSON.")
             }
             // Of a bounded length, and wanted most when a service has no room.

@@ -24,8 +24,11 @@ struct TopCommand: ClientCommand {
 
         Each second it shows what happened in the last one: requests by status, and for
         each strategy the share of accesses that waited, and bounds that 99 % of waits
-        and holds do not exceed. q or Ctrl-C ends it. With --json:
-        {"url":…,"requests":{"2xx":…}, "properties":…,"strategy":…,"strategies":[…]}
+        and holds do not exceed. Which property, prefix and token have the most requests
+        is of the last one or two minutes, and only of what the token may see. q or
+        Ctrl-C ends it. With --json:
+        {"url":…,"requests":{"2xx":…}, "properties":…,"strategy":…,"strategies":[…],
+        "traffic":{"names":[…],"prefixes":[…],"tokens":[…]}}
         """
 
     private let period = 1.0
@@ -86,11 +89,13 @@ private struct TopSource {
 
     func frame(since earlier: TopReading) throws(ClientFailure) -> TopFrame {
         let contention = try client.send(ClientRequest(.get, "/v1/contention")).json
+        let overview = try client.send(ClientRequest(.get, "/v1/overview")).json
         return TopFrame(
             origin: origin,
             earlier: earlier,
             later: try reading(),
             hottest: contention?["hottest"]?.string,
+            busiest: overview?["traffic"],
             now: Date().timeIntervalSince1970
         )
     }

@@ -18,7 +18,7 @@ extension TopFrame {
             ] + gauges.map { ($0, Self.number(gauge($1))) } + [
                 ("strategy", later.strategy.map(JSONValue.init(string:)) ?? Self.number(nil)),
                 ("strategies", JSONValue(array: strategies)),
-            ]
+            ] + (busiest.map { [("traffic", $0)] } ?? [])
         )
     }
 

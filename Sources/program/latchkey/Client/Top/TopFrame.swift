@@ -1,4 +1,5 @@
 internal import Foundation
+internal import LatchkeyClient
 internal import LatchkeyMachine
 internal import LatchkeyReport
 
@@ -9,6 +10,8 @@ struct TopFrame {
     let later: TopReading
     /// Which lock makes requests wait most, in the service's own sentence.
     var hottest: String?
+    /// Who asks for what, as the service says it; nil if it does not.
+    var busiest: JSONValue?
     /// The time of day in seconds since 1970.
     var now = 0.0
 
@@ -21,7 +24,7 @@ struct TopFrame {
     /// Lines without controls of a terminal, none longer than the width.
     func lines(width: Int) -> [String] {
         let sentence = hottest.map { [""] + Terminal.lines($0, width: width) } ?? []
-        let all = [title, "", traffic, state, ""] + locks + sentence
+        let all = [title, "", traffic] + most + [state, ""] + locks + sentence
         return all.map { String(TerminalStyle.withoutControls($0).prefix(width)) }
     }
 
@@ -39,6 +42,23 @@ struct TopFrame {
         let all = later.requests.values.reduce(0, +)
         let before = earlier.requests.values.reduce(0, +)
         return "requests/s \(Self.count(rate(all, before)))  (\(rates.joined(separator: "  ")))"
+    }
+
+    /// The property, the prefix and the token with the most requests.
+    private var most: [String] {
+        let found = [("names", "property"), ("prefixes", "prefix"), ("tokens", "token")]
+            .compactMap { member, kind -> String? in
+                guard let first = busiest?[member]?.elements.first, let name = first["name"]?.string
+                else { return nil }
+                let rate = first["requestsPerSecond"].flatMap { Double($0.text) } ?? 0
+                return "\(kind) \(Self.short(name)) \(Self.count(rate))"
+            }
+        return found.isEmpty ? [] : ["most of them   \(found.joined(separator: "  "))"]
+    }
+
+    /// At most so much of a name that the others have room.
+    private static func short(_ name: String) -> String {
+        name.count <= 24 ? name : name.prefix(11) + "…" + name.suffix(12)
     }
 
     private var state: String {
