@@ -111,11 +111,15 @@ struct SettingsTests {
         let environment = ["LATCHKEY_CERT": certificate, "LATCHKEY_KEY": key]
         let settings = try Self.settings([], environment)
         #expect(settings.certificate == certificate && settings.key == key)
-        for text in ["no PEM\n", "-----BEGIN CERTIFICATE-----\n"] {
+        func pem(_ kind: String) -> String {
+            "-----BEGIN \(kind)-----\nMII=\n-----END \(kind)-----\n"
+        }
+        let whole = pem("CERTIFICATE")
+        try folder.write("key", pem("EC PRIVATE KEY"))
+        for text in ["no PEM\n", pem("PRIVATE KEY"), String(whole.dropLast(9)), whole] {
             try folder.write("certificate", text)
-            try folder.write("key", "-----BEGIN PRIVATE KEY-----\n")
             let isPEM = (try? settings.connection()) != nil
-            #expect(isPEM == text.hasPrefix("-"))
+            #expect(isPEM == (text == whole), "\(text)")
         }
     }
 

@@ -251,6 +251,21 @@ struct IdempotencyKeysTests {
         keys.advance(11)
         #expect(keys.take("more", waiting: 0, from: "10.0.0.1") == .run, "the first is over")
         #expect(keys.take("more", waiting: 0, from: "10.0.0.2") == .shareTaken)
+        let small = Keys { ($0.byteCountMax, $0.time) = (400, .seconds(10)) }
+        for record in notes.flatMap({ IdentityRecord.records($0, .own) ?? [] }) {
+            let answer = KeptDecision([UInt8](repeating: 0x20, count: 70))
+            small.restore(
+                IdentityRecord(
+                    identity: record.identity,
+                    time: record.time,
+                    answer: answer,
+                    owner: record.owner
+                )
+            )
+        }
+        #expect(small.take("1", "PUT 1", waiting: 0) == .answer(String(repeating: " ", count: 70)))
+        #expect(small.take("2", "PUT 2", waiting: 0) == .answer("not kept"), "it had no room")
+        #expect(small.byteCount == 2 * 321 + 70)
         var random = SeededGenerator(4)
         for _ in 0..<2000 {
             // One that was changed is another one or none, and is read no further than its end.
@@ -335,7 +350,7 @@ private final class Keys: Sendable {
             requests.write { $0[key] = identity }
             let change = Change.transaction(Transaction([]))
             guard keys.decision(of: identity, change) != nil else { return .run }
-            let kept = keys.kept(identity.key)?.bytes
+            let kept = keys.entry(identity.key)?.answer?.bytes
             _ = keys.finish(identity.key)
             return .answer(kept.map { String(decoding: $0, as: UTF8.self) } ?? "not kept")
         case .wait: return .wait

@@ -224,6 +224,11 @@ public struct HTTPAnswer: Sendable {
     /// The body as text.
     public var text: String { String(decoding: body, as: UTF8.self) }
 
+    /// The body as text, without the identifier of the request that a problem has.
+    public var said: String {
+        text.replacing(/,"request":"[0-9a-z]{20}"/, with: "")
+    }
+
     /// The body as a JSON value, if it is one.
     public var json: Any? {
         try? JSONSerialization.jsonObject(with: Data(body), options: .fragmentsAllowed)

@@ -83,6 +83,27 @@ struct OperationTests {
         }
     }
 
+    @Test func `operations whose answer has no room for its key are not submitted again`()
+        async throws
+    {
+        try await Deployment.inProcess.serve(["--idempotency-bytes", "4096"]) { site in
+            let list = repeatElement(#"{"steps":[{"increment":"n"}]}"#, count: 30)
+            let body = #"{"operations":[\#(list.joined(separator: ","))]}"#
+            func submit() throws -> HTTPAnswer {
+                try site.ask("POST", "/v1/operations", body, headers: ["Idempotency-Key: k"])
+            }
+            let first = try submit()
+            #expect(first.status == 202 && first.body.count > 2048)
+            for _ in 0..<2 {
+                let again = try submit()
+                #expect(again.problem == "answer-not-kept")
+                #expect(again.headers["idempotency-replayed"] == "true")
+            }
+            try site.awaitMetric(#"latchkey_operations_ended_total{outcome="finished"}"#, 30)
+            #expect(try site.ask("GET", "/v1/properties/n").text == "30")
+        }
+    }
+
     @Test func `a wait is cancelled, and later steps are not made`() async throws {
         try await Deployment.inProcess.serve { site in
             let id = try site.submit(

@@ -25,6 +25,7 @@ import mistakes
 import monitoring
 import profiles
 import tls
+import tls_client
 import tour
 
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -244,7 +245,7 @@ def serves_contract(service):
 
 
 def check_tls(arguments, _):
-    for name, check in tls.CHECKS.items():
+    for name, check in {**tls.CHECKS, **tls_client.CHECKS}.items():
         with tempfile.TemporaryDirectory() as folder:
             step(f"TLS: {name}", check, arguments.binary, pathlib.Path(folder))
 

@@ -8,7 +8,6 @@ openssl and curl only.
 
 import contextlib
 import http.client
-import os
 import pathlib
 import re
 import signal
@@ -313,35 +312,6 @@ def plain(binary, folder):
             bench.expect(401, service, "/v1/properties/a", "-b", f"{name}={changed}")
 
 
-def client_mistakes(binary, folder):
-    """`latchkey get` says what is wrong with a certificate, or with the file of one."""
-    ended = Bench(binary, folder)
-    (folder / "extensions").write_text("subjectAltName=DNS:localhost\n")
-    sh(folder, *REQUEST, "-subj", "/CN=localhost", "-keyout", "key", "-out", "request")
-    sh(folder, "openssl", "x509", "-req", "-in", "request", "-signkey", "key", "-extfile",
-       "extensions", *validity(True), "-out", "certificate")
-    with ended.serve() as service:
-        say(ended, service.url, folder / "certificate", 1, "expired")
-    bench = Bench(binary, folder)
-    (folder / "text").write_text("no certificate\n")
-    with bench.serve() as service:
-        local = service.url.replace("127.0.0.1", "localhost")
-        say(bench, local, folder / "certificate", 3, "`a`")
-        say(bench, service.url, folder / "certificate", 1, "127.0.0.1")
-        say(bench, local, folder / "authorities", 1, "--ca")
-        say(bench, local, folder / "text", 2, "--ca", "PEM")
-
-
-def say(bench, url, authority, status, *words):
-    """The status and the words of a `get` at an address, with an authority's certificate."""
-    done = subprocess.run(
-        [bench.binary, "get", "a", "--url", url, "--ca", authority],
-        capture_output=True, text=True, timeout=COMMAND_SECONDS_MAX, check=False,
-        env={**os.environ, "LATCHKEY_TOKEN": bench.tokens["ann"]})
-    if done.returncode != status or any(word not in done.stderr for word in words):
-        raise Failure(f"{authority.name} at {url}: {done.returncode}, {done.stderr!r}")
-
-
 def clients(binary, folder):
     """A certificate has the rights of the token of its name, until its line is gone."""
     bench = Bench(binary, folder)
@@ -425,6 +395,5 @@ CHECKS = {
     "a session is resumed until the certificate changes": resumed,
     "plain HTTP gets nothing, and a cookie is for TLS only": plain,
     "a certificate has the rights of its name": clients,
-    "the client says what is wrong with a certificate": client_mistakes,
     "the log has no secret": silent,
 }

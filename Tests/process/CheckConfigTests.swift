@@ -79,6 +79,13 @@ struct CheckConfigTests {
         }
         #expect(found.errors.split(separator: "\n").count == 13, "\(found.errors)")
         #expect(contents == ["certificate.pem", "file", "key.pem", "record", "tokens"])
+        try folder.write("der", "no PEM")
+        for (file, reason) in [("der", "PEM"), ("none", "cannot be read")] {
+            let path = folder.path + "/" + file
+            let peers = try await check(["--follow", "http://127.0.0.1:1", "--peer-ca", path])
+            #expect(peers.status == 2 && peers.errors.contains("--peer-ca: \(path)"), "\(file)")
+            #expect(peers.errors.contains(reason), "\(peers.errors)")
+        }
     }
 
     @Test func `each fault is one of the start, too`() async throws {

@@ -35,7 +35,7 @@ private struct Shown: Equatable {
 
     init(_ answer: HTTPAnswer) {
         status = answer.status
-        body = answer.text
+        body = answer.said
         fields = ["etag", "latchkey-created", "latchkey-ttl", "content-type", "cache-control"]
             .map { answer.headers[$0] }
     }

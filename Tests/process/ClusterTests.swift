@@ -41,7 +41,7 @@ struct ClusterTests {
                 let answers = try replicas.sites.map { try $0.ask("GET", "/v1/properties/\(name)") }
                 #expect(Set(answers.map(\.status)).count == 1)
                 #expect(Set(answers.map { $0.headers["etag"] }).count == 1)
-                #expect(Set(answers.map(\.text)).count == 1)
+                #expect(Set(answers.map(\.said)).count == 1)
                 #expect(answers.allSatisfy { $0.headers["latchkey-age"] != nil })
             }
             #expect(replicas.endAll())

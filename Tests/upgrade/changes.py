@@ -18,13 +18,15 @@ def path(name, query=""):
 
 def told(answer):
     """An answer without the detail of a problem, which is for people: each version can say it in
-    other words (RFC 9457, section 3.1.4). In a cluster the decision is kept, not the words.
+    other words (RFC 9457, section 3.1.4). Kept is the decision, not the words. Nor has it the
+    identifier of its request.
     """
     body = answer["body"]
     if answer["status"] < 400 or not body:
         return answer
     members = json.loads(body)
-    del members["detail"]
+    for name in "detail", "request":
+        members.pop(name, None)
     return {**answer, "body": members}
 
 

@@ -1,4 +1,5 @@
 internal import LatchkeyClient
+package import LatchkeyFrame
 package import LatchkeySettings
 
 /// How a service reaches those that it takes its state from: a leader, or other replicas.
@@ -8,11 +9,21 @@ package struct PeerSettings: Sendable, Equatable {
 
     package init() {}
 
+    /// Reads the files.
+    package func check() throws(StartFailure) {
+        do throws(ClientFailure) {
+            _ = try client(of: ServiceAddress.example).connection()
+        } catch {
+            throw StartFailure(reason: error.message)
+        }
+    }
+
     func client(of url: String) -> ClientSettings {
         var client = ClientSettings()
         client.url = url
         client.tokenFile = tokenFile.isEmpty ? ClientSettings.none : tokenFile
         client.tokenFlag = "--peer-token-from"
+        client.authoritiesFlag = "--peer-ca"
         client.authorities = authorities.isEmpty ? ClientSettings.none : authorities
         return client
     }

@@ -16,6 +16,8 @@ package struct ClientSettings: Configurable {
     package var urlSource: String?
     /// The flag that names ``tokenFile``, for messages.
     package var tokenFlag = "--token-from"
+    /// The flag of the certificates of authorities.
+    package var authoritiesFlag = "--ca"
 
     package static let none = "none"
     package static let standard = Self()
@@ -112,9 +114,9 @@ package struct ClientSettings: Configurable {
             throw ClientFailure(.usage, "--key needs --cert.")
         }
         var files = ServiceConnection.Files()
-        files.authorities = try Self.file(authorities, "--ca")
-        files.certificate = try Self.file(certificate, "--cert")
-        files.key = try Self.file(key, "--key")
+        files.authorities = try Self.file(authorities, authoritiesFlag, of: "CERTIFICATE")
+        files.certificate = try Self.file(certificate, "--cert", of: "CERTIFICATE")
+        files.key = try Self.file(key, "--key", of: "PRIVATE KEY")
         return ServiceConnection(
             origin: address.origin,
             token: try tokenFile == Self.none ? token : firstLine(of: tokenFile),
@@ -132,7 +134,11 @@ package struct ClientSettings: Configurable {
         )
     }
 
-    private static func file(_ path: String, _ flag: String) throws(ClientFailure) -> String? {
+    private static func file(
+        _ path: String,
+        _ flag: String,
+        of kind: String
+    ) throws(ClientFailure) -> String? {
         guard path != none else { return nil }
         // libcurl opens it for each connection, and would wait for a writer.
         guard !FilePath.isNamedPipe(path) else {
@@ -142,10 +148,15 @@ package struct ClientSettings: Configurable {
             throw ClientFailure(.usage, "\(flag): \(failure.unread) It is to be a file in PEM.")
         }
         // libcurl says it only where a connection is made, and not which flag.
-        guard TextFile(path)?.lines.contains(where: { $0.hasPrefix("-----BEGIN ") }) == true else {
+        let lines = TextFile(path)?.lines ?? []
+        let has = { (word: String) in
+            lines.contains { $0.hasPrefix("-----\(word) ") && $0.hasSuffix("\(kind)-----") }
+        }
+        guard has("BEGIN"), has("END") else {
             throw ClientFailure(
                 .usage,
-                "\(flag): \(path) is not in PEM: no line begins with -----BEGIN."
+                "\(flag): \(path) has no \(kind.lowercased()) in PEM: no lines -----BEGIN … "
+                    + "\(kind)----- and -----END … \(kind)-----."
             )
         }
         return path

@@ -67,12 +67,8 @@ package final class Cluster: Sendable {
         self.folder = folder
         self.log = log
         let access = try EtcdAccess(settings)
-        do throws(ClientFailure) {
-            // A token that cannot be read would keep the replica from a state much later.
-            _ = try settings.peers.client(of: ServiceAddress.example).connection()
-        } catch {
-            throw StartFailure(reason: error.message)
-        }
+        // A token that cannot be read would keep the replica from a state much later.
+        try settings.peers.check()
         let client = EtcdClient(access.servers, access.trust, first: Int.random(in: 0..<1000))
         self.client = client
         self.access = Guarded(access)

@@ -51,6 +51,14 @@ bool latchkey_http_connection_ask(connection *c, struct tcp_info *info) {
     return getsockopt(c->socket, IPPROTO_TCP, TCP_INFO, info, &count) == 0;
 }
 
+bool latchkey_http_connection_has_left(connection *c) {
+    // TCP_CLOSE and TCP_CLOSE_WAIT of <netinet/tcp.h> (past_library.c says why not from there).
+    enum { KERNEL_CLOSE = 7, KERNEL_CLOSE_WAIT = 8 };
+    struct tcp_info info;
+    return latchkey_http_connection_ask(c, &info) &&
+           (info.tcpi_state == KERNEL_CLOSE || info.tcpi_state == KERNEL_CLOSE_WAIT);
+}
+
 enum phase latchkey_http_connection_phase(connection *c) {
     return (enum phase)(atomic_load(&c->phase) & PHASE_MASK);
 }

@@ -17,6 +17,9 @@ enum phase latchkey_http_connection_phase(connection *c);
 struct tcp_info;
 bool latchkey_http_connection_ask(connection *c, struct tcp_info *info);
 
+// Whether the client has closed the connection, or its half of it.
+bool latchkey_http_connection_has_left(connection *c);
+
 // The lists of connections. `offset` is that of the links in a connection. (lock)
 void latchkey_http_links_append(links *list, connection *c, size_t offset);
 void latchkey_http_links_take_out(links *list, connection *c, size_t offset);

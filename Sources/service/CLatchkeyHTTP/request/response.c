@@ -122,11 +122,18 @@ static bool has_effect(latchkey_http_bytes method) {
     return true;
 }
 
-// Says in the log which request it is that was taken away from its handler.
+// Says in the log which request it is that was taken away from its handler, unless its client has
+// left: that is no fault of the service.
 static void say_abandoned(connection *c, bool may_apply) {
-    char message[128];
-    snprintf(message, sizeof(message), "request %.*s was not answered in time; its effect is %s",
-             LATCHKEY_HTTP_IDENTIFIER_BYTES, c->identifier, may_apply ? "not known" : "none");
+    if (latchkey_http_connection_has_left(c)) {
+        return;
+    }
+    char message[160];
+    snprintf(message, sizeof(message), "request %.*s was not answered %s; its effect is %s",
+             LATCHKEY_HTTP_IDENTIFIER_BYTES, c->identifier,
+             atomic_load(&c->server->stopping) ? "before the end of the service"
+                                               : "within --answer-timeout-seconds",
+             may_apply ? "not known" : "none");
     latchkey_http_log_write(c->server, message);
 }
 

@@ -168,15 +168,6 @@ static void watch_receiving(connection *c, unsigned phase, uint64_t elapsed) {
     }
 }
 
-// Whether the client has closed the connection, or its half of it.
-static bool has_left(connection *c) {
-    // TCP_CLOSE and TCP_CLOSE_WAIT of <netinet/tcp.h> (past_library.c says why not from there).
-    enum { KERNEL_CLOSE = 7, KERNEL_CLOSE_WAIT = 8 };
-    struct tcp_info info;
-    return latchkey_http_connection_ask(c, &info) &&
-           (info.tcpi_state == KERNEL_CLOSE || info.tcpi_state == KERNEL_CLOSE_WAIT);
-}
-
 // Takes a request away from a handler that has returned without an answer, at its deadline or, if
 // it waits on purpose or its owner wants to know, when the client has gone. The kernel is asked,
 // because libmicrohttpd does not look at a suspended connection.
@@ -188,7 +179,8 @@ static void watch_handling(connection *c, uint64_t elapsed) {
     }
     bool is_late = bound > 0 && elapsed >= bound;
     bool notices = own > 0 || latchkey_http_abandoned_is_awaited(c);
-    if ((is_late || (notices && has_left(c))) && latchkey_http_response_take_away(c) && is_late) {
+    if ((is_late || (notices && latchkey_http_connection_has_left(c))) &&
+        latchkey_http_response_take_away(c) && is_late) {
         count_timeout(c);
     }
 }

@@ -5,6 +5,9 @@ package protocol AnswerWitness: AnyObject, Sendable {
     /// Whether the answer is that to an earlier request.
     var isRepeat: Bool { get }
 
+    /// The answer is another one: there is no room for that to the earlier request.
+    func refused()
+
     /// The request was answered, or its client has gone.
     func answered()
 }

@@ -49,6 +49,7 @@ package struct ServiceRequest: Sendable {
     ) {
         let budget = body.count > ResponseBody.copiedBytesMax ? answers : nil
         if let budget, let failure = charge(body.heldByteCount, to: budget, status, bound) {
+            witness?.refused()
             fail(failure)
             return
         }

@@ -58,7 +58,7 @@ package final class RunningService: Sendable {
         certificate?.register(in: frame.registry)
         choices.http.identity = certificate?.identity
         audit = try choices.openAudit(in: frame)
-        let follower = choices.follower(in: frame)
+        let follower = try choices.follower(in: frame)
         let cluster = try choices.openCluster(in: frame)
         self.cluster = cluster
         readiness = choices.readiness(follower?.state, cluster?.state, in: frame)

@@ -79,8 +79,9 @@ extension ServiceConfiguration {
     }
 
     /// What follows another service; nil if this one leads.
-    func follower(in frame: ServiceFrame) -> Follower? {
+    func follower(in frame: ServiceFrame) throws(StartFailure) -> Follower? {
         guard follow.isOn else { return nil }
+        try follow.peers.check()
         let follower = Follower(follow, FollowState(leader: follow.leader), storeLimits, frame.log)
         follower.state.register(in: frame.registry)
         frame.closing.at(.replicas) { follower.stop() }

@@ -44,6 +44,12 @@ package struct StartCheck: Sendable {
         } saying: {
             $0.reason
         }
+        add { () throws(StartFailure) in
+            let (follow, cluster) = (configuration.follow, configuration.cluster)
+            if follow.isOn || cluster.isOn { try follow.peers.check() }
+        } saying: {
+            $0.reason
+        }
         add { () throws(RecordingFailure) in
             if !recording.isEmpty { try TraceRecorder.checkNew(recording) }
         } saying: {

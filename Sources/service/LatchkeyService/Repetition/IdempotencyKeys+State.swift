@@ -13,6 +13,8 @@ extension IdempotencyKeys {
             let owner: KeyOwner
             let number: UInt64
             let byteCount: Int
+            /// When it wants an answer, in nanoseconds of the monotonic clock.
+            let deadline: UInt64
 
             var use: Use { Use(count: 1, byteCount: byteCount) }
         }
@@ -26,6 +28,11 @@ extension IdempotencyKeys {
             var waiting: [WaitingRequest] = []
             /// Ends the wait of the request that runs.
             var endWait: EndWait?
+            /// When the request that runs wants an answer, if it has waited for the key.
+            var deadline = UInt64.max
+
+            /// When the first of them wants an answer.
+            var firstDeadline: UInt64 { waiting.reduce(deadline) { min($0, $1.deadline) } }
         }
 
         /// What all clients use, or one of them.
@@ -165,6 +172,7 @@ extension IdempotencyKeys {
                 }
                 return nil
             }
+            running[key]?.deadline = next.deadline
             leave(next)
             return next.request
         }
@@ -220,10 +228,19 @@ extension IdempotencyKeys {
             )
         }
 
-        /// Takes what was decided, without looking at the bounds.
-        mutating func add(_ record: IdentityRecord) {
+        /// Takes what an earlier process has decided: its key in any case, and the decision if
+        /// there is room.
+        mutating func restore(_ record: IdentityRecord) {
             guard let owner = record.owner else { return }
-            drop(record.identity.key, ifOverAt: Timestamp(milliseconds: .max))
+            let key = record.identity.key
+            drop(key, ifOverAt: Timestamp(milliseconds: .max))
+            let answerByteCount = record.answer?.bytes.count ?? 0
+            let isKept = room(for: .of(key, answerByteCount), of: owner, record.time) == .free
+            add(isKept ? record : record.withoutAnswer)
+        }
+
+        private mutating func add(_ record: IdentityRecord) {
+            guard let owner = record.owner else { return }
             decided.add(record)
             add(.of(record.identity.key, record.answer?.bytes.count ?? 0), of: owner)
         }

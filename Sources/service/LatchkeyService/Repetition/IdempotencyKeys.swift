@@ -90,20 +90,23 @@ final class IdempotencyKeys<Waiting: Sendable>: Sendable {
     ///   - waiting: The request, kept if it has to wait.
     ///   - number: Of the wait, from ``nextWait()``.
     ///   - byteCount: How much memory the request takes while it waits.
+    ///   - deadline: When it wants an answer, in nanoseconds of the monotonic clock.
     /// - Returns: What the request is to do.
     func wait(
         _ identity: RequestIdentity,
         _ client: ClientKey,
         _ waiting: Waiting,
         number: UInt64,
-        byteCount: Int
+        byteCount: Int,
+        deadline: UInt64 = .max
     ) -> Turn {
         turn(identity, client) { state, now in
             let waiting = State.WaitingRequest(
                 request: waiting,
                 owner: client.owner,
                 number: number,
-                byteCount: State.waitingByteCount + byteCount
+                byteCount: State.waitingByteCount + byteCount,
+                deadline: deadline
             )
             return Turn(state.wait(identity.key, waiting, now), .wait)
         }
@@ -139,11 +142,16 @@ final class IdempotencyKeys<Waiting: Sendable>: Sendable {
     /// Says how the wait of the request that runs is ended; nil once it does not wait.
     func setWait(_ end: EndWait?, of key: [UInt8]) {
         state.write { $0.running[key]?.endWait = end }
+        endWait(of: key)
     }
 
-    /// How the wait of the request that runs is ended; nil if it does not wait.
-    func endOfWait(_ key: [UInt8]) -> EndWait? {
-        state.read { $0.running[key]?.endWait }
+    /// Ends the wait of the request that runs, if it waits, when the first of those that have its
+    /// key wants an answer.
+    func endWait(of key: [UInt8]) {
+        let entry = state.read { $0.running[key] }
+        if let entry, let end = entry.endWait, entry.firstDeadline < .max {
+            end(entry.firstDeadline)
+        }
     }
 
     /// Says that the request that ran has been answered.
@@ -168,13 +176,15 @@ final class IdempotencyKeys<Waiting: Sendable>: Sendable {
         }
     }
 
-    /// What was kept of an earlier request, where that is no decision of a change.
-    func kept(_ key: [UInt8]) -> KeptDecision? {
-        state.read { $0.decided.entry(key, at: clock())?.answer }
+    /// What was kept of an earlier request with the key; nil if there is none.
+    func entry(_ key: [UInt8]) -> IdentityTable.Entry? {
+        state.read { $0.decided.entry(key, at: clock()) }
     }
 
     /// Keeps the decision of a request that runs, if it is one to keep.
     func keep(_ decision: Decision, of identity: RequestIdentity, _ change: Change) {
+        // All replicas know it, for the rest of its time.
+        if case .success(let commit) = decision, commit.isRepeat { return }
         let byteCount = decision.shownByteCount(of: change)
         let hasRoom =
             byteCount <= IdentityTable.shortByteCount
@@ -191,12 +201,12 @@ final class IdempotencyKeys<Waiting: Sendable>: Sendable {
 
     /// Takes what an earlier process has decided.
     ///
-    /// Without looking at the bounds, which held when the request ran. Records come in the order
-    /// of their times.
+    /// Its key in any case: the change is made. What is stored of each decision can be more than
+    /// there is room for. Records come in the order of their times.
     func restore(_ record: IdentityRecord) {
         state.write { state in
             state.dropExpired(record.time, countMax: .max)
-            state.add(record)
+            state.restore(record)
         }
     }
 

@@ -1,3 +1,4 @@
+internal import CLatchkeySystem
 internal import Dispatch
 internal import LatchkeyFrame
 internal import LatchkeyHTTP
@@ -123,9 +124,6 @@ final class Repetition: RequestStep {
         )
         let turn = keys.take(waiting.identity, request.client)
         if case .wait = turn {
-            if let end = keys.endOfWait(waiting.identity.key) {
-                end(request.deadlineNanoseconds(request.repeatedWait))
-            }
             wait(waiting)
         } else {
             act(turn, waiting)
@@ -151,9 +149,11 @@ final class Repetition: RequestStep {
             waiting,
             number: number,
             // Its buffer has doubled as it grew.
-            byteCount: 2 * exchange.body.count
+            byteCount: 2 * exchange.body.count,
+            deadline: waiting.request.repeatDeadline
         )
         act(turn, waiting)
+        if case .wait = turn { keys.endWait(of: key) }
         if presence.isOver {
             giveUp(key, number)
         }
@@ -190,7 +190,7 @@ final class Repetition: RequestStep {
             return request.fail(.revoked)
         }
         if hasEarlierAnswers.load(ordering: .relaxed),
-            let answer = key.kept.flatMap({ EarlierAnswer($0.bytes) })
+            let answer = key.kept?.answer.flatMap({ EarlierAnswer($0.bytes) })
         {
             do throws(RequestFailure) {
                 try waiting.askAgain()
@@ -245,9 +245,11 @@ extension ClientKey {
 }
 
 extension ServiceRequest {
-    /// How long a repeat wants to wait; what is wrong with the text was said to the first one.
-    fileprivate var repeatedWait: TimeToLive {
+    /// When a repeat wants an answer, in nanoseconds of the monotonic clock; never if its text is
+    /// not right, which is what it will be told.
+    fileprivate var repeatDeadline: UInt64 {
         let parameter = (try? parameters())?.parameters.first { $0.name == "wait" }
-        return (try? Self.wait(parameter?.value)) ?? 0
+        guard let wait = try? Self.wait(parameter?.value) else { return .max }
+        return wait > 0 ? deadlineNanoseconds(wait) : latchkey_system_nanoseconds()
     }
 }

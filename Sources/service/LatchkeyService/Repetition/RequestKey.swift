@@ -20,10 +20,9 @@ final class RequestKey: AnswerWitness {
     /// Whether the answer is that to an earlier request.
     var isRepeat: Bool { repeats.read { $0 } }
 
-    func noteRepeat() {
-        repeats.write { $0 = true }
-        repetition.replays.add()
-    }
+    func noteRepeat() { repeats.write { $0 = true } }
+
+    func refused() { repeats.write { $0 = false } }
 
     /// The decision of an earlier request; nil if the change is to be decided.
     func decision(of change: Change) -> Decision? {
@@ -34,8 +33,8 @@ final class RequestKey: AnswerWitness {
         repetition.keys.keep(decision, of: identity, change)
     }
 
-    /// What an earlier request was answered with that changed no property; nil if there is none.
-    var kept: KeptDecision? { repetition.keys.kept(identity.key) }
+    /// What was kept of an earlier request; nil if there is none.
+    var kept: IdentityTable.Entry? { repetition.keys.entry(identity.key) }
 
     func keep(_ answer: KeptDecision) { repetition.keys.keep(answer, of: identity) }
 
@@ -63,7 +62,10 @@ final class RequestKey: AnswerWitness {
         repetition.keys.setWait(nil, of: identity.key)
     }
 
-    func answered() { repetition.finish(identity.key) }
+    func answered() {
+        if isRepeat { repetition.replays.add() }
+        repetition.finish(identity.key)
+    }
 }
 
 /// Keeps the decision of a change before its answer is made.

@@ -3,6 +3,7 @@ internal import LatchkeyFrame
 internal import LatchkeyHTTP
 internal import LatchkeyJSON
 internal import LatchkeyOperations
+internal import LatchkeyStore
 
 /// The routes of operations.
 struct OperationRoutes: Sendable {
@@ -74,11 +75,6 @@ struct OperationRoutes: Sendable {
 
     private func submit(_ request: ServiceRequest) throws(RequestFailure) {
         try request.noQuery()
-        if let submission = request.key?.kept.flatMap({ Submission($0) }) {
-            request.key?.noteRepeat()
-            return submission.respond(to: request)
-        }
-        try request.checkAnswerRoom()
         try request.jsonBody(depthMax: depthMax)
         let body = body(of: request)
         let (plans, isList) = try unsafe request.exchange.body.withUnsafeBytes {
@@ -88,6 +84,14 @@ struct OperationRoutes: Sendable {
         for plan in plans {
             try check(plan, request.caller)
         }
+        if let key = request.key, let kept = key.kept {
+            key.noteRepeat()
+            guard let submission = kept.answer.flatMap({ Submission($0) }) else {
+                throw RequestFailure(.answerNotKept)
+            }
+            return submission.respond(to: request)
+        }
+        try request.checkAnswerRoom()
         let accepted: [OperationSnapshot]
         do {
             accepted = try operations.submit(plans)

@@ -35,6 +35,11 @@ package struct IdentityRecord: Sendable {
         self.owner = owner
     }
 
+    /// The same, as if the decision were too long.
+    package var withoutAnswer: Self {
+        Self(identity: identity, time: time, answer: nil, owner: owner)
+    }
+
     /// The note of a commit that has this record only.
     package var note: [UInt8] { [(owner == nil ? Version.replicated : .own).rawValue] + encoded }
 
