@@ -140,31 +140,6 @@ struct WaitingTests {
         }
     }
 
-    @Test(arguments: [Deployment.inProcess, .oneReplica])
-    func `a repeat that waits less long ends the wait of the next one, too, and a wrong one none`(
-        deployment: Deployment
-    ) async throws {
-        try await deployment.serve { site in
-            _ = try site.ask("PUT", Self.lock, "1")
-            func keyed(_ wait: String) throws -> HTTPClient {
-                let headers = ["Idempotency-Key: k"]
-                return try site.asking("POST", "/v1/pop?prefix=q&wait=\(wait)", headers: headers)
-            }
-            let first = try keyed("59")
-            try site.awaitMetric("latchkey_watchers", 1)
-            let wrong = try keyed("banana")
-            let second = try keyed("58")
-            // Its end is that of the second, too, once the first has gone.
-            let last = try keyed("0.5")
-            let answer = try first.answer()
-            #expect(answer.problem == "not-found", "it waits no longer than the last")
-            #expect(try wrong.answer().problem == "invalid-query")
-            for repeated in [second, last] {
-                #expect(try repeated.answer().problem == "not-found")
-            }
-        }
-    }
-
     /// Its request has two owners: who waits for the key, and who waits for the conditions.
     @Test(arguments: [Deployment.inProcess, .oneReplica])
     func `a repeat that waits for its key and then for its turn is given up, too`(
