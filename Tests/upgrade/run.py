@@ -347,6 +347,8 @@ def check_settings(case, place, variables, wanted):
     certificate, key = create_certificate(folder)
     for name, file in {"ca": certificate, "certificate": certificate, "key": key}.items():
         shutil.copy(file, folder / f"etcd-{name}")
+    shutil.copy(certificate, folder / "ca")
+    (folder / "token").write_text("a-token\n")
     while True:
         done = subprocess.run(
             [case.binary, "check-config"], capture_output=True, text=True, check=False,
