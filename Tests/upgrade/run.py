@@ -314,11 +314,9 @@ def tokens(case):
             owner.send(201, "PUT", path(name), "1")
         for name, statuses in asked.items():
             talker = Talker(case.tokens.get(name, "lk_" + "0" * 72), service)
-            if name is None:
-                talker.headers = {}
-            expect(f"the statuses of {name}", tuple(
-                talker.ask(method, target, body)["status"]
-                for method, target, body in requests), statuses)
+            talker.headers = talker.headers if name else {}
+            found = [talker.ask(*request)["status"] for request in requests]
+            expect(f"the statuses of {name}", tuple(found), statuses)
     return f"{len(asked)} tokens"
 
 
@@ -345,10 +343,10 @@ def check_settings(case, place, variables, wanted):
     folder, removed = case.scratch / "lib", []
     folder.mkdir(exist_ok=True)
     certificate, key = create_certificate(folder)
-    for name, file in {"ca": certificate, "certificate": certificate, "key": key}.items():
-        shutil.copy(file, folder / f"etcd-{name}")
-    shutil.copy(certificate, folder / "ca")
-    (folder / "token").write_text("a-token\n")
+    for name in "ca", "etcd-ca", "etcd-certificate", "etcd-key":
+        shutil.copy(key if name == "etcd-key" else certificate, folder / name)
+    if "LATCHKEY_FOLLOW" in variables:
+        (folder / "token").write_text("a-token\n")
     while True:
         done = subprocess.run(
             [case.binary, "check-config"], capture_output=True, text=True, check=False,
