@@ -31,7 +31,8 @@ struct HostileFileTests {
     @Test func `a kept answer of 0.1 that was changed is none, or one that a service sends`() throws
     {
         var random = SeededGenerator(2)
-        let print = RequestFingerprint([UInt8](repeating: 1, count: RequestFingerprint.byteCount))
+        let none = Bytes("")
+        let print = RequestFingerprint(method: none, path: none, query: none, body: none)
         let note = try EarlierNote(fingerprint: print, status: 200).bytes
         #expect(EarlierAnswer(note)?.fields.count == 2)
         for _ in 0..<Self.count {

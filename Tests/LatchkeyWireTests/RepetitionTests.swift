@@ -82,26 +82,37 @@ struct RepetitionTests {
     }
 
     @Test(arguments: [Deployment.inProcess, .oneReplica])
-    func `a repeat that waits less long ends the wait of the next one, too, and a wrong one none`(
+    func `a repeat that waits less long ends the wait of the first one, and a wrong wait does not`(
         deployment: Deployment
     ) async throws {
         try await deployment.serve { site in
-            func keyed(_ wait: String) throws -> HTTPClient {
-                let headers = ["Idempotency-Key: k"]
-                return try site.asking("POST", "/v1/pop?prefix=q&wait=\(wait)", headers: headers)
-            }
-            let first = try keyed("59")
+            let first = try Self.popping(site, "59")
             try site.awaitMetric("latchkey_watchers", 1)
-            let wrong = try keyed("banana")
-            let second = try keyed("58")
-            // Its end is that of the second, too, once the first has gone.
-            let last = try keyed("0.5")
-            let answer = try first.answer()
-            #expect(answer.problem == "not-found", "it waits no longer than the last")
+            let wrong = try Self.popping(site, "banana")
+            try site.awaitMetric("latchkey_http_suspended_requests", 2)
+            try site.awaitMetric("latchkey_watchers", 1)
+            let last = try Self.popping(site, "0.5")
+            for each in [first, last] { #expect(try each.answer().problem == "not-found") }
             #expect(try wrong.answer().problem == "invalid-query")
-            for repeated in [second, last] {
-                #expect(try repeated.answer().problem == "not-found")
-            }
         }
+    }
+
+    /// The second request runs once the first one has gone, and the last one waits for it.
+    @Test func `a repeat that waits less long ends the wait of the next one, too`() async throws {
+        try await Deployment.inProcess.serve { site in
+            let first = try Self.popping(site, "59")
+            try site.awaitMetric("latchkey_watchers", 1)
+            let second = try Self.popping(site, "58")
+            try site.awaitMetric("latchkey_http_suspended_requests", 2)
+            let last = try Self.popping(site, "5")
+            try site.awaitMetric("latchkey_http_suspended_requests", 3)
+            first.close()
+            for each in [second, last] { #expect(try each.answer().problem == "not-found") }
+        }
+    }
+
+    private static func popping(_ site: Site, _ wait: String) throws -> HTTPClient {
+        let headers = ["Idempotency-Key: k"]
+        return try site.asking("POST", "/v1/pop?prefix=q&wait=\(wait)", headers: headers)
     }
 }

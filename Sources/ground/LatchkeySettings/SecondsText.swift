@@ -54,7 +54,7 @@ extension SettingValues {
         return .spelling(
             placeholder: "SECONDS",
             help: "seconds from \(shown(bounds.lowerBound)) to \(shown(bounds.upperBound)), "
-                + "such as 30 or \(bounds.contains(300) ? "5m" : "500ms")",
+                + "such as 30" + (bounds.contains(300) ? " or 5m" : ""),
             isRight: { Measure.seconds.decimal($0).map(bounds.contains) == true }
         )
     }

@@ -22,8 +22,6 @@ package struct SpaceSaving<Element: Hashable & Sendable>: Sendable {
     private let capacity: Int
     private var entries: [Entry] = []
     private var places: [Element: Int] = [:]
-    /// How many elements came.
-    package private(set) var total: UInt64 = 0
 
     package init(capacity: Int) {
         precondition(capacity > 0, "The most frequent element has an entry.")
@@ -32,7 +30,6 @@ package struct SpaceSaving<Element: Hashable & Sendable>: Sendable {
 
     /// Counts an element.
     package mutating func add(_ element: Element) {
-        total += 1
         if let place = places[element] {
             entries[place].count += 1
         } else if entries.count < capacity {
@@ -58,12 +55,12 @@ package struct SpaceSaving<Element: Hashable & Sendable>: Sendable {
     package func entries(with other: SpaceSaving?) -> [Entry] {
         var sums = entries
         if let other {
+            let (absent, otherAbsent) = (absentCountMax, other.absentCountMax)
             for place in sums.indices {
                 let found = other.places[sums[place].element].map { other.entries[$0] }
-                sums[place].count += found?.count ?? other.absentCountMax
-                sums[place].error += found?.error ?? other.absentCountMax
+                sums[place].count += found?.count ?? otherAbsent
+                sums[place].error += found?.error ?? otherAbsent
             }
-            let absent = absentCountMax
             sums += other.entries.filter { places[$0.element] == nil }.map { entry in
                 Entry(
                     element: entry.element,

@@ -110,6 +110,13 @@ enum ClientFlags {
         hasEnvironment: false,
         "As --ttl, but only if the property is created: one that is there keeps its time."
     )
+    static let prefix = Flag(
+        "prefix",
+        .text(placeholder: "PREFIX"),
+        default: "",
+        hasEnvironment: false,
+        "Only properties whose names begin so."
+    )
     static let ifRevision = Flag(
         "if-revision",
         .integer(1...Int.max),

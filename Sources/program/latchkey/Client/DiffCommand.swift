@@ -9,13 +9,7 @@ struct DiffCommand: ClientCommand {
     let operandCountMax = 2
     let operands: [Flag.Value] = [.text(placeholder: "FILE"), .text(placeholder: "FILE")]
     let ownFlags = [
-        Flag(
-            "prefix",
-            .text(placeholder: "PREFIX"),
-            default: "",
-            hasEnvironment: false,
-            "Only properties whose names begin so."
-        ),
+        ClientFlags.prefix,
         ClientFlags.json,
     ]
 

@@ -9,13 +9,7 @@ struct ExportCommand: ClientCommand {
     let name = "export"
     let operandCountMax = 0
     let ownFlags = [
-        Flag(
-            "prefix",
-            .text(placeholder: "PREFIX"),
-            default: "",
-            hasEnvironment: false,
-            "Only properties whose names begin so."
-        ),
+        ClientFlags.prefix,
         Flag(
             "output",
             .text(placeholder: "FILE"),

@@ -9,14 +9,7 @@ internal import LatchkeyHTTP
 /// SHA-256, so that a client cannot find two requests with one fingerprint, and so that it is the
 /// same in each process: a repeat can come after a restart.
 struct RequestFingerprint: Sendable, Hashable {
-    static let byteCount = 32
-
     let bytes: [UInt8]
-
-    /// A fingerprint that was made by an earlier process.
-    init(_ bytes: [UInt8]) {
-        self.bytes = bytes
-    }
 
     init(method: Bytes, path: Bytes, query: Bytes, body: Bytes) {
         let hasher = SHA256()
