@@ -33,6 +33,7 @@ from durability import measure_durability  # noqa: E402
 from instructions import measure_instructions  # noqa: E402
 from peers import measure_peers  # noqa: E402
 from process import Failure, Latchkey, Server  # noqa: E402
+from questions import measure_questions  # noqa: E402
 from recording import measure_recording  # noqa: E402
 from sizes import measure_sizes  # noqa: E402
 from switching import measure_switching  # noqa: E402
@@ -285,6 +286,7 @@ PARTS = {
     "cluster": lambda arguments: measure_cluster(arguments, interleave),
     "recording": lambda arguments: measure_recording(arguments, interleave),
     "million": measure_million,
+    "questions": measure_questions,
     "transfer": measure_transfers,
     "micro": measure_micro,
     "memory": measure_memory,

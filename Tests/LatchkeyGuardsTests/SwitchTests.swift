@@ -145,13 +145,13 @@ private final class Load: Sendable {
             }
         }
         completed.enter()
-        stripes.submitReadAll(.here()) {
-            $0.reduce(0) { $0 + $1.balance }
-        } completion: { [self] sum in
+        stripes.submitRead(several: all, .here(), sum(\.balance)) { [self] sum in
             if sum != 1000 * stripes.count { fail("a list saw half of a transaction") }
             completed.leave()
         }
     }
+
+    private var all: [Int] { Array(0..<stripes.count) }
 
     private func insist(_ submit: () throws(BacklogFull) -> Void) {
         while true {
@@ -161,13 +161,22 @@ private final class Load: Sendable {
 
     private func check() {
         let isDone = DispatchSemaphore(value: 0)
-        stripes.submitReadAll(.here()) {
-            $0.map(\.pair.0).reduce(0, +)
-        } completion: { [self] sum in
+        stripes.submitRead(several: all, .here(), sum(\.pair.0)) { [self] sum in
             if sum != Self.threads * Self.operations { fail("\(sum) writes were applied") }
             isDone.signal()
         }
         isDone.wait()
         if stripes.backlogCount != 0 { fail("a backlog is left") }
+    }
+}
+
+/// What a read of several values does that adds up a part of each.
+func sum<Value>(
+    _ part: @escaping @Sendable (Value) -> Int
+) -> @Sendable (((Value) -> Void) -> Void) -> Int {
+    { lend in
+        var sum = 0
+        lend { sum += part($0) }
+        return sum
     }
 }

@@ -23,7 +23,7 @@ private struct ExpiringState: ReplicatedState {
             clock: clock,
             rules: { replica.read { $0 }?.position.rules ?? .first }
         )
-        expiries.start(ProposingStore(base: base.store, replica: replica))
+        expiries.start(base.store, by: ProposingStore(base: base.store, replica: replica))
     }
 
     /// The names that each expiry has removed, in the order of the log.

@@ -124,9 +124,12 @@ struct ClaimQueueTests {
         let pair = ClaimPair(prefix: .owning("j/"), claim: .owning("c/"))
         func isPassing() -> Bool {
             store.wait { completion in
-                store.base.stripes.submitReadAll(
+                store.base.stripes.submitRead(
+                    several: store.base.allTables,
                     .here(),
-                    { tables in
+                    { lend in
+                        var tables: [PropertyTable] = []
+                        lend { tables.append($0) }
                         let time = Timestamp(milliseconds: 9)
                         let found = claims.firstFree(pair, tables, at: time) { _ in true }
                         guard case .unknown = found else { return false }
@@ -150,9 +153,14 @@ struct ClaimQueueTests {
         let store = Self.store(passedCountMax: 10)
         func watched() -> [Int] {
             store.wait { completion in
-                store.base.stripes.submitReadAll(
+                store.base.stripes.submitRead(
+                    several: store.base.allTables,
                     .here(),
-                    { $0.map(\.claimPairs.all.count) },
+                    { lend in
+                        var counts: [Int] = []
+                        lend { counts.append($0.claimPairs.all.count) }
+                        return counts
+                    },
                     completion: completion
                 )
             }

@@ -61,16 +61,22 @@ struct ExpiryQueueTests {
         #expect(bench.full.tries.value == 12)
     }
 
-    /// The heap is made anew after 10,000 additions.
-    @Test func `entries of replaced properties do not stay`() {
+    /// The turn of the one that expires first has read the tables, and has not decided yet.
+    @Test func `what is added while a turn is under way is removed at its time`() {
         let bench = RefusingBench(refusals: 0)
-        let count = 30_000
-        for index in 0..<50 { bench.put("n\(index)", ttl: 40) }
-        for _ in 0..<count { bench.put("often", ttl: 40) }
-        bench.clock.advance(40)
-        #expect(bench.full.removals.wait(for: 51))
-        #expect(bench.store.base.usage.propertyCount == 0)
-        #expect(bench.full.steps.value < count - 5000)
+        bench.full.beforeCommit.write { [bench] in
+            $0 = { [clock = bench.clock] in
+                bench.full.beforeCommit.write { $0 = nil }
+                bench.put("added", ttl: 1)
+                clock.advance(1)
+            }
+        }
+        bench.put("first", ttl: 2)
+        bench.put("late", ttl: 60_000)
+        bench.clock.advance(2)
+        #expect(bench.full.removals.wait(for: 2))
+        #expect(bench.store.base.usage.propertyCount == 1)
+        bench.clock.advance(60_000)
     }
 }
 
@@ -85,7 +91,7 @@ private struct RefusingBench {
         store = BlockingStore(stripeCount: 4, clock: clock.clock)
         full = FullStore(store.base) { $0 <= refusals }
         expiries = ExpiryQueue(clock: clock.clock)
-        expiries.start(full)
+        expiries.start(store.base, by: full)
     }
 
     func put(_ name: String, ttl: TimeToLive) {
@@ -122,8 +128,8 @@ final class FullStore: CommittingStore {
     private let base: PropertyStore
     private let isRefused: @Sendable (_ number: Int) -> Bool
     let tries = Arrivals()
-    /// Counts the steps of all changes.
-    let steps = Arrivals()
+    /// Called before a change is made.
+    let beforeCommit = Guarded<(@Sendable () -> Void)?>(nil)
     /// Counts the effects of commits that were made.
     let removals = Arrivals()
 
@@ -142,7 +148,7 @@ final class FullStore: CommittingStore {
         receiver: some DecisionReceiver
     ) throws(BacklogFull) {
         tries.arrive()
-        for _ in change.steps { steps.arrive() }
+        beforeCommit.read { $0 }?()
         guard !isRefused(tries.value) else { throw BacklogFull() }
         let counting = DecisionClosure { [removals] decision in
             receiver.receive(decision)

@@ -61,7 +61,7 @@ struct LoadingTests {
         BlockingStore(bench.base).load([
             stored("a", "1", revision: 1, expiry: 5), stored("b", "1", revision: 2),
         ])
-        bench.expiries.rebuild()
+        bench.expiries.look()
         bench.clock.advance(5)
         #expect(bench.journal.wait(for: 4))
         #expect(bench.store.value("b") == "1")

@@ -24,8 +24,7 @@ struct NameOrderTests {
                     order.insert(property)
                     model[key] = (property, .random(in: 0...2000, using: &random))
                 case (let former, _)? where step % 5 == 0:
-                    #expect(former.isSame(as: former))
-                    order.remove(name)
+                    order.remove(former)
                     model[key] = nil
                 case (let former, let hint)?:
                     let found = order.replace(former, by: property, hint)

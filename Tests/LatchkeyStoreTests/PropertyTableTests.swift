@@ -10,12 +10,8 @@ struct PropertyTableTests {
     }
 
     private static func names(_ table: PropertyTable) -> [String] {
-        var walk = unsafe table.order.walk(
-            from: UnsafeRawBufferPointer(start: nil, count: 0),
-            including: true
-        )
         var names: [String] = []
-        while let property = walk.next() {
+        table.order.visit { property in
             names.append(unsafe String(decoding: property.nameBytes, as: UTF8.self))
         }
         return names

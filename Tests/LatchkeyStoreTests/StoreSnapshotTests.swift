@@ -33,6 +33,19 @@ struct StoreSnapshotTests {
         #expect(long < 4 * short, "\(long) ns beside \(short) ns")
     }
 
+    @Test func `few properties are those of a prefix with few names, expired ones included`() {
+        let bench = JournaledBench()
+        for number in 1...3 { bench.put("n\(number)", "12", ttl: number == 2 ? 60_000 : nil) }
+        func few(_ countMax: Int, _ byteCountMax: Int) -> [String]? {
+            let prefix = OwnedBytes(Array("n".utf8))
+            let snapshot = bench.store.snapshot()
+            return snapshot.few(prefix: prefix, countMax: countMax, byteCountMax: byteCountMax)?
+                .map { PropertyName(of: $0).text }
+        }
+        #expect(few(3, 12) == ["n1", "n2", "n3"])
+        #expect(few(2, 12) == nil && few(3, 11) == nil)
+    }
+
     @Test(arguments: Depth.kinds)
     func `later writes do not disturb a snapshot`(kind: StrategyKind) {
         writingAfterwards(kind)

@@ -54,8 +54,10 @@ struct UnreleasedBoundTests {
         }
         bench.clock.advance(5 + TimeToLive(count))
         while bench.journal.last < 2 * count {
-            #expect(hook.unreleased.count <= 50)
-            hook.release(through: received.read { $0 })
+            let latest = received.read { $0 }
+            // Not the places: one that is refused has taken one for a moment.
+            #expect(latest <= hook.released + 50)
+            hook.release(through: latest)
             Yield.now()
         }
         #expect(bench.expiries.count == count)

@@ -57,10 +57,10 @@ internal import Synchronization
     /// Asks the guard that was chosen.
     mutating func asks(isTimed: Bool = false) {
         let (request, earlier) = (request, hasBegunAgain ? entry : nil)
-        let asked = withSection { section -> ContentionProbe.MeteredEntry? in
-            guard let probe = section.probe else { return nil }
-            guard let earlier else { return probe.asks(request) }
-            return probe.asksAgain(request, after: earlier)
+        let asked = withSection { section in
+            section.withProbe { probe in
+                earlier.map { probe.asksAgain(request, after: $0) } ?? probe.asks(request)
+            }
         }
         if let asked { entry = asked }
         if unsafe isTimed || timing != nil, start == 0 { start = latchkey_system_nanoseconds() }

@@ -12,13 +12,16 @@ internal import Synchronization
 /// A guard knows neither the value nor the meter. Its lock has memory of its own: the words of a
 /// value are those of one lock.
 ///
-/// SAFETY: `@unchecked Sendable` because the class and its subclasses, which are final, have
-/// constants and atomics only.
+/// SAFETY: `@safe` and `@unchecked Sendable` because the class and its subclasses, which are final,
+/// have constants and atomics only, and the probe lives as long as its guard.
+@safe
 @usableFromInline class Guard: @unchecked Sendable {
     let kind: StrategyKind
     let traits: StrategyTraits
     /// Writes to the strategy's meter; nil if nothing is measured.
     let probe: ContentionProbe?
+    /// The same for who must not count references: a listing asks many guards.
+    private let probeReference: Unmanaged<ContentionProbe>?
     /// The accesses that are about to be accepted to be applied later.
     ///
     /// A switch waits until there is none. Sequentially consistent: whoever counts itself loads the
@@ -28,7 +31,15 @@ internal import Synchronization
     init(_ kind: StrategyKind, _ probe: ContentionProbe?) {
         self.kind = kind
         self.probe = probe
+        unsafe probeReference = probe.map { unsafe .passUnretained($0) }
         traits = kind.traits
+    }
+
+    /// Calls `body` with the probe, if there is one.
+    @inline(__always)
+    func withProbe<Result>(_ body: (ContentionProbe) -> Result) -> Result? {
+        guard let probe = unsafe probeReference else { return nil }
+        return unsafe probe._withUnsafeGuaranteedRef(body)
     }
 
     /// Whether an access is entered by ``enter(_:)``, on the thread that asks.

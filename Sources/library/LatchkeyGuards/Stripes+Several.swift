@@ -86,41 +86,76 @@ extension Stripes {
         }
     }
 
-    /// Submits a read of all stripes at one moment, which is never refused.
+    /// Runs `body` with the value of a stripe while no write to it takes effect, and blocks until
+    /// it has run: also where readers enter beside writers.
+    ///
+    /// - Returns: Nil if nothing was done, because the stripe applies writes later.
+    @inlinable package func readHeld<Result>(
+        _ stripe: Int,
+        _ ask: Ask,
+        _ body: (Value) -> Result
+    ) -> Result? {
+        with(stripe) { section, value in
+            var access = Access(.read, ask)
+            guard section.hold(&access) else { return nil }
+            defer { section.leaveHeld(access) }
+            return section.place(access).read(value, body)
+        }
+    }
+
+    /// Submits a read of some stripes at one moment, which is never refused.
     ///
     /// Both closures are called before this returns, unless the strategy cannot block.
-    @inlinable package func submitReadAll<Result: Sendable>(
+    ///
+    /// - Parameters:
+    ///   - stripes: In ascending order.
+    ///   - ask: Who asks.
+    ///   - body: Given a function that lends the value of each stripe, one after the other.
+    ///   - completion: Given what `body` returns, outside.
+    @inlinable package func submitRead<Result: Sendable>(
+        several stripes: [Int],
         _ ask: Ask,
-        _ body: @escaping @Sendable ([Value]) -> Result,
+        _ body: @escaping @Sendable (_ lend: ((Value) -> Void) -> Void) -> Result,
         completion: @escaping @Sendable (Result) -> Void
     ) {
+        check(stripes)
         var others: SeveralGuards?
-        let result = unsafe withUnsafeTemporaryAllocation(of: Access.self, capacity: count) {
-            accesses -> Result? in
-            let held = unsafe hold(0..<count, .read, ask, accesses)
-            guard held == count else {
-                let several = SeveralGuards(guards, .read, ask, isSubmitted: true)
+        let result = unsafe withUnsafeTemporaryAllocation(
+            of: Access.self,
+            capacity: stripes.count
+        ) { accesses -> Result? in
+            let held = unsafe hold(stripes, .read, ask, accesses)
+            guard held == stripes.count else {
+                let several = SeveralGuards(guards(stripes), .read, ask, isSubmitted: true)
                 unsafe several.takeOver(accesses, held)
                 others = several
                 return nil
             }
-            defer { unsafe leave(0..<count, accesses) }
-            return unsafe read(accesses, body)
+            defer { unsafe leave(stripes, accesses) }
+            return body { read in
+                for (index, stripe) in stripes.enumerated() {
+                    with(stripe) { section, value in
+                        unsafe section.place(accesses[index]).read(value, read)
+                    }
+                }
+            }
         }
         if let result { completion(result) }
-        if let others { submitRead(others, body, completion: completion) }
+        if let others { submitRead(others, stripes, body, completion: completion) }
     }
 
     @inlinable @inline(never) func submitRead<Result: Sendable>(
         _ several: SeveralGuards,
-        _ body: @escaping @Sendable ([Value]) -> Result,
+        _ stripes: [Int],
+        _ body: @escaping @Sendable (((Value) -> Void) -> Void) -> Result,
         completion: @escaping @Sendable (Result) -> Void
     ) {
-        let (values, answer) = (values, Answer<Result>())
+        let (values, answer) = (stripes.map { self.values[$0] }, Answer<Result>())
         do throws(BacklogFull) {
             try several.submit { places in
-                let found = zip(places, values).map { place, value in place.read(value) { $0 } }
-                answer.result = body(found)
+                answer.result = body { read in
+                    for (place, value) in zip(places, values) { place.read(value, read) }
+                }
             } completion: {
                 if let result = answer.result.take() { completion(result) }
             }
@@ -173,22 +208,6 @@ extension Stripes {
             index -= 1
             with(stripe) { section, _ in unsafe section.leaveHeld(accesses[index]) }
         }
-    }
-
-    /// Lends the values of stripes that are held to a reader.
-    ///
-    /// Copies, which end before a stripe is left: else the next writer would find its value shared.
-    @unsafe @inlinable func read<Result>(
-        _ accesses: UnsafeMutableBufferPointer<Access>,
-        _ body: ([Value]) -> Result
-    ) -> Result {
-        body(
-            (0..<count).map { stripe in
-                with(stripe) { section, value in
-                    unsafe section.place(accesses[stripe]).read(value) { $0 }
-                }
-            }
-        )
     }
 
     /// Lends the values of stripes that are held to a writer.

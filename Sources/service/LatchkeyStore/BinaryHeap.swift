@@ -7,9 +7,9 @@ struct BinaryHeap<Element: Precedable> {
 
     init() {}
 
-    init(_ elements: [Element]) {
-        self.elements = elements
-        for index in stride(from: elements.count / 2 - 1, through: 0, by: -1) {
+    init(_ elements: consuming [Element]) {
+        self.elements = consume elements
+        for index in stride(from: self.elements.count / 2 - 1, through: 0, by: -1) {
             siftDown(index)
         }
     }

@@ -248,7 +248,7 @@ struct ClaimQueue: Sendable {
         where isFree: (PropertyName) -> Bool
     ) -> ClaimQueues.Found? {
         var names = MergedWalk(
-            tables.lazy.map(\.order),
+            tables,
             prefix: unsafe OwnedBytes(copying: prefix.bytes),
             after: passed.map { unsafe OwnedBytes(copying: $0.bytes) },
             at: Timestamp(milliseconds: .min)
@@ -308,7 +308,7 @@ private struct ClaimWalk {
     init(_ pair: ClaimPair, behind property: Property, _ tables: [PropertyTable]) {
         self.pair = pair
         walk = MergedWalk(
-            tables.lazy.map(\.order),
+            tables,
             prefix: unsafe OwnedBytes(copying: pair.claim.bytes),
             after: pair.claimBytes(on: property),
             at: Timestamp(milliseconds: .min)

@@ -1,9 +1,64 @@
-/// A walk through the properties of several tables in the order of their names: one walk for each
-/// table, the smallest name first from a heap.
+/// The properties of several tables in one order: the first one of each table in a heap.
+struct OrderMerge<Sorting: PropertySorting>: Sendable {
+    private let orders: [PropertyOrder<Sorting>]
+    private var heap: BinaryHeap<Head>
+
+    /// The next property of one table.
+    private struct Head: Precedable, Sendable {
+        var property: Property
+        let order: Int
+        var position: PropertyOrder<Sorting>.Position
+
+        func precedes(_ other: Head) -> Bool { Sorting.precedes(property, other.property) }
+    }
+
+    /// - Parameters:
+    ///   - orders: The properties of each table.
+    ///   - start: Where to begin in one of them.
+    ///   - isWanted: Whether a property that is the first of its table is wanted. Where it is not,
+    ///     none of the table is.
+    init(
+        _ orders: [PropertyOrder<Sorting>],
+        from start: (PropertyOrder<Sorting>) -> PropertyOrder<Sorting>.Position,
+        where isWanted: (Property) -> Bool = { _ in true }
+    ) {
+        self.orders = orders
+        var heads: [Head] = []
+        heads.reserveCapacity(orders.count)
+        for index in orders.indices {
+            let position = start(orders[index])
+            if let property = orders[index][position], isWanted(property) {
+                heads.append(Head(property: property, order: index, position: position))
+            }
+        }
+        heap = BinaryHeap(consume heads)
+    }
+
+    /// The first property that is left.
+    var first: Property? { heap.first?.property }
+
+    mutating func removeFirst() {
+        moveFirst { order, position in order.position(after: position) }
+    }
+
+    /// Goes on elsewhere in the table that has the first property.
+    mutating func moveFirst(
+        _ move: (PropertyOrder<Sorting>, PropertyOrder<Sorting>.Position) ->
+            PropertyOrder<Sorting>.Position
+    ) {
+        guard let head = heap.first else { return }
+        let position = move(orders[head.order], head.position)
+        guard let property = orders[head.order][position] else { return heap.removeFirst() }
+        heap.updateFirst { ($0.property, $0.position) = (property, position) }
+    }
+}
+
+/// A walk through the properties of several tables whose names begin with a prefix, in the order of
+/// their names.
 ///
 /// Properties whose time is over are left out.
 package struct MergedWalk: IteratorProtocol, Sequence, Sendable {
-    private var heap = BinaryHeap<Head>()
+    private var merge: OrderMerge<NameSorting>
     private let prefix: OwnedBytes
     private let time: Timestamp
 
@@ -12,95 +67,46 @@ package struct MergedWalk: IteratorProtocol, Sequence, Sendable {
     ///   - prefix: Only names that begin with these bytes.
     ///   - after: Only names after this one, which need not exist.
     ///   - time: Now.
+    init(_ orders: [NameOrder], prefix: OwnedBytes, after: OwnedBytes?, at time: Timestamp) {
+        (self.prefix, self.time) = (prefix, time)
+        merge = OrderMerge(orders) { order in
+            order.position(prefix: prefix, after: after)
+        } where: { property in
+            unsafe property.nameBytes.begins(with: prefix.bytes)
+        }
+    }
+
+    /// The same for tables that are held: only those are kept that have such names.
     init(
-        _ orders: some Sequence<NameOrder>,
+        _ tables: [PropertyTable],
         prefix: OwnedBytes,
         after: OwnedBytes?,
         at time: Timestamp
     ) {
-        self.prefix = prefix
-        self.time = time
-        for order in orders {
-            var walk = Self.walk(order, prefix, after)
-            if let property = Self.next(of: &walk, prefix, time) {
-                heap.insert(Head(property: property, walk: walk))
-            }
+        var orders: [NameOrder] = []
+        for index in tables.indices where tables[index].order.has(prefix) {
+            orders.append(tables[index].order)
         }
+        self.init(orders, prefix: prefix, after: after, at: time)
     }
 
     package mutating func next() -> Property? {
-        guard let first = heap.first?.property else {
-            return nil
-        }
-        advanceFirst { _ in }
-        return first
-    }
-
-    /// Passes the names before a place.
-    ///
-    /// - Returns: How many of the walks had such names.
-    mutating func skip(to bound: OwnedBytes) -> Int {
-        var count = 0
-        while let first = heap.first, unsafe first.property.nameBytes.precedes(bound.bytes) {
-            count += 1
-            advanceFirst { unsafe $0.skip(to: bound.bytes) }
-        }
-        return count
-    }
-
-    /// Goes on in the walk that has the first name, after it was moved.
-    private mutating func advanceFirst(_ move: (inout NameOrder.Walk) -> Void) {
-        var isAtEnd = false
-        let (prefix, time) = (prefix, time)
-        heap.updateFirst { head in
-            move(&head.walk)
-            if let next = Self.next(of: &head.walk, prefix, time) {
-                head.property = next
-            } else {
-                isAtEnd = true
-            }
-        }
-        if isAtEnd {
-            heap.removeFirst()
-        }
-    }
-
-    private static func next(
-        of walk: inout NameOrder.Walk,
-        _ prefix: OwnedBytes,
-        _ time: Timestamp
-    ) -> Property? {
-        while let property = walk.next() {
-            guard unsafe property.nameBytes.begins(with: prefix.bytes) else {
-                return nil
-            }
-            if !property.isExpired(at: time) {
-                return property
-            }
+        while let first = merge.first, unsafe first.nameBytes.begins(with: prefix.bytes) {
+            merge.removeFirst()
+            if !first.isExpired(at: time) { return first }
         }
         return nil
     }
 
-    /// Names with a common prefix stand together, so the walk begins at the later one of
-    /// prefix and cursor.
-    private static func walk(
-        _ order: NameOrder,
-        _ prefix: OwnedBytes,
-        _ after: OwnedBytes?
-    ) -> NameOrder.Walk {
-        if let after, unsafe !after.bytes.precedes(prefix.bytes) {
-            return unsafe order.walk(from: after.bytes, including: false)
+    /// Passes the names before a place.
+    ///
+    /// - Returns: How many of the tables had such names.
+    mutating func skip(to bound: OwnedBytes) -> Int {
+        var count = 0
+        while let first = merge.first, unsafe first.nameBytes.precedes(bound.bytes) {
+            count += 1
+            merge.moveFirst { order, _ in unsafe order.position(of: bound.bytes) }
         }
-        return unsafe order.walk(from: prefix.bytes, including: true)
-    }
-}
-
-/// The next property of one table, and the walk that yields those behind it.
-private struct Head: Precedable, Sendable {
-    var property: Property
-    var walk: NameOrder.Walk
-
-    func precedes(_ other: Head) -> Bool {
-        unsafe property.nameBytes.precedes(other.property.nameBytes)
+        return count
     }
 }

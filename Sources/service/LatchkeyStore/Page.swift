@@ -3,7 +3,7 @@ package struct PageRequest: Sendable {
     package static let limitDefault = 100
     package static let limitMax = 1000
 
-    /// Only these, in the order of names; nil for all.
+    /// Only these, each once; nil for all.
     private(set) var names: [PropertyName]?
     /// Only names that begin with these bytes.
     let prefix: OwnedBytes
@@ -34,7 +34,7 @@ package struct PageRequest: Sendable {
     /// The properties that have these names, which own their bytes; at most ``limitMax``.
     package init(names: [PropertyName]) {
         self.init(prefix: OwnedBytes([]), after: nil, limit: Self.limitMax)
-        self.names = Array(Set(names)).sorted { unsafe $0.bytes.precedes($1.bytes) }
+        self.names = Array(Set(names))
     }
 
     /// The folder that a property is listed as; nil if it is listed itself.
@@ -68,6 +68,17 @@ package struct Page: Sendable {
 }
 
 extension Page {
+    /// The page of properties that were asked for by their names.
+    init(_ reading: TableReading<NamedContent>) {
+        self.init(
+            revision: reading.revision,
+            time: reading.time,
+            properties: reading.content.properties,
+            folders: [],
+            next: nil
+        )
+    }
+
     /// The page of a snapshot.
     ///
     /// Nothing of the snapshot but the listed properties outlives the call, if all is read.
@@ -100,13 +111,9 @@ package struct PageReading: PiecewiseReading {
             after: request.after,
             includesExpired: true
         )
-        properties = request.names?.compactMap(snapshot.find) ?? []
     }
 
     package mutating func read(unitsMax: Int) -> Bool {
-        guard request.names == nil else {
-            return true
-        }
         var units = 0
         while units < unitsMax {
             guard let property = walk.next() else {

@@ -63,7 +63,10 @@ extension PropertyStore {
         writeAll(
             { [self] in $0.replace(with: properties, index) },
             published: { [context] in context.revisions.move(to: revision) },
-            completion: completion
+            completion: { [parts] in
+                parts.expiries?.look()
+                completion()
+            }
         )
     }
 

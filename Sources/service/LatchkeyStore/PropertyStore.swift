@@ -7,7 +7,8 @@ package import LatchkeySync
 /// **Design.** Names are spread over tables by their hash; each table is a value of its own with a
 /// guard, so an operation on one property meets only the operations on the same stripe. Check and
 /// change are one step inside the guarded section. A change of several properties holds the stripes
-/// of all of them, a listing holds all stripes.
+/// of all of them. A listing and a count enter one stripe after the other, and hold all only where
+/// commits come in between.
 ///
 /// Nothing changes state but a commit. Where there is a hook, it gets each one, and no client sees
 /// a commit before the hook releases it. Then the journal gets it. An answer does not wait for the
@@ -191,32 +192,51 @@ extension PropertyStore {
         _ ask: Ask,
         completion: @escaping @Sendable (Page) -> Void
     ) {
-        take(ask, { Page(request, $0) }, completion)
+        guard let names = request.names else {
+            return snapshot(ask) { completion(Page(request, $0)) }
+        }
+        let tables = TableSelection(names.map(index))
+        var named = Array(repeating: [PropertyName](), count: tables.stripes.count)
+        for (name, position) in zip(names, tables.positions) { named[position].append(name) }
+        read(tables.stripes, ask, into: NamedContent(named)) { completion(Page($0)) }
     }
 
+    /// Counts the properties whose names begin with the prefix.
+    ///
+    /// - Parameters:
+    ///   - prefix: The prefix; empty for all.
+    ///   - ask: Who asks.
+    ///   - completion: Given the count and its revision.
+    package func count(
+        prefix: OwnedBytes,
+        _ ask: Ask,
+        completion: @escaping @Sendable (PropertyCount) -> Void
+    ) {
+        read(allTables, ask, into: CountContent(prefix)) { [self] reading in
+            guard !reading.content.isWhole else {
+                return completion(.count(reading.content.count, reading.revision))
+            }
+            snapshot(ask) { completion(.unread($0.counting(prefix: prefix), $0.revision)) }
+        }
+    }
+
+    /// Takes all properties as of one revision.
+    ///
+    /// A stripe is held only while a reference is copied, whatever its size.
     package func snapshot(
         _ ask: Ask,
         completion: @escaping @Sendable (StoreSnapshot) -> Void
     ) {
-        take(ask, { $0 }, completion)
+        let useCount = context.useCount
+        read(allTables, ask, into: OrderContent()) {
+            completion(StoreSnapshot($0, useCount: useCount))
+        }
     }
+}
 
-    /// Takes all properties as of one revision, and makes something of them outside.
-    ///
-    /// All stripes are held only while references are copied, whatever their size.
-    private func take<Answer: Sendable>(
-        _ ask: Ask,
-        _ make: @escaping @Sendable (StoreSnapshot) -> Answer,
-        _ completion: @escaping @Sendable (Answer) -> Void
-    ) {
-        stripes.submitReadAll(
-            ask,
-            { [context] in StoreSnapshot(tables: $0, context: context) },
-            completion: { [parts] taken in
-                let answer = make(taken)
-                guard let hook = parts.hook else { return completion(answer) }
-                hook.whenReleased(taken.revision) { completion(answer) }
-            }
-        )
-    }
+/// How many properties there are, or what is to be read to know that.
+package enum PropertyCount: Sendable {
+    case count(Int, Revision)
+    /// The time of many is over: they are counted some at a time.
+    case unread(SnapshotCount, Revision)
 }

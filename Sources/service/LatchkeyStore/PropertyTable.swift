@@ -12,6 +12,7 @@
 package struct PropertyTable: Sendable {
     private var byName = NameTable()
     private(set) var order = NameOrder()
+    private(set) var mortals = ExpiryOrder()
     private var traces = WithheldTraces()
     /// The revision of the latest commit over several tables that changed this one.
     ///
@@ -111,6 +112,8 @@ package struct PropertyTable: Sendable {
     }
 
     /// Puts a property in the place of the former one.
+    ///
+    /// One that is not stamped yet is no mortal until it is.
     mutating func install(_ name: PropertyName, _ former: Property?, _ property: Property?) {
         install(name, former, property, at: byName.place(of: name))
     }
@@ -128,12 +131,14 @@ package struct PropertyTable: Sendable {
         case (nil, let property?):
             byName.insert(property, for: name, at: place)
             order.insert(property)
-        case (.some, nil):
-            order.remove(name)
+        case (let former?, nil):
+            order.remove(former)
             byName.remove(at: place)
         case (nil, nil):
             break
         }
+        if let former, former.isMortal { mortals.remove(former) }
+        if let property, property.isMortal { mortals.insert(property) }
         if !claimPairs.all.isEmpty, claimPairs.concern(name) {
             context.claims.note(name, former, property)
         }
@@ -159,6 +164,7 @@ package struct PropertyTable: Sendable {
     ) {
         if let property {
             property.assign(revision: changed ?? revision, created: created, expiry: expiry)
+            if property.isMortal { mortals.insert(property) }
             context.noteUse(property)
         }
         if property == nil || changed != nil {
@@ -169,12 +175,13 @@ package struct PropertyTable: Sendable {
     /// Removes all properties, which is no commit, and says what they took.
     mutating func removeAll() -> StoreSize {
         var size = StoreSize()
-        for property in properties {
+        order.visit { property in
             size += StoreSize(property)
             context.quotas.replace(property, by: nil, PropertyName(of: property))
         }
         byName = NameTable()
         order = NameOrder()
+        mortals = ExpiryOrder()
         context.claims.forget()
         return size
     }
@@ -184,20 +191,6 @@ package struct PropertyTable: Sendable {
     /// Also while readers wait for writers: the strategy can be switched.
     mutating func noteShared(_ revision: Revision) {
         sharedRevision = revision
-    }
-
-    /// All properties in the order of their names.
-    private var properties: [Property] {
-        var walk = unsafe order.walk(
-            from: UnsafeRawBufferPointer(start: nil, count: 0),
-            including: true
-        )
-        var properties: [Property] = []
-        properties.reserveCapacity(count)
-        while let property = walk.next() {
-            properties.append(property)
-        }
-        return properties
     }
 }
 

@@ -1,8 +1,8 @@
 /// All properties as of one revision, in the order of their names.
 ///
 /// **Design.** It shares the sorted lists of the tables, which are values: taking it copies one
-/// reference for each table, while all stripes are held. Afterwards it needs no lock, however long
-/// it is used. Meanwhile a write copies the chunk of 512 references that it changes, once.
+/// reference for each table. Afterwards it needs no lock, however long it is used. Meanwhile a
+/// write copies the chunk of 512 references that it changes, once.
 package struct StoreSnapshot: Sendable {
     /// The revision that the properties are of.
     package let revision: Revision
@@ -12,21 +12,13 @@ package struct StoreSnapshot: Sendable {
     let useCount: UInt64
     private let orders: [NameOrder]
 
-    init(tables: [PropertyTable], context: CommitContext) {
-        revision = context.revisions.last
-        time = context.clock.now()
-        useCount = context.useCount
-        orders = tables.map(\.order)
-    }
-
-    /// The property that has the name, unless its time is over.
-    func find(_ name: PropertyName) -> Property? {
-        guard let property = orders[name.stripe(of: orders.count)].find(name),
-            !property.isExpired(at: time)
-        else {
-            return nil
-        }
-        return property
+    /// - Parameters:
+    ///   - reading: All tables.
+    ///   - useCount: As it was before they were read.
+    init(_ reading: TableReading<OrderContent>, useCount: UInt64) {
+        (revision, time) = (reading.revision, reading.time)
+        self.useCount = useCount
+        orders = reading.content.orders
     }
 
     /// The properties whose names begin with the prefix, and follow `after`.
@@ -41,9 +33,28 @@ package struct StoreSnapshot: Sendable {
         return MergedWalk(orders, prefix: prefix, after: after, at: time)
     }
 
+    /// The properties whose names begin with the prefix, if they are few and short.
+    ///
+    /// - Parameters:
+    ///   - prefix: The prefix.
+    ///   - countMax: How many there can be, those whose time is over included.
+    ///   - byteCountMax: The length of their names and values together.
+    /// - Returns: Nil if they are more, or longer.
+    package func few(prefix: OwnedBytes, countMax: Int, byteCountMax: Int) -> [Property]? {
+        var walk = walk(prefix: prefix, includesExpired: true)
+        var (count, byteCount, found) = (0, 0, [Property]())
+        while let property = walk.next() {
+            count += 1
+            byteCount += property.byteCount
+            guard count <= countMax, byteCount <= byteCountMax else { return nil }
+            if !property.isExpired(at: time) { found.append(property) }
+        }
+        return found
+    }
+
     /// A count of the properties whose names begin with the prefix.
     package func counting(prefix: OwnedBytes) -> SnapshotCount {
-        SnapshotCount(orders[...], prefix, at: time)
+        SnapshotCount(walk(prefix: prefix, includesExpired: true), at: time)
     }
 
     /// A hash of the whole state, which is the same in every process: of the names and values, and
@@ -72,27 +83,21 @@ package protocol PiecewiseReading: Sendable {
 
 /// A count of properties on its way.
 package struct SnapshotCount: PiecewiseReading {
-    private var orders: ArraySlice<NameOrder>
-    private var walk: NameOrder.Walk?
-    private let prefix: OwnedBytes
+    private var walk: MergedWalk
     private let time: Timestamp
     package private(set) var count = 0
 
-    fileprivate init(_ orders: ArraySlice<NameOrder>, _ prefix: OwnedBytes, at time: Timestamp) {
-        self.orders = orders
-        self.prefix = prefix
-        self.time = time
+    /// - Parameters:
+    ///   - walk: Also through those whose time is over: they are passed, too.
+    ///   - time: Now.
+    fileprivate init(_ walk: MergedWalk, at time: Timestamp) {
+        (self.walk, self.time) = (walk, time)
     }
 
     package mutating func read(unitsMax: Int) -> Bool {
         for _ in 0..<unitsMax {
-            if let property = walk?.next(), unsafe property.nameBytes.begins(with: prefix.bytes) {
-                count += property.isExpired(at: time) ? 0 : 1
-            } else if let order = orders.popFirst() {
-                walk = unsafe order.walk(from: prefix.bytes, including: true)
-            } else {
-                return true
-            }
+            guard let property = walk.next() else { return true }
+            count += property.isExpired(at: time) ? 0 : 1
         }
         return false
     }

@@ -168,9 +168,10 @@ extension TransactionDrafts {
         try work.pass(storedCount)
         var count = 0
         for order in orders {
-            var walk = unsafe order.walk(from: prefix, including: true)
-            while let property = walk.next(), unsafe property.nameBytes.begins(with: prefix) {
+            var place = unsafe order.position(of: prefix)
+            while let property = order[place], unsafe property.nameBytes.begins(with: prefix) {
                 count += property.isExpired(at: time) ? 0 : 1
+                place = order.position(after: place)
             }
         }
         for name in changed {
@@ -209,7 +210,7 @@ extension TransactionDrafts {
         let stored =
             walks[prefix]
             ?? MergedWalk(
-                tables.lazy.map(\.order),
+                tables,
                 prefix: unsafe OwnedBytes(copying: prefix.bytes),
                 after: nil,
                 at: Timestamp(milliseconds: .min)

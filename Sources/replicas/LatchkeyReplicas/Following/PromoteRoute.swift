@@ -1,16 +1,19 @@
 package import LatchkeyFrame
 internal import LatchkeyHTTP
 internal import LatchkeyJSON
-package import LatchkeyStore
 
 /// The route that makes a replica a leader.
 package struct PromoteRoute: Sendable {
     /// Nil if the service was not started to follow another one.
     private let follower: Follower?
-    private let expiries: ExpiryQueue
+    private let removesWhatExpires: @Sendable () -> Void
 
-    package init(_ follower: Follower?, _ expiries: ExpiryQueue) {
-        (self.follower, self.expiries) = (follower, expiries)
+    /// - Parameters:
+    ///   - follower: Nil if the service was not started to follow another one.
+    ///   - removesWhatExpires: Called once, when the service is a leader: from then on it removes
+    ///     what expires.
+    package init(_ follower: Follower?, removesWhatExpires: @escaping @Sendable () -> Void) {
+        (self.follower, self.removesWhatExpires) = (follower, removesWhatExpires)
     }
 
     package func add(to table: inout RouteTable) {
@@ -25,8 +28,7 @@ package struct PromoteRoute: Sendable {
             guard let follower else { throw RequestFailure(.notFollowing) }
             follower.promote { revision in
                 guard let revision else { return request.fail(.notFollowing) }
-                // They came by no commit of this service. From now on it removes what expires.
-                expiries.rebuild()
+                removesWhatExpires()
                 var json = JSONWriter()
                 json.object { $0.member("revision", revision) }
                 request.respond(json: json)

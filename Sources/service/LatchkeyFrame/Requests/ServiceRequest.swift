@@ -37,6 +37,7 @@ package struct ServiceRequest: Sendable {
     ///   - bound: What happens to a long body beyond the budget. By default, a read is refused:
     ///     nothing was changed.
     ///   - problem: What the body says, if it is a problem.
+    ///   - isKept: Whether a cache may keep the answer to a read, and ask before each use of it.
     ///   - fields: Adds the header fields.
     ///   - audit: Says what the request did, if it has a line in the audit log.
     package func respond(
@@ -44,6 +45,7 @@ package struct ServiceRequest: Sendable {
         body: consuming ResponseBody = .none,
         bound: AnswerBound = .refusesReads,
         problem: ProblemText? = nil,
+        isKept: Bool = true,
         fields: (inout ResponseFields) -> Void = { _ in },
         audit: (inout AuditDetail) -> Void = { _ in }
     ) {
@@ -71,7 +73,7 @@ package struct ServiceRequest: Sendable {
                 answer.add("Server-Timing", text: timing)
             }
             addAge(to: &answer)
-            addCaching(status, to: &answer)
+            addCaching(isKept, status, to: &answer)
         }
         witness?.answered()
     }
@@ -82,9 +84,9 @@ package struct ServiceRequest: Sendable {
     /// caches of one client keep it: squid 5 takes a 304 that a client's own tag has got for one
     /// about the value that it keeps, and serves the earlier value with the later tag. Nothing else
     /// is kept, errors above all: what is missing now can be there a moment later.
-    private func addCaching(_ status: HTTPStatus, to answer: inout ResponseFields) {
+    private func addCaching(_ isKept: Bool, _ status: HTTPStatus, to answer: inout ResponseFields) {
         let method = exchange.method
-        let isRead = (method == .get || method == .head) && status.rawValue < 400
+        let isRead = isKept && (method == .get || method == .head) && status.rawValue < 400
         answer.add("Cache-Control", isRead ? "private, no-cache" : "no-store")
     }
 

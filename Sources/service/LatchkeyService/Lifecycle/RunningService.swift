@@ -88,7 +88,7 @@ package final class RunningService: Sendable {
             table.steps.append(reads, to: [.read])
             choices.addStoreRoutes(store, made, watching, cluster, in: frame, to: &table)
             watching.add(to: &table)
-            PromoteRoute(follower, made.expiries).add(to: &table)
+            PromoteRoute(follower) { made.expiries.start(made.store) }.add(to: &table)
             ClusterRoutes(cluster: cluster, follow: follower?.state).add(to: &table)
             let operations = Operations(choices, store: store, audit: audit, in: frame)
             OperationRoutes(operations, access, choices).add(to: &table)

@@ -109,10 +109,9 @@ struct StoreMaker {
             follower.start(copy, seed)
         }
         let committing: any CommittingStore = replicated ?? store
-        expiries.start(committing)
+        // A follower removes nothing: its leader does.
+        if follower == nil { expiries.start(store, by: replicated) }
         parts.evictor?.start(committing)
-        // They came by no commit.
-        if data != nil { expiries.rebuild() }
         return Made(
             store: store,
             journal: journal,

@@ -21,6 +21,17 @@ struct ExportLines: PieceSource {
         self.isForReplica = isForReplica
     }
 
+    /// All lines, if the properties are so few that they are made on the thread that serves.
+    static func few(_ snapshot: StoreSnapshot, _ prefix: OwnedBytes) -> [UInt8]? {
+        let found = snapshot.few(prefix: prefix, countMax: 16, byteCountMax: 1024)
+        guard let found else { return nil }
+        var lines: [UInt8] = []
+        for property in found { ExportLine.append(property, at: snapshot.time, to: &lines) }
+        let count = UInt64(found.count)
+        ExportLine.appendEnd(count: count, revision: snapshot.revision, to: &lines)
+        return lines
+    }
+
     mutating func append(to piece: inout [UInt8], atLeast byteCount: Int) -> Bool {
         while piece.count < byteCount {
             guard let property = walk.next() else {

@@ -42,6 +42,9 @@ struct ExportRoutes: Sendable {
         let permit = try exports.enter(request.client)
         store.snapshot(.here()) { snapshot in
             guard let revision else {
+                if !isForReplica, let lines = ExportLines.few(snapshot, prefix) {
+                    return ExportQueue.answer(request, lines, snapshot.revision)
+                }
                 // A replica needs what has expired until its removal is a commit, too.
                 let walk =
                     isForReplica
@@ -139,10 +142,19 @@ final class ExportQueue: Sendable {
     ) {
         let lines = ExportLines(walk, isForReplica: isForReplica)
         start(permit, lines, for: request) { answer in
-            answer.add("Content-Type", "application/x-ndjson")
-            answer.add("Latchkey-Revision", walk.revision)
+            Self.add(walk.revision, to: &answer)
             request.addAge(to: &answer)
         }
+    }
+
+    /// Answers the request with the lines of few properties, which need no queue.
+    static func answer(_ request: ServiceRequest, _ lines: [UInt8], _ revision: Revision) {
+        request.respond(.ok, body: .bytes(lines), isKept: false) { Self.add(revision, to: &$0) }
+    }
+
+    private static func add(_ revision: Revision, to answer: inout ResponseFields) {
+        answer.add("Content-Type", "application/x-ndjson")
+        answer.add("Latchkey-Revision", revision)
     }
 
     /// Answers the request with what a source makes.

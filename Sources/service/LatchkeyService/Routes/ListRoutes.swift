@@ -41,24 +41,27 @@ struct ListRoutes: Sendable {
     /// How many names a thread visits for one client before others have their turns.
     private static let pieceUnits = 1000
 
-    /// Counts on the queue of histories, because that takes long for many properties.
-    ///
-    /// The stripes are held for the snapshot only, whatever it counts.
     private func count(_ request: ServiceRequest) throws(RequestFailure) {
         let query = try request.query(["prefix"])
         let prefix = OwnedBytes(try request.prefix(query["prefix"], .read))
-        let presence = request.exchange.presence()
-        store.snapshot(.here()) { snapshot in
-            let revision = snapshot.revision
-            read(snapshot.counting(prefix: prefix), request, presence) { counted in
-                var json = JSONWriter()
-                json.object { json in
-                    json.member("count", counted.count)
-                    json.member("revision", revision)
+        store.count(prefix: prefix, Ask(at: CallSite(), timing: request.timing)) { counted in
+            switch counted {
+            case .count(let count, let revision): Self.answer(request, count, revision)
+            case .unread(let reading, let revision):
+                read(reading, request, request.exchange.presence()) {
+                    Self.answer(request, $0.count, revision)
                 }
-                request.respond(json: json, revision: revision)
             }
         }
+    }
+
+    private static func answer(_ request: ServiceRequest, _ count: Int, _ revision: Revision) {
+        var json = JSONWriter()
+        json.object { json in
+            json.member("count", count)
+            json.member("revision", revision)
+        }
+        request.respond(json: json, revision: revision)
     }
 
     /// Reads piece by piece, in turns with other clients, and answers behind the last one.
@@ -182,15 +185,20 @@ struct ListRoutes: Sendable {
 /// The encoding keeps clients from making up cursors.
 private enum Cursor {
     static func text(_ name: [UInt8]) -> String {
-        Data(name).base64EncodedString()
-            .replacing("+", with: "-")
-            .replacing("/", with: "_")
-            .replacing("=", with: "")
+        let text = Data(name).base64EncodedData().filter { $0 != UInt8(ascii: "=") }
+        return String(decoding: text.map { exchange($0, Self.standard, Self.safe) }, as: UTF8.self)
+    }
+
+    private static let standard = Array("+/".utf8)
+    private static let safe = Array("-_".utf8)
+
+    private static func exchange(_ byte: UInt8, _ old: [UInt8], _ new: [UInt8]) -> UInt8 {
+        old.firstIndex(of: byte).map { new[$0] } ?? byte
     }
 
     static func name(_ text: String) throws(RequestFailure) -> [UInt8] {
-        let padding = String(repeating: "=", count: (4 - text.utf8.count % 4) % 4)
-        let base64 = text.replacing("-", with: "+").replacing("_", with: "/") + padding
+        let padding = repeatElement(UInt8(ascii: "="), count: (4 - text.utf8.count % 4) % 4)
+        let base64 = Data(text.utf8.map { exchange($0, Self.safe, Self.standard) } + padding)
         guard !text.contains("="), let name = Data(base64Encoded: base64), !name.isEmpty,
             name.count <= PropertyName.byteCountMax + 1
         else {

@@ -123,6 +123,15 @@ struct ServedProperties: Sendable {
         base.list(request, ask, completion: completion)
     }
 
+    /// Counts properties.
+    func count(
+        prefix: OwnedBytes,
+        _ ask: Ask,
+        _ completion: @escaping @Sendable (PropertyCount) -> Void
+    ) {
+        base.count(prefix: prefix, ask, completion: completion)
+    }
+
     /// Takes all properties as of one revision.
     func snapshot(_ ask: Ask, _ completion: @escaping @Sendable (StoreSnapshot) -> Void) {
         base.snapshot(ask, completion: completion)
