@@ -109,6 +109,7 @@ def check_service(arguments, log):
     with tempfile.TemporaryDirectory() as folder, \
             Latchkey(arguments.binary, "--client-share", "1/1", "--data", f"{folder}/data",
                      "--audit-log", f"{folder}/audit", log=log) as service:
+        step("a fresh service has few series", monitoring.expect_few_series, service)
         step("the README's tour comes out as printed", take_tour, service)
         step("what h11 refuses is refused", judge_framing, service)
         step("each answer has an identifier, and the log names that of a failure",
@@ -264,7 +265,11 @@ def keep_rules(arguments, log):
         token = create_token(arguments.binary, lines, "all", *RIGHTS)
         with Latchkey(arguments.binary, "--token-file", lines, "--client-share", "1/1",
                       log=log) as service:
+            headers = {"Authorization": f"Bearer {token}"}
+            monitoring.expect_few_series(service, headers=headers)
             drive(service, token, arguments.seed, arguments.examples)
+            monitoring.ask_all_routes(service, headers)
+            monitoring.expect_few_series(service, monitoring.SERIES_MAX, headers)
             service.ask("GET", "/healthz", expect=(200,))
 
 
