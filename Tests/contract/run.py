@@ -20,6 +20,7 @@ import sys
 import tempfile
 
 import curls
+import fresh
 import generated
 import mistakes
 import monitoring
@@ -259,6 +260,11 @@ def check_rights(arguments, log):
     step("each route asks for its rights", check_access, arguments.binary, log)
 
 
+def check_alerts(arguments, _):
+    step("each alert of a fresh service comes with its first event",
+         fresh.check, arguments.binary, tool("promtool"))
+
+
 def keep_rules(arguments, log):
     with tempfile.TemporaryDirectory() as folder:
         lines = pathlib.Path(folder) / "lines"
@@ -384,8 +390,8 @@ def still_up(service):
 
 # The longest first.
 PARTS = {"rules": check_rules, "clusters": check_clusters, "TLS": check_tls,
-         "service": check_service, "rights": check_rights, "files": check_files,
-         "pages": check_pages}
+         "alerts": check_alerts, "service": check_service, "rights": check_rights,
+         "files": check_files, "pages": check_pages}
 
 
 if __name__ == "__main__":
