@@ -21,7 +21,7 @@ COPY . .
 ARG BUILD=
 ENV LATCHKEY_STRICT=1 LATCHKEY_BUILD=$BUILD
 RUN swift build --configuration release --static-swift-stdlib --disable-local-rpath \
-      --product latchkey \
+      $(scripts/linked .build/linked) --product latchkey \
  && scripts/ship \
       "$(swift build --configuration release --static-swift-stdlib --show-bin-path)/latchkey" \
       /install

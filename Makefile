@@ -25,7 +25,7 @@ TEST = swift test $(DEBUG) --skip-build --disable-xctest $(EVENTS)
 # With Swift's libraries in the program, so that what is tested and measured runs elsewhere, too.
 # No library is looked for beside it.
 RELEASE := --scratch-path .build-release --configuration release --static-swift-stdlib \
-    --disable-local-rpath
+    --disable-local-rpath $(shell scripts/linked .build-release/linked)
 # The program says which commit it is. Only a small part is compiled anew for another one.
 BUILD_RELEASE = LATCHKEY_BUILD="$$(scripts/version build)" $(SWIFT_BUILD) $(RELEASE)
 # Without symbols, which are beside it.

@@ -44,6 +44,32 @@ import Testing
         return registry
     }
 
+    @Test func `a series can begin with its first value`() {
+        let registry = MetricRegistry()
+        let family = MetricFamily("latchkey_requests_total", .counter, help: "Requests.")
+        let counter = registry.counter(family, fromStart: false)
+        let histogram = registry.histogram(
+            MetricFamily("latchkey_body_bytes", .histogram, help: "Size.", unit: "bytes"),
+            bounds: HistogramBounds([10], scale: .one),
+            fromStart: false
+        )
+        func lines() -> [Substring] {
+            String(decoding: registry.text(.text), as: UTF8.self)
+                .split(separator: "\n").filter { !$0.hasPrefix("#") }
+        }
+        #expect(lines().isEmpty)
+        counter.add()
+        // Also one that adds nothing to the sum.
+        histogram.observe(0)
+        #expect(
+            lines() == [
+                "latchkey_requests_total 1", #"latchkey_body_bytes_bucket{le="10.0"} 1"#,
+                #"latchkey_body_bytes_bucket{le="+Inf"} 1"#, "latchkey_body_bytes_sum 0.0",
+                "latchkey_body_bytes_count 1",
+            ]
+        )
+    }
+
     @Test func `the text format is this`() {
         #expect(
             String(decoding: Self.registry().text(.text), as: UTF8.self) == """

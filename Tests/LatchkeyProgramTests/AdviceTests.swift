@@ -171,9 +171,9 @@ import Testing
         latchkey_lock_wait_seconds_bucket{strategy="lock",mode="write",role="serving",le="+Inf"} 100
         latchkey_lock_wait_seconds_sum{strategy="lock",mode="write",role="serving"} 1.5e-05
         latchkey_lock_wait_seconds_count{strategy="lock",mode="write",role="serving"} 100
-        latchkey_http_request_duration_seconds_sum{method="GET",route="/v1/watch"} 900.0
-        latchkey_http_request_duration_seconds_sum{method="GET",route="/v1/properties/{name}"} 0.5
-        latchkey_http_request_duration_seconds_count{method="GET",route="/v1/properties/{name}"} 7
+        latchkey_http_request_duration_seconds_sum{kind="watch"} 900.0
+        latchkey_http_request_duration_seconds_sum{kind="get"} 0.5
+        latchkey_http_request_duration_seconds_count{kind="get"} 7
         process_cpu_seconds_total 12.5
         """
 

@@ -34,6 +34,8 @@ import Testing
     @Test(arguments: [
         (3, "etcdserver: key is not provided", EtcdFailureKind.other),
         (3, "etcdserver: request is too large", .tooLarge), (5, "", .other),
+        (3, "etcdserver: user name is empty", .denied),
+        (3, "etcdserver: authentication failed, invalid user ID or password", .denied),
         (7, "etcdserver: permission denied", .denied),
         (8, "etcdserver: mvcc: database space exceeded", .full),
         (8, "grpc: received message larger than max (2100014 vs. 2097152)", .tooLarge),

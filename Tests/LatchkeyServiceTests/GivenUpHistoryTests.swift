@@ -89,7 +89,7 @@ struct GivenUpHistoryTests {
                 $0.hasPrefix("latchkey_http_requests_total{") && $0.contains("method=\"GET\"")
                     && $0.contains("route=\"\(route)\"") && $0.contains("status=\"\(status)\"")
             }
-            return line.flatMap { Int($0.split(separator: " ")[1]) } ?? -1
+            return line.flatMap { Int($0.split(separator: " ")[1]) } ?? 0
         }
 
         /// Sends a request, waits until it is suspended, and closes the connection.

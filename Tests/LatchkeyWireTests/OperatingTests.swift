@@ -103,9 +103,13 @@ struct OperatingTests {
                 "process_cpu_seconds_total", "process_resident_memory_bytes", "process_open_fds",
                 "process_start_time_seconds", "process_threads", "latchkey_build_info",
                 "latchkey_lock_wait_seconds_bucket", "latchkey_lock_hold_seconds_count",
-                "latchkey_http_request_duration_seconds_bucket",
+                #"latchkey_http_request_duration_seconds_bucket{kind="get","#,
+                #"latchkey_http_requests_total{method="POST",route="/v1/pop",status="503"} 0"#,
             ] {
                 #expect(text.contains("\n\(family)"), "\(family)")
+            }
+            for series in [#"kind="list""#, #"route="/v1/pop",status="200""#] {
+                #expect(!text.contains(series), "there was no such request")
             }
             #expect(!text.contains("secret"), "there is never a label for a property")
         }

@@ -1,4 +1,4 @@
-"""Runs each query of deploy/ on a real Prometheus that scrapes a running service."""
+"""Runs each query of deploy/ on a real Prometheus, and counts the series of a service."""
 
 import contextlib
 import itertools
@@ -25,6 +25,8 @@ ENCRYPTED = {"latchkey_tls_certificate_expiry_seconds"}
 REPLICATED = {"latchkey_cluster_state", "latchkey_cluster_age_seconds",
               "latchkey_cluster_etcd_failures_total",
               "latchkey_follow_connected", "latchkey_follow_age_seconds"}
+# How many series a service has before its first request, and after requests for all routes.
+FRESH_SERIES_MAX, SERIES_MAX = 400, 1000
 # What Grafana puts in the place of its variables.
 VARIABLES = {"$__rate_interval": "30s", "$instance": ".*", "$job": ".*"}
 
@@ -91,6 +93,36 @@ def unknown_metrics(text, service):
     scraped = {series.split("{")[0] for series in service.metrics()}
     named = set(re.findall(r"\b(?:latchkey|process)_\w+", text))
     return sorted(named - scraped - ENCRYPTED - REPLICATED)
+
+
+def expect_few_series(service, count_max=FRESH_SERIES_MAX, headers=None):
+    text = service.ask("GET", "/metrics", headers=headers)[2].decode()
+    count = sum(not line.startswith("#") for line in text.splitlines())
+    if count > count_max:
+        raise Failure(f"{count} series, not at most {count_max}")
+
+
+def ask_all_routes(service, headers):
+    """Asks once with each method of each path of openapi.yaml, and reads the head of the answer."""
+    methods = {}
+    for line in (TOP / "openapi.yaml").read_text(encoding="utf-8").splitlines():
+        if found := re.match(r"  (/\S*):$", line):
+            path = found[1]
+        elif found := re.match(r"    (get|head|put|post|patch|delete):$", line):
+            methods.setdefault(path, []).append(found[1].upper())
+    if len(methods) < 20:
+        raise Failure("openapi.yaml is not understood")
+    pairs = {(method, path) for path, each in methods.items()
+             for method in [*each, *(["HEAD"] if "GET" in each else [])]}
+    for method, path in sorted(pairs):
+        # A stream has no end.
+        with contextlib.closing(service.connect()) as connection:
+            connection.request(method, re.sub(r"{\w+}", "a", path), headers=headers)
+            connection.getresponse()
+    text = service.ask("GET", "/metrics", headers=headers)[2].decode()
+    counted = set(re.findall(r'requests_total{method="(\w+)",route="([^"]+)".* [1-9]', text))
+    if pairs - counted:
+        raise Failure(f"requests that are not counted: {sorted(pairs - counted)}")
 
 
 @contextlib.contextmanager

@@ -20,6 +20,7 @@ import sys
 import tempfile
 
 import curls
+import fresh
 import generated
 import mistakes
 import monitoring
@@ -109,6 +110,7 @@ def check_service(arguments, log):
     with tempfile.TemporaryDirectory() as folder, \
             Latchkey(arguments.binary, "--client-share", "1/1", "--data", f"{folder}/data",
                      "--audit-log", f"{folder}/audit", log=log) as service:
+        step("a fresh service has few series", monitoring.expect_few_series, service)
         step("the README's tour comes out as printed", take_tour, service)
         step("what h11 refuses is refused", judge_framing, service)
         step("each answer has an identifier, and the log names that of a failure",
@@ -258,13 +260,22 @@ def check_rights(arguments, log):
     step("each route asks for its rights", check_access, arguments.binary, log)
 
 
+def check_alerts(arguments, _):
+    step("each alert of a fresh service comes with its first event",
+         fresh.check, arguments.binary, tool("promtool"))
+
+
 def keep_rules(arguments, log):
     with tempfile.TemporaryDirectory() as folder:
         lines = pathlib.Path(folder) / "lines"
         token = create_token(arguments.binary, lines, "all", *RIGHTS)
         with Latchkey(arguments.binary, "--token-file", lines, "--client-share", "1/1",
                       log=log) as service:
+            headers = {"Authorization": f"Bearer {token}"}
+            monitoring.expect_few_series(service, headers=headers)
             drive(service, token, arguments.seed, arguments.examples)
+            monitoring.ask_all_routes(service, headers)
+            monitoring.expect_few_series(service, monitoring.SERIES_MAX, headers)
             service.ask("GET", "/healthz", expect=(200,))
 
 
@@ -379,8 +390,8 @@ def still_up(service):
 
 # The longest first.
 PARTS = {"rules": check_rules, "clusters": check_clusters, "TLS": check_tls,
-         "service": check_service, "rights": check_rights, "files": check_files,
-         "pages": check_pages}
+         "alerts": check_alerts, "service": check_service, "rights": check_rights,
+         "files": check_files, "pages": check_pages}
 
 
 if __name__ == "__main__":

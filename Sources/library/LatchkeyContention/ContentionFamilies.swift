@@ -13,7 +13,7 @@ enum ContentionFamilies {
     ) {
         for figure in figures {
             writer.begin(figure.family)
-            for meter in meters {
+            for meter in meters where !meter.hasCountersOnly || figure.family.kind == .counter {
                 figure.write(meter, &writer)
             }
         }
@@ -134,6 +134,8 @@ struct MeterReading {
     /// Nil if it is not one of the service.
     var servedNanoseconds: UInt64?
     var backlogCount = 0
+    /// Without histograms and gauges.
+    var hasCountersOnly = false
 
     init(_ meter: ContentionMeter) {
         self.meter = meter

@@ -15,6 +15,8 @@ package final class ContentionMeters: Sendable {
 
     private struct State: Sendable {
         var uses: [MeterUse] = []
+        /// The strategy that served before the one that serves.
+        var left: String?
         var backlogCount: @Sendable () -> Int = { 0 }
     }
 
@@ -56,6 +58,9 @@ package final class ContentionMeters: Sendable {
         state.write { state in
             for index in state.uses.indices {
                 let servesNow = state.uses[index].isOfService(strategy)
+                if state.uses[index].servesNow, !servesNow {
+                    state.left = state.uses[index].meter.strategy
+                }
                 state.uses[index].setServesNow(servesNow, at: now)
             }
         }
@@ -109,6 +114,10 @@ package final class ContentionMeters: Sendable {
     }
 
     /// Shows all meters, those added later too, in the registry's scrapes.
+    ///
+    /// The strategy that serves has all figures, and so has the one before it, because its last
+    /// ones may not be scraped yet. Others have their counters: with the histograms of each
+    /// strategy that was ever tried, a scrape would be seven times as long.
     package func register(in registry: MetricRegistry) {
         let figures = ContentionFamilies.ofLocks + ContentionFamilies.ofService
         registry.collect(figures.map { $0.family }) { [self] writer in
@@ -118,6 +127,8 @@ package final class ContentionMeters: Sendable {
                 var reading = MeterReading(use.meter)
                 reading.servedNanoseconds = use.isOfService ? use.served(at: now) : nil
                 reading.backlogCount = use.servesNow ? backlogCount : 0
+                let wasLeftNow = use.isOfService && use.meter.strategy == state.left
+                reading.hasCountersOnly = !use.servesNow && !wasLeftNow
                 return reading
             }
             ContentionFamilies.write(readings, figures, to: &writer)

@@ -108,4 +108,6 @@ package struct HistogramReading: Sendable, Equatable {
         self.buckets = buckets
         self.sum = sum
     }
+
+    var isEmpty: Bool { buckets.allSatisfy { $0 == 0 } }
 }

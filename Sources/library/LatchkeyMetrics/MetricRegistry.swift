@@ -43,12 +43,22 @@ package final class MetricRegistry: Sendable {
     }
 
     /// Makes a counter, which starts at zero.
-    package func counter(_ family: MetricFamily, _ labels: Labels = .none) -> Counter {
+    ///
+    /// Unless `fromStart`, a scrape has it from its first value on, and an `increase()` of
+    /// Prometheus misses that value.
+    package func counter(
+        _ family: MetricFamily,
+        _ labels: Labels = .none,
+        fromStart: Bool = true
+    ) -> Counter {
         precondition(family.kind == .counter, "The family is not one of counters.")
         return withContents { contents in
             let (words, offset) = contents.takeWords(1)
             let counter = Counter(words: words, offset: offset)
-            contents.add(family, labels) { $0.sample(labels, counter.value) }
+            contents.add(family, labels) { writer in
+                let value = counter.value
+                if fromStart || value > 0 { writer.sample(labels, value) }
+            }
             return counter
         }
     }
@@ -64,16 +74,22 @@ package final class MetricRegistry: Sendable {
     }
 
     /// Makes a histogram, which starts empty.
+    ///
+    /// Unless `fromStart`, a scrape has its series from the first value on.
     package func histogram(
         _ family: MetricFamily,
         _ labels: Labels = .none,
-        bounds: HistogramBounds
+        bounds: HistogramBounds,
+        fromStart: Bool = true
     ) -> Histogram {
         precondition(family.kind == .histogram, "The family is not one of histograms.")
         return withContents { contents in
             let (words, offset) = contents.takeWords(Histogram.wordCount(bounds))
             let histogram = Histogram(bounds: bounds, words: words, offset: offset)
-            contents.add(family, labels) { $0.histogram(labels, bounds, histogram.reading) }
+            contents.add(family, labels) { writer in
+                let reading = histogram.reading
+                if fromStart || !reading.isEmpty { writer.histogram(labels, bounds, reading) }
+            }
             return histogram
         }
     }

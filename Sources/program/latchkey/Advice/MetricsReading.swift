@@ -53,8 +53,7 @@ struct MetricsReading: Equatable {
 extension MetricSample {
     /// Watches and probes have times that say nothing about the lock.
     fileprivate var isOfProperties: Bool {
-        let route = labels["route"] ?? ""
-        return route.hasPrefix("/v1/properties") || route == "/v1/transactions"
+        ["get", "change", "list", "transaction"].contains(labels["kind"])
     }
 
     fileprivate func add(to use: inout LockUse) {

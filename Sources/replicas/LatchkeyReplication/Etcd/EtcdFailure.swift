@@ -116,6 +116,11 @@ extension RPCChannel.Status {
 
     fileprivate var isFull: Bool { reason.contains("database space exceeded") }
 
+    /// etcd calls these an invalid argument: no user where users are needed, and a wrong password.
+    private var isOfUser: Bool {
+        reason.contains("user name is empty") || reason.contains("authentication failed")
+    }
+
     /// Of etcd 3.4 it is "unavailable", and later ones say that a condition does not hold.
     private var isRoleOfMember: Bool {
         reason.contains("not supported for learner") || reason.contains("not leader")
@@ -125,6 +130,7 @@ extension RPCChannel.Status {
         if isTooLarge { return .tooLarge }
         if isFull { return .full }
         if isRoleOfMember { return .unavailable }
+        if isOfUser { return .denied }
         switch Code(rawValue: code) {
         case .late: return .late
         case .denied, .unauthenticated: return .denied

@@ -5,10 +5,11 @@ internal import LatchkeyStrategies
 
 /// Counts requests, their durations and the bytes of their bodies.
 ///
-/// The series of every route, method and status are made at start. So nothing is looked up by name
-/// when a request is counted, and the first scrape already has all series, with zeros. No label
-/// names a property. Answers that the server makes before the service sees a request, such as 408,
-/// are in the metrics of connections.
+/// The counters of every route, method and status are made at start, so nothing is looked up by
+/// name when a request is counted. A scrape has a series from its first request on. Those that an
+/// alert or the dashboard reads by their status are there from the start, because the first value
+/// of a series is no increase for Prometheus. No label names a property. Answers that the server
+/// makes before the service sees a request, such as 408, are in the metrics of connections.
 package struct RequestMetrics: Sendable {
     /// Makes what writes the lines of a method and a route to the audit log.
     ///
@@ -26,7 +27,7 @@ package struct RequestMetrics: Sendable {
     private static let durations = MetricFamily(
         "latchkey_http_request_duration_seconds",
         .histogram,
-        help: "Time from the end of a request's head to its answer.",
+        help: "Time from the end of a request's head to its answer, by kind of request.",
         unit: "seconds"
     )
     private static let received = MetricFamily(
@@ -43,6 +44,8 @@ package struct RequestMetrics: Sendable {
     )
 
     private let registry: MetricRegistry
+    /// By the number of the kind.
+    private let durations: [Histogram]
     private let receivedBytes: Counter
     private let sentBytes: Counter
     private let sendsServerTiming: Bool
@@ -69,6 +72,14 @@ package struct RequestMetrics: Sendable {
         age: StateAge? = nil
     ) {
         self.registry = registry
+        durations = RequestKind.allCases.map { kind in
+            registry.histogram(
+                Self.durations,
+                Labels([("kind", "\(kind)")]),
+                bounds: .requestDurations,
+                fromStart: false
+            )
+        }
         self.age = age
         self.audit = audit
         self.failures = failures
@@ -94,14 +105,14 @@ package struct RequestMetrics: Sendable {
         let labels = [(name: "method", value: "\(method.name)"), (name: "route", value: route)]
         let counters = RequestCounters(
             statuses: statuses,
-            counts: (statuses.map { "\($0)" } + ["other"]).map { status in
-                registry.counter(Self.requests, Labels(labels + [("status", status)]))
+            counts: (statuses + [nil]).map { status in
+                registry.counter(
+                    Self.requests,
+                    Labels(labels + [("status", status.map { "\($0)" } ?? "other")]),
+                    fromStart: Self.isFromStart(method, route, status)
+                )
             },
-            durations: registry.histogram(
-                Self.durations,
-                Labels(labels),
-                bounds: .requestDurations
-            ),
+            durations: durations[RequestKind(method, route).rawValue],
             receivedBytes: receivedBytes,
             sentBytes: sentBytes,
             sendsServerTiming: sendsServerTiming,
@@ -119,6 +130,21 @@ package struct RequestMetrics: Sendable {
         let series = RequestSeries(counters)
         all.write { $0.append(series) }
         return series
+    }
+
+    /// Whether a scrape has the counter before its first request.
+    private static func isFromStart(
+        _ method: HTTPMethod,
+        _ route: String,
+        _ status: UInt16?
+    ) -> Bool {
+        switch status {
+        case 500, 503, 507: true
+        // The hits and misses of a cache.
+        case 200, 304, 404:
+            route == "/v1/properties/{name}" && (method == .get || method == .head)
+        case _: false
+        }
     }
 
     /// The requests that were answered so far: the sums of what a scrape shows.

@@ -16,11 +16,16 @@ package enum RouteKind: CaseIterable, Sendable {
     case streamedChange
 
     /// Statuses that have counters of their own, whichever steps there are.
+    ///
+    /// All but probes are refused if too many answers wait, and a change can have an unknown
+    /// outcome, or meet a full disk. Alerts read these.
     package var statuses: [UInt16] {
         switch self {
+        case .probe: []
+        case .local: [503]
         case .read: [400, 429, 503]
-        case .change: [400, 422, 429, 503]
-        case .probe, .local, .unkeyedChange, .streamedChange: []
+        case .change: [400, 422, 429, 500, 503, 507]
+        case .unkeyedChange, .streamedChange: [500, 503, 507]
         }
     }
 }

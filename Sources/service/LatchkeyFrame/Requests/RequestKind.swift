@@ -1,0 +1,39 @@
+internal import LatchkeyHTTP
+
+/// The kinds of requests whose durations are counted apart.
+///
+/// There are few, because each one is a histogram. A quantile of one kind says something: requests
+/// that wait for a change, or move a whole store, are not among those that read a property.
+enum RequestKind: Int, CaseIterable {
+    /// Reads one property.
+    case get
+    /// Changes one property, or those of a prefix.
+    case change
+    /// Reads or counts properties of a prefix.
+    case list
+    case transaction
+    /// Can wait until something happens.
+    case watch
+    /// Moves many properties: exports, imports and backups.
+    case transfer
+    case operation
+    /// Probes, metrics, pages, and what matches no route.
+    case other
+
+    init(_ method: HTTPMethod, _ route: String) {
+        let reads = method == .get || method == .head
+        self =
+            switch route {
+            case "/v1/properties": reads ? .list : .change
+            case "/v1/count", "/ofrep/v1/evaluate/flags": .list
+            case "/v1/pop": .change
+            case "/v1/transactions": .transaction
+            case "/v1/watch", "/v1/changes", "/v1/operations/{id}/events": .watch
+            case "/v1/export", "/v1/import", "/v1/backup": .transfer
+            case "/v1/operations", "/v1/operations/{id}": .operation
+            case "/ofrep/v1/evaluate/flags/{name}": .get
+            case _ where route.hasPrefix("/v1/properties/{name}"): reads ? .get : .change
+            case _: .other
+            }
+    }
+}
