@@ -96,13 +96,23 @@ struct RoundPlan {
                     rebasing: names[entry.start..<entry.start + entry.count]
                 )
             }
-            let sorted = entries.sorted { one, other in
-                unsafe name(one).order(name(other)) ?? (one.row < other.row)
+            // Most names differ in the bytes after what all begin with: one comparison of numbers
+            // in place of one of names.
+            let shared = unsafe sharedByteCount(name)
+            let sorted = entries.map { entry in
+                let rest = unsafe UnsafeRawBufferPointer(rebasing: name(entry)[shared...])
+                return (key: unsafe Self.key(rest), entry: entry)
+            }.sorted { one, other in
+                guard one.key == other.key else { return one.key < other.key }
+                return unsafe name(one.entry).order(name(other.entry))
+                    ?? (one.entry.row < other.entry.row)
             }
             return sorted.indices.filter { index in
-                index + 1 == sorted.count
-                    || (unsafe name(sorted[index]).order(name(sorted[index + 1]))) != nil
-            }.map { sorted[$0].row }
+                guard index + 1 < sorted.count else { return true }
+                let (one, next) = (sorted[index], sorted[index + 1])
+                return one.key != next.key
+                    || (unsafe name(one.entry).order(name(next.entry))) != nil
+            }.map { sorted[$0].entry.row }
         }
         return CompactionRound(
             rows: latest,
@@ -110,5 +120,29 @@ struct RoundPlan {
             revision: revision,
             time: Timestamp(milliseconds: time)
         )
+    }
+
+    /// With how many bytes all names begin.
+    private func sharedByteCount(_ name: (Entry) -> UnsafeRawBufferPointer) -> Int {
+        guard let first = entries.first else { return 0 }
+        var shared = unsafe name(first)
+        for entry in entries {
+            let name = unsafe name(entry)
+            var count = 0
+            while unsafe count < min(shared.count, name.count) && shared[count] == name[count] {
+                count += 1
+            }
+            unsafe shared = UnsafeRawBufferPointer(rebasing: shared[..<count])
+        }
+        return shared.count
+    }
+
+    /// The first eight bytes, as a number that sorts as they do.
+    private static func key(_ bytes: UnsafeRawBufferPointer) -> UInt64 {
+        var key: UInt64 = 0
+        for index in 0..<8 {
+            unsafe key = key << 8 | (index < bytes.count ? UInt64(bytes[index]) : 0)
+        }
+        return key
     }
 }
