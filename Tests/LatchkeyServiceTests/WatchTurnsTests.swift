@@ -78,27 +78,36 @@ struct WatchTurnsTests {
         let bench = Bench()
         let took = 10 * Self.milliseconds
         for use in [0, 1, WatchTurns.useMin / 2, WatchTurns.useMin * 2] {
-            for _ in 0..<2 { _ = bench.turn(took, use: use) }
+            for _ in 0..<15 { _ = bench.turn(took, use: use) }
             let rest = use < WatchTurns.useMin ? took / 4 : took * 4
             #expect(bench.turn(took, use: use).rest == rest)
         }
     }
 
-    @Test func `one rest in which others use more or less changes nothing`() {
+    /// The clock of the processors shows what threads finish behind a turn, too.
+    @Test func `others are seen within three rests, and one that is busier changes nothing`() {
         let bench = Bench()
         let took = 10 * Self.milliseconds
-        for (use, rest) in [(0.0, took / 4), (1.0, took * 4)] {
-            for _ in 0..<3 { _ = bench.turn(took, use: use) }
-            #expect(bench.turn(took, use: 1 - use).rest == rest)
-            #expect(bench.turn(took, use: use).rest == rest)
-            #expect(bench.turn(took, use: use).rest == rest)
-        }
+        for _ in 0..<5 { _ = bench.turn(took, use: 0.02) }
+        _ = bench.turn(took, use: 0.25)
+        #expect(bench.turn(took, use: 0.02).rest == took / 4)
+        for _ in 0..<3 { _ = bench.turn(took, use: 0.5) }
+        #expect(bench.turn(took, use: 0.02).rest == took * 4)
+    }
+
+    @Test func `a quiet time does not hide what comes later`() {
+        let bench = Bench()
+        let took = 10 * Self.milliseconds
+        _ = bench.turn(took, use: 0)
+        bench.now += 3_600_000_000_000
+        for _ in 0..<10 { _ = bench.turn(took, use: 0.5) }
+        #expect(bench.turn(took, use: 0.5).rest == took * 4)
     }
 
     @Test func `a rest has a least and a greatest length`() {
         let bench = Bench()
         #expect(bench.turn(1000, use: 1).next == WatchPace.roundNanoseconds)
-        for _ in 0..<2 { _ = bench.turn(1000, use: 1) }
+        for _ in 0..<5 { _ = bench.turn(1000, use: 1) }
         #expect(bench.turn(1_000_000_000, use: 1).rest == WatchPace.restNanosecondsMax)
     }
 

@@ -15,7 +15,9 @@ struct WatchTurns {
     /// If they do not, it is one part in this many: there has to be a time in which to see that.
     static let idleDivisor: UInt64 = 4
     /// What part of the processors others use at the least.
-    static let useMin = 0.06
+    static let useMin = 0.1
+    /// What a rest counts for once the next one is over.
+    static let fading = 0.75
 
     private let kind: Kind
     let unsent: UnsentStreams
@@ -33,8 +35,8 @@ struct WatchTurns {
     private var leftCount = 0
     /// When the last turn was over, and the processor time then.
     private var over: (time: UInt64, processor: UInt64)?
-    /// What part of the processors the process used during the last rests.
-    private var uses = [0.0, 0.0, 0.0]
+    /// How long the last rests were, and what the process used of the processors in them.
+    private var rested = (time: 0.0, processor: 0.0)
 
     /// - Parameters:
     ///   - kind: The mark of the streams.
@@ -57,8 +59,12 @@ struct WatchTurns {
     /// A turn begins.
     mutating func begin(_ now: UInt64, _ processor: UInt64) {
         if let over, now > over.time {
-            let used = Double(processor - over.processor) / Double(now - over.time)
-            uses = [used / processorCount] + uses.dropLast()
+            let time = Double(now - over.time)
+            // A long quiet time counts as a rest, too, and as no more.
+            let part = min(1, Double(WatchPace.restNanosecondsMax) / time)
+            rested.time = rested.time * Self.fading + time * part
+            rested.processor *= Self.fading
+            rested.processor += Double(processor - over.processor) * part
         }
         over = nil
         start = now
@@ -102,8 +108,7 @@ struct WatchTurns {
         }
         isUnsent = false
         over = (now, clocks.processorNanoseconds())
-        // The middle one: of a short rest on a busy machine, one alone says little.
-        let isShared = uses.sorted()[1] >= Self.useMin
+        let isShared = rested.processor > Self.useMin * rested.time * processorCount
         let took = now - start
         let rest = isShared ? took * Self.share : took / Self.idleDivisor
         hurry(max(now + min(rest, WatchPace.restNanosecondsMax), start + restMin))
