@@ -15,7 +15,7 @@ struct WatchTurnsTests {
         var processor: UInt64 = 0
 
         init() {
-            turns = WatchTurns(.round, unsent, restMin: WatchPace.roundNanoseconds, 2)
+            turns = WatchTurns(unsent, restMin: WatchPace.roundNanoseconds, 2)
         }
 
         var clocks: WatchClocks {

@@ -57,7 +57,6 @@ static void tells_a_producer_when_the_kernel_has_it(void) {
     size_t count = fill_up(p) * 1000;
     CHECK(latchkey_http_stream_await(p->stream, 7));
     CHECK(!latchkey_http_stream_await(p->stream, 8));
-    pause_milliseconds(20);
     CHECK(p->mark == 0);
     char *body = malloc(count);
     bool ends;

@@ -95,7 +95,7 @@ static void tell_sent(latchkey_http_stream *s, uint32_t mark) {
     }
 }
 
-// Forgets what was asked for, and returns the mark. (lock)
+// Forgets the mark, and returns it. (lock)
 static uint32_t take_mark(latchkey_http_stream *s) {
     uint32_t mark = s->mark;
     s->mark = 0;
@@ -225,12 +225,9 @@ latchkey_http_write latchkey_http_stream_write_block(latchkey_http_stream *s,
 
 bool latchkey_http_stream_await(latchkey_http_stream *s, uint32_t mark) {
     pthread_mutex_lock(&s->suspension.lock);
-    // One that is suspended has sent everything.
     bool asks = s->mark == 0 && s->connection != NULL && !s->is_over && !s->suspension.is_suspended;
-    if (asks) {
-        s->mark = mark;
-        s->marked_bytes = s->taken_bytes + s->unsent.count;
-    }
+    s->mark = asks ? mark : s->mark;
+    s->marked_bytes = asks ? s->taken_bytes + s->unsent.count : s->marked_bytes;
     pthread_mutex_unlock(&s->suspension.lock);
     return asks;
 }

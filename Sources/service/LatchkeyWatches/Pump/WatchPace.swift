@@ -41,8 +41,8 @@ struct WatchPace {
     private var passing = HistoryPassing()
 
     init(processorCount: Int, _ unsent: UnsentStreams.Pair) {
-        rounds = WatchTurns(.round, unsent.rounds, restMin: Self.roundNanoseconds, processorCount)
-        slices = WatchTurns(.slice, unsent.slices, restMin: 0, processorCount)
+        rounds = WatchTurns(unsent.rounds, restMin: Self.roundNanoseconds, processorCount)
+        slices = WatchTurns(unsent.slices, restMin: 0, processorCount)
     }
 
     subscript(kind: WatchTurns.Kind) -> WatchTurns {

@@ -151,7 +151,8 @@ extension WatchPump {
         }
         let result = watcher.output.write(bytes)
         if result == .accepted {
-            pace[turns].note(bytes.count, watcher)
+            let isAwaited = watcher.output.awaitSent(turns.rawValue)
+            pace[turns].note(bytes.count, isAwaited: isAwaited)
             watcher.place = piece.end
             watcher.idPlace = piece.end
             counters.events.add(UInt64(piece.eventCount))
@@ -286,7 +287,8 @@ extension WatchPump {
             at: clock.now()
         ) { eventCount, byteCount in
             counters.events.add(UInt64(eventCount))
-            pace.slices.note(byteCount, watcher)
+            let isAwaited = watcher.output.awaitSent(WatchTurns.Kind.slice.rawValue)
+            pace.slices.note(byteCount, isAwaited: isAwaited)
         }
         watcher.state = state
         if result == nil {

@@ -19,7 +19,6 @@ struct WatchTurns {
     /// What a rest counts for once the next one is over.
     static let fading = 0.75
 
-    private let kind: Kind
     let unsent: UnsentStreams
     private let restMin: UInt64
     private let processorCount: Double
@@ -39,12 +38,10 @@ struct WatchTurns {
     private var rested = (time: 0.0, processor: 0.0)
 
     /// - Parameters:
-    ///   - kind: The mark of the streams.
-    ///   - unsent: Counts down when one of them has sent its bytes.
+    ///   - unsent: Counts down when a stream has sent its bytes.
     ///   - restMin: The least time from the start of a turn to the next.
     ///   - processorCount: Those that the process can use.
-    init(_ kind: Kind, _ unsent: UnsentStreams, restMin: UInt64, _ processorCount: Int) {
-        self.kind = kind
+    init(_ unsent: UnsentStreams, restMin: UInt64, _ processorCount: Int) {
         self.unsent = unsent
         self.restMin = restMin
         self.processorCount = Double(max(1, processorCount))
@@ -76,10 +73,10 @@ struct WatchTurns {
         unsent.begin()
     }
 
-    /// A watcher was written so many bytes.
-    mutating func note(_ count: Int, _ watcher: Watcher) {
+    /// A stream was written so many bytes, and may tell when the kernel has them.
+    mutating func note(_ count: Int, isAwaited: Bool) {
         byteCount += count
-        if watcher.output.awaitSent(kind.rawValue) {
+        if isAwaited {
             unsent.add()
         }
     }
