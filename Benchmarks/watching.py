@@ -21,8 +21,8 @@ from table import progress, row
 WRITERS = 32
 ONE_WATCHER_ROUNDS = 20
 ONE_WATCHER_SECONDS = 1
-FAN_OUT_WATCHERS = 1000
-FAN_OUT_RATE = 100
+# Watchers, commits a second, and the targets: milliseconds, microseconds.
+FAN_OUTS = ((1000, 100, 10, 6), (10_000, 10, 60, None))
 FAN_OUT_ROUNDS = 4
 FAN_OUT_SECONDS = 3
 IDLE_WATCHERS = 10_000
@@ -72,7 +72,8 @@ def write(arguments, service, **options):
 
 def measure_watching(arguments):
     return [
-        *measure_one_watcher(arguments), *measure_fan_out(arguments),
+        *measure_one_watcher(arguments),
+        *(each for fan_out in FAN_OUTS for each in measure_fan_out(arguments, *fan_out)),
         *measure_sharing(arguments, UNREAD_WATCHERS, False, 0.8),
         *measure_sharing(arguments, READING_WATCHERS, True, 0.7),
         *measure_catching_up(arguments), *measure_idle(arguments)]
@@ -165,35 +166,46 @@ def measure_catching_up(arguments):
                 f"behind an import of {CATCHING_UP_LINES:,} lines")]
 
 
-def measure_fan_out(arguments):
+def measure_fan_out(arguments, count, commit_rate, milliseconds, microseconds):
     """A few commits for many watchers."""
-    reports, rates = [], []
+    name = f"{count:,} watchers, {commit_rate} commits/s"
+    bound = str(count + 100)
+    reports, rates, costs = [], [], []
     with Latchkey(arguments.binary, "--http-threads", str(os.cpu_count()),
-                  "--max-connections", str(FAN_OUT_WATCHERS + 100),
+                  "--max-connections", bound, "--max-watchers", bound,
                   "--client-share", "1/1") as service:
         for turn in range(FAN_OUT_ROUNDS):
-            progress(f"{FAN_OUT_WATCHERS} watchers, round {turn + 1} of {FAN_OUT_ROUNDS}")
-            with Watchers(arguments, service, FAN_OUT_WATCHERS) as watchers:
+            progress(f"{name}, round {turn + 1} of {FAN_OUT_ROUNDS}")
+            with Watchers(arguments, service, count) as watchers:
+                before = service.cpu_seconds()
                 # Several connections, so that an answer that is late does not lower the rate.
-                done = write(arguments, service, connections=WRITERS, rate=FAN_OUT_RATE,
+                done = write(arguments, service, connections=WRITERS, rate=commit_rate,
                              seconds=FAN_OUT_SECONDS)
+            spent = service.cpu_seconds() - before
             rates.append(done["requests"] / done["seconds"])
-            if watchers.report["puts"] != done["requests"] * FAN_OUT_WATCHERS \
+            if watchers.report["puts"] != done["requests"] * count \
                     or watchers.report["jumps"] or watchers.report["ended"]:
-                raise Failure(f"of {done['requests']} commits {FAN_OUT_WATCHERS} watchers got "
+                raise Failure(f"of {done['requests']} commits {count} watchers got "
                               f"{watchers.report}")
             reports.append(watchers.report)
-    return delays(f"{FAN_OUT_WATCHERS:,} watchers, {FAN_OUT_RATE} commits/s, delay", reports,
-                  f"; {statistics.median(rates):.0f} commits/s reached")
+            costs.append(1e6 * spent / watchers.report["puts"])
+    cost = statistics.median(costs)
+    return [
+        *delays(f"{name}, delay", reports, f"; {statistics.median(rates):.0f} commits/s reached",
+                milliseconds),
+        row("  the same, processor time a delivery", costs, "µs",
+            f"≤ {microseconds}" if microseconds else "",
+            cost <= microseconds if microseconds else None, "of the service, all that it does")]
 
 
-def delays(name, reports, more=""):
+def delays(name, reports, more="", most=None):
     """Two rows: the 99th percentile, and the greatest delay, of each round."""
     p99, greatest = ([each[key] for each in reports]
                      for key in ("p99Milliseconds", "maxMilliseconds"))
     middle = statistics.median(each["p50Milliseconds"] for each in reports)
     return [
-        row(f"{name}, p99", p99, "ms", "≤ 100", statistics.median(p99) <= 100,
+        row(f"{name}, p99", p99, "ms", f"≤ {most}" if most else "",
+            statistics.median(p99) <= most if most else None,
             f"p50 {middle:.3g} ms, {sum(each['samples'] for each in reports):,} events{more}"),
         row("  the same, greatest", greatest, "ms", "", None, f"over all {max(greatest):.3g} ms")]
 

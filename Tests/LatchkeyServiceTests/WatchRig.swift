@@ -24,14 +24,18 @@ final class WatchRig {
     private let retries = Synchronized<Int, LockStrategy>(999)
     /// What a write to a stream takes of the pump's time.
     private let writeNanoseconds: UInt64
+    /// What serves the streams.
+    let serving: FakeServing
     private var lastID: UInt64 = 0
 
     init(
         historyByteCount: Int = 10 << 20,
         keepAliveSeconds: UInt64 = 15,
-        writeNanoseconds: UInt64 = 0
+        writeNanoseconds: UInt64 = 0,
+        serving: FakeServing = FakeServing()
     ) {
         self.writeNanoseconds = writeNanoseconds
+        self.serving = serving
         let clock = StoreClock { Timestamp(milliseconds: 0) }
         store = PropertyStore(
             limits: StoreLimits(),
@@ -47,8 +51,12 @@ final class WatchRig {
             counters: counters,
             answers: answers,
             clock: clock,
-            processorCount: 2,
-            nanoseconds: { [time] in time.read { $0 } },
+            processorCount: FakeServing.processorCount,
+            clocks: WatchClocks(
+                nanoseconds: { [time] in time.read { $0 } },
+                processorNanoseconds: { [time] in serving.processorNanoseconds(time.read { $0 }) }
+            ),
+            unsent: serving.unsent,
             retryMilliseconds: { [retries] in
                 retries.write { retries in
                     retries += 1
@@ -115,8 +123,12 @@ final class WatchRig {
         capacity: Int = .max
     ) -> FakeStream {
         lastID += 1
-        let stream = FakeStream(id: lastID, capacity: capacity) { [time, writeNanoseconds] in
-            time.write { $0 += writeNanoseconds }
+        let stream = FakeStream(id: lastID, capacity: capacity, serving) {
+            [time, writeNanoseconds] in
+            time.write { time in
+                time += writeNanoseconds
+                return time
+            }
         }
         let request = WatchRequest(
             filter: filter,
@@ -146,11 +158,15 @@ final class WatchRig {
 
     /// Lets the pump do all that it can do now, or as many nanoseconds later.
     func run(after nanoseconds: UInt64 = 0) {
-        now += nanoseconds
-        now = max(now + WatchPace.roundNanoseconds, pump.pace.nextRound)
-        while let next = pump.run(now), !pump.behind.isEmpty {
-            now = max(now, next)
+        now += nanoseconds + WatchPace.roundNanoseconds
+        while let next = pump.run(now), !pump.behind.isEmpty || pump.position < journal.last {
+            pass(to: next)
         }
+    }
+
+    /// Lets the time pass up to this, or until a turn of the pump is sent.
+    func pass(to end: UInt64) {
+        now = serving.send(until: max(now, end))
     }
 
     /// Lets the client read everything, and the pump go on, until there is nothing more.
@@ -214,19 +230,35 @@ final class FakeStream: WatchOutput {
         var pieces: [StreamPiece] = []
         var wasFull = false
         var isEnded = false
+        var isRead = true
         var writeCount = 0
+        /// When the kernel has the last bytes; nil once that is awaited.
+        var finish: UInt64?
     }
 
     let id: UInt64
     private let capacity: Int
     private let state = Synchronized<State, LockStrategy>(State())
 
-    private let onWrite: @Sendable () -> Void
+    private let serving: FakeServing
+    /// Returns the time.
+    private let onWrite: @Sendable () -> UInt64
 
-    init(id: UInt64, capacity: Int, onWrite: @escaping @Sendable () -> Void = {}) {
+    init(
+        id: UInt64,
+        capacity: Int,
+        _ serving: FakeServing,
+        onWrite: @escaping @Sendable () -> UInt64
+    ) {
         self.id = id
         self.capacity = capacity
+        self.serving = serving
         self.onWrite = onWrite
+    }
+
+    /// The client reads nothing more: the kernel takes no bytes.
+    func stopReading() {
+        state.write { $0.isRead = false }
     }
 
     var isEnded: Bool { state.read { $0.isEnded } }
@@ -235,7 +267,7 @@ final class FakeStream: WatchOutput {
     var text: String { String(decoding: state.read { $0.bytes }, as: UTF8.self) }
 
     func write(_ bytes: [UInt8]) -> ResponseStream.WriteResult {
-        onWrite()
+        let now = onWrite()
         return state.write { state in
             state.writeCount += 1
             guard !state.isEnded else { return .gone }
@@ -244,7 +276,15 @@ final class FakeStream: WatchOutput {
                 return .full
             }
             state.bytes += bytes
+            state.finish = serving.take(bytes.count, now)
             return .accepted
+        }
+    }
+
+    func awaitSent(_ mark: UInt32) -> Bool {
+        state.write { state in
+            defer { state.finish = nil }
+            return state.finish.map { serving.await(state.isRead ? $0 : .max, mark) } ?? false
         }
     }
 

@@ -33,6 +33,13 @@ static void has_room(void *context) {
     sem_post(&p->room);
 }
 
+static void sent(void *context, uint32_t mark) {
+    producer *p = context;
+    CHECK(atomic_load(&p->gone_count) == 0);
+    atomic_store(&p->mark, mark);
+    sem_post(&p->sent);
+}
+
 static void draining(void *context) {
     producer *p = context;
     atomic_fetch_add(&p->draining_count, 1);
@@ -59,6 +66,7 @@ producer *produce(latchkey_http_request *request, uint32_t status) {
     latchkey_http_stream_options options = {.buffer_bytes_max = atomic_load(&stream_bound),
                                             .account = stream_account,
                                             .has_room = has_room,
+                                            .sent = sent,
                                             .draining = draining,
                                             .gone = gone,
                                             .release = release,
@@ -96,6 +104,7 @@ void stream_start(latchkey_http_options options) {
     memset(producers, 0, sizeof(producers));
     for (size_t i = 0; i < PRODUCERS_MAX; i++) {
         sem_init(&producers[i].room, 0, 0);
+        sem_init(&producers[i].sent, 0, 0);
     }
     atomic_store(&producer_count, 0);
     atomic_store(&answered_count, 0);

@@ -21,6 +21,8 @@ typedef struct producer {
     atomic_uint gone_count;
     atomic_uint release_count;
     atomic_int reason;
+    sem_t sent;        // posted by `sent`
+    atomic_uint mark;  // the last one that it was given
 } producer;
 
 // What producers do when the server drains: nothing, or push "last" and end.

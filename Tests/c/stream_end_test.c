@@ -44,6 +44,35 @@ static void cuts_off_who_does_not_read(void) {
     stream_stop(1000);
 }
 
+// Waits until the stream of the producer has told that it was sent, with this mark.
+static bool is_sent(producer *p, uint32_t mark) {
+    return COMES(sem_trywait(&p->sent) == 0) && p->mark == mark;
+}
+
+static void tells_a_producer_when_the_kernel_has_it(void) {
+    stream_start(subject_options());
+    static client slow;
+    CHECK(client_open_small(&slow, s.port, 4096));
+    producer *p = ask_for_stream(&slow, 0);
+    size_t count = fill_up(p) * 1000;
+    CHECK(latchkey_http_stream_await(p->stream, 7));
+    CHECK(!latchkey_http_stream_await(p->stream, 8));
+    CHECK(p->mark == 0);
+    char *body = malloc(count);
+    bool ends;
+    CHECK(read_stream(&slow, body, count, &ends) == count && !ends);
+    free(body);
+    CHECK(is_sent(p, 7));
+    // One that is over has sent all that it will.
+    fill_up(p);
+    CHECK(latchkey_http_stream_await(p->stream, 9));
+    client_close(&slow);
+    CHECK(is_sent(p, 9));
+    CHECK(is_gone(p, LATCHKEY_HTTP_STREAM_CLIENT));
+    CHECK(!latchkey_http_stream_await(p->stream, 10));
+    stream_stop(1000);
+}
+
 static void lets_requests_wait(void) {
     latchkey_http_options options = subject_options();
     options.answer_milliseconds = 100;
@@ -284,6 +313,7 @@ static void survives_a_crowd_of_streams(void) {
 
 const test_case stream_end_cases[] = {
     {"cuts off the stream of a client that does not read", cuts_off_who_does_not_read},
+    {"tells a producer when the kernel has what it wrote", tells_a_producer_when_the_kernel_has_it},
     {"lets requests wait for their answer", lets_requests_wait},
     {"lets go of clients that left while they waited", lets_go_of_clients_that_left},
     {"sends the rest of a stream to a client that has closed its half",

@@ -103,6 +103,13 @@ static inline uint64_t latchkey_system_nanoseconds(void) {
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+// The processor time that all threads of the process have taken, in nanoseconds.
+static inline uint64_t latchkey_system_processor_nanoseconds(void) {
+    struct timespec taken;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &taken);
+    return (uint64_t)taken.tv_sec * 1000000000u + (uint64_t)taken.tv_nsec;
+}
+
 // Reads and writes 64 bits that other threads write at the same time, in no order. Swift's atomic
 // variables cannot be in the header of a ManagedBuffer.
 static inline uint64_t latchkey_system_load(const void *word) {

@@ -54,8 +54,8 @@ enum {
 };
 
 // The callbacks may call latchkey_http_stream_write(), _end() and _release(). They run without a
-// lock of ours. They must not block: `has_room` and `gone` run on the thread that serves the
-// connection, or on the one that calls latchkey_http_respond_stream() or
+// lock of ours. They must not block: `has_room`, `sent` and `gone` run on the thread that serves
+// the connection, or on the one that calls latchkey_http_respond_stream() or
 // latchkey_http_response_discard(); `draining` runs on the thread that serves the connection or on
 // the one that calls latchkey_http_quiesce() or latchkey_http_stop(), at the same time as another
 // callback in the worst case.
@@ -76,6 +76,9 @@ typedef struct latchkey_http_stream_options {
     // After a write was answered FULL: there is room again for the longest piece that was refused,
     // and half of the buffer is free. Called once, until the next FULL. May be NULL.
     void (*has_room)(void *context);
+    // After latchkey_http_stream_await(): the kernel has all that was written, or the stream is
+    // over. May be NULL.
+    void (*sent)(void *context, uint32_t mark);
     // The server drains: push a last piece and end. Called at most once. May be NULL.
     void (*draining)(void *context);
     // The stream is over, and nothing is sent any more. Called exactly once. May be NULL.
@@ -108,6 +111,11 @@ latchkey_http_write latchkey_http_stream_write(latchkey_http_stream *stream, con
 // Adds a block, of which no copy is made. The stream has a reference of its own until it is sent.
 latchkey_http_write latchkey_http_stream_write_block(latchkey_http_stream *stream,
                                                      latchkey_http_block *block);
+
+// Asks for a call of `sent` with this mark, which is not 0, once the kernel has what was written so
+// far. Returns false if there will be no such call: the kernel has it already, an earlier call has
+// not come yet, or the stream is not being sent. Any thread.
+bool latchkey_http_stream_await(latchkey_http_stream *stream, uint32_t mark);
 
 // How many bytes were accepted and not yet handed over for sending. Any thread.
 size_t latchkey_http_stream_unsent(latchkey_http_stream *stream);

@@ -88,13 +88,28 @@ static bool has_room(const latchkey_http_stream *s) {
            (s->unsent.count <= bound / 2 && s->refused_count <= bound - s->unsent.count);
 }
 
-// libmicrohttpd's content reader.
+// Calls `sent` if that was asked for with this mark.
+static void tell_sent(latchkey_http_stream *s, uint32_t mark) {
+    if (mark != 0 && s->options.sent != NULL) {
+        s->options.sent(s->options.context, mark);
+    }
+}
+
+// Forgets the mark, and returns it. (lock)
+static uint32_t take_mark(latchkey_http_stream *s) {
+    uint32_t mark = s->mark;
+    s->mark = 0;
+    return mark;
+}
+
+// libmicrohttpd's content reader. It is not called before the kernel has what it has read.
 static ssize_t read_piece(void *context, uint64_t position, char *to, size_t room) {
     (void)position;
     latchkey_http_stream *s = context;
     bool calls_has_room = false;
     ssize_t result = 0;
     pthread_mutex_lock(&s->suspension.lock);
+    uint32_t mark = s->taken_bytes >= s->marked_bytes ? take_mark(s) : 0;
     if (s->unsent.count > 0) {
         size_t count = latchkey_http_pieces_take(&s->unsent, to, room);
         s->taken_bytes += count;
@@ -111,6 +126,7 @@ static ssize_t read_piece(void *context, uint64_t position, char *to, size_t roo
     if (calls_has_room && s->options.has_room != NULL) {
         s->options.has_room(s->options.context);
     }
+    tell_sent(s, mark);
     return result;
 }
 
@@ -121,12 +137,14 @@ static void finish(void *context) {
     s->is_over = true;
     latchkey_http_pieces_drop(&s->unsent);
     latchkey_http_stream_reason reason = s->reason;
+    uint32_t mark = take_mark(s);
     connection *c = s->connection;
     pthread_mutex_unlock(&s->suspension.lock);
     if (c != NULL) {
         // The connection must not look at it again, in whatever order libmicrohttpd calls back.
         latchkey_http_stream_leave(c);
     }
+    tell_sent(s, mark);
     if (s->options.gone != NULL) {
         s->options.gone(s->options.context, reason);
     }
@@ -203,6 +221,15 @@ latchkey_http_write latchkey_http_stream_write(latchkey_http_stream *s, const vo
 latchkey_http_write latchkey_http_stream_write_block(latchkey_http_stream *s,
                                                      latchkey_http_block *block) {
     return write_piece(s, block, NULL, block->count);
+}
+
+bool latchkey_http_stream_await(latchkey_http_stream *s, uint32_t mark) {
+    pthread_mutex_lock(&s->suspension.lock);
+    bool asks = s->mark == 0 && s->connection != NULL && !s->is_over && !s->suspension.is_suspended;
+    s->mark = asks ? mark : s->mark;
+    s->marked_bytes = asks ? s->taken_bytes + s->unsent.count : s->marked_bytes;
+    pthread_mutex_unlock(&s->suspension.lock);
+    return asks;
 }
 
 size_t latchkey_http_stream_unsent(latchkey_http_stream *s) {

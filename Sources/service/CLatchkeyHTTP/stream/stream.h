@@ -18,8 +18,10 @@ struct latchkey_http_stream {
     bool is_cut;             // the connection was shut down
     latchkey_http_stream_reason reason;
     pieces unsent;
-    size_t refused_count;  // the longest piece that was answered FULL; 0: none
-    uint64_t taken_bytes;  // by libmicrohttpd
+    size_t refused_count;   // the longest piece that was answered FULL; 0: none
+    uint64_t taken_bytes;   // by libmicrohttpd
+    uint32_t mark;          // for the call of `sent` that was asked for; 0: none was
+    uint64_t marked_bytes;  // that are sent then
 
     // (server) from here on: guarded by the server's lock.
     bool is_watched;                // the socket is in the watchdog's set

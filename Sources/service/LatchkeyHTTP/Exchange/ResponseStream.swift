@@ -38,6 +38,9 @@ package final class ResponseStream: @unchecked Sendable {
     package struct Events: Sendable {
         /// Called once after a piece was answered with ``WriteResult/full``.
         package var hasRoom: @Sendable (ResponseStream) -> Void
+        /// The kernel has what was written before ``ResponseStream/awaitSent(_:)`` with this mark,
+        /// or the stream is over.
+        package var sent: @Sendable (UInt32) -> Void
         /// The server drains, which is the time for a last piece.
         ///
         /// The default ends the stream.
@@ -49,10 +52,12 @@ package final class ResponseStream: @unchecked Sendable {
 
         package init(
             hasRoom: @escaping @Sendable (ResponseStream) -> Void = { _ in },
+            sent: @escaping @Sendable (UInt32) -> Void = { _ in },
             draining: @escaping @Sendable (ResponseStream) -> Void = { $0.end() },
             gone: @escaping @Sendable (ResponseStream, End) -> Void = { _, _ in }
         ) {
             self.hasRoom = hasRoom
+            self.sent = sent
             self.draining = draining
             self.gone = gone
         }
@@ -96,6 +101,15 @@ package final class ResponseStream: @unchecked Sendable {
         unsafe write(bytes.span.bytes)
     }
 
+    /// Asks for a call of ``Events/sent`` once the kernel has what was written so far.
+    ///
+    /// - Parameter mark: Given to it; not 0.
+    /// - Returns: false if there will be no such call: the kernel has it already, an earlier call
+    ///   has not come yet, or the stream is not being sent.
+    package func awaitSent(_ mark: UInt32) -> Bool {
+        unsafe stream.map { unsafe latchkey_http_stream_await($0, mark) } ?? false
+    }
+
     /// How many bytes were accepted and not yet handed over for sending.
     package var unsentByteCount: Int {
         unsafe stream.map { unsafe latchkey_http_stream_unsent($0) } ?? 0
@@ -137,6 +151,9 @@ extension ResponseStream {
         unsafe options.has_room = { context in
             let stream = unsafe ResponseStream.from(context)
             stream.events.hasRoom(stream)
+        }
+        unsafe options.sent = { context, mark in
+            unsafe ResponseStream.from(context).events.sent(mark)
         }
         unsafe options.draining = { context in
             let stream = unsafe ResponseStream.from(context)

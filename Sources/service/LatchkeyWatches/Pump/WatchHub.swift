@@ -25,6 +25,7 @@ package final class WatchHub: Sendable {
         case giveUp(UInt64)
         case hasRoom(UInt64)
         case gone(UInt64)
+        case sent
         case journalMoved
         case tokensChanged
         case list(after: UInt64, countMax: Int, @Sendable (WatchList) -> Void)
@@ -37,6 +38,8 @@ package final class WatchHub: Sendable {
     private let limits: WatchLimits
     private let inbox = Synchronized<[Message], AdaptiveStrategy>([])
     private let arrivals = DispatchSemaphore(value: 0)
+    /// Those of rounds, and those of slices.
+    private let unsent = (rounds: UnsentStreams(), slices: UnsentStreams())
     private let lastIdentifier = Atomic<UInt64>(0)
     /// For watches and long polls.
     private let places: SharedPlaces
@@ -58,7 +61,11 @@ package final class WatchHub: Sendable {
                 counters: counters,
                 answers: answers,
                 processorCount: ProcessInfo.processInfo.activeProcessorCount,
-                nanoseconds: { latchkey_system_nanoseconds() },
+                clocks: WatchClocks(
+                    nanoseconds: { latchkey_system_nanoseconds() },
+                    processorNanoseconds: { latchkey_system_processor_nanoseconds() }
+                ),
+                unsent: unsent,
                 arm: { [self] revision in
                     journal.whenReached(revision) { [self] in post(.journalMoved) }
                 }
@@ -141,6 +148,7 @@ package final class WatchHub: Sendable {
         let id = nextIdentifier()
         let events = ResponseStream.Events(
             hasRoom: { [self] _ in post(.hasRoom(id)) },
+            sent: { [self] mark in sent(mark) },
             // The pump ends all streams, each behind its last event.
             draining: { _ in },
             gone: { [self] _, _ in
@@ -202,6 +210,13 @@ package final class WatchHub: Sendable {
         }
     }
 
+    private func sent(_ mark: UInt32) {
+        let streams = mark == WatchTurns.Kind.round.rawValue ? unsent.rounds : unsent.slices
+        if streams.sent() {
+            post(.sent)
+        }
+    }
+
     private func run(_ pump: WatchPump) {
         var next: UInt64?
         while true {
@@ -232,6 +247,8 @@ package final class WatchHub: Sendable {
         case .giveUp(let id): pump.end(wait: id, .gone)
         case .hasRoom(let id): pump.hasRoom(id)
         case .gone(let id): pump.gone(id)
+        // The pump sees it when it runs.
+        case .sent: break
         case .journalMoved: pump.journalMoved()
         case .tokensChanged: pump.tokensChanged()
         case .list(let id, let count, let answer): answer(pump.list(after: id, countMax: count))

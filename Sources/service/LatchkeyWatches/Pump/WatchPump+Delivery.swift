@@ -11,7 +11,8 @@ extension WatchPump {
         guard position < target else {
             return false
         }
-        defer { pace.endRound(now, nanoseconds()) }
+        pace.rounds.begin(now, clocks.processorNanoseconds())
+        defer { pace.rounds.handOut() }
         while position < target {
             let reading = journal.commits(after: position, countMax: Self.commitCountMax)
             guard case .commits(let commits, let end) = reading else {
@@ -122,17 +123,17 @@ extension WatchPump {
         let isLarge = group.watchers.count > WatchPace.smallGroupCountMax
         var isKept = false
         for watcher in group.watchers.reversed() {
-            guard !isLarge || !pace.isExhausted else {
+            guard !isLarge || !pace.rounds.isExhausted else {
                 audience.remove(watcher)
                 watcher.place = piece.start
                 behind.append(watcher)
                 if !isKept {
                     isKept = true
-                    pieces.add(piece, group.filter, nanoseconds())
+                    pieces.add(piece, group.filter, clocks.nanoseconds())
                 }
                 continue
             }
-            let result = send(piece, to: watcher)
+            let result = send(piece, to: watcher, .round)
             if result != .accepted {
                 audience.remove(watcher)
                 watcher.place = piece.start
@@ -140,14 +141,18 @@ extension WatchPump {
         }
     }
 
-    private func send(_ piece: WatchPiece, to watcher: Watcher) -> ResponseStream.WriteResult {
+    private func send(
+        _ piece: WatchPiece,
+        to watcher: Watcher,
+        _ turns: WatchTurns.Kind
+    ) -> ResponseStream.WriteResult {
         guard let bytes = piece.bytes else {
             return .accepted
         }
         let result = watcher.output.write(bytes)
-        pace.work.add(result == .accepted ? bytes.count : 0, behind: watcher.sentByteCount)
         if result == .accepted {
-            watcher.sentByteCount += bytes.count
+            let isAwaited = watcher.output.awaitSent(turns.rawValue)
+            pace[turns].note(bytes.count, isAwaited: isAwaited)
             watcher.place = piece.end
             watcher.idPlace = piece.end
             counters.events.add(UInt64(piece.eventCount))
@@ -161,16 +166,17 @@ extension WatchPump {
     /// A live watcher that was full has its turn here, too.
     func serve(_ now: UInt64) {
         let end = now + WatchPace.sliceNanoseconds
+        pace.slices.begin(now, clocks.processorNanoseconds())
         while let watcher = behind.popFirst() {
             if !watcher.isOver {
                 serve(watcher)
             }
-            guard nanoseconds() < end, !pace.isExhausted else { break }
+            guard clocks.nanoseconds() < end, !pace.slices.isExhausted else { break }
         }
         if behind.isEmpty {
             pieces.removeAll()
         }
-        pace.endSlice(now, nanoseconds())
+        pace.slices.handOut()
     }
 
     private func serve(_ watcher: Watcher) {
@@ -199,7 +205,7 @@ extension WatchPump {
             watcher.filter,
             at: watcher.place,
             through: here,
-            nanoseconds()
+            clocks.nanoseconds()
         ) {
             makePiece(watcher.filter, behind: watcher.place).map { WatchPiece($0, answers) }
         }
@@ -207,7 +213,7 @@ extension WatchPump {
             end(watcher)
             return false
         }
-        guard send(piece, to: watcher) == .accepted else {
+        guard send(piece, to: watcher, .slice) == .accepted else {
             return false
         }
         watcher.place = piece.end
@@ -281,8 +287,8 @@ extension WatchPump {
             at: clock.now()
         ) { eventCount, byteCount in
             counters.events.add(UInt64(eventCount))
-            pace.work.add(byteCount, behind: watcher.sentByteCount)
-            watcher.sentByteCount += byteCount
+            let isAwaited = watcher.output.awaitSent(WatchTurns.Kind.slice.rawValue)
+            pace.slices.note(byteCount, isAwaited: isAwaited)
         }
         watcher.state = state
         if result == nil {

@@ -28,7 +28,7 @@ final class WatchPump {
     let answers: AnswerBudget
     private let keepAliveNanoseconds: UInt64
     let clock: StoreClock
-    let nanoseconds: () -> UInt64
+    let clocks: WatchClocks
     private let retryMilliseconds: () -> Int
     private let arm: @Sendable (Revision) -> Void
 
@@ -61,7 +61,8 @@ final class WatchPump {
     ///   - answers: What unsent answers hold.
     ///   - clock: The store's, for times to live.
     ///   - processorCount: Those that the service can use.
-    ///   - nanoseconds: The time now, in nanoseconds of the clock of all other calls.
+    ///   - clocks: The time now is that of all other calls.
+    ///   - unsent: Count down when streams have sent what they were given.
     ///   - retryMilliseconds: Draws how long a client waits before it connects again.
     ///   - arm: Asks for a call of ``journalMoved()`` once the journal has reached a revision.
     init(
@@ -71,7 +72,8 @@ final class WatchPump {
         answers: AnswerBudget,
         clock: StoreClock = .system,
         processorCount: Int,
-        nanoseconds: @escaping () -> UInt64,
+        clocks: WatchClocks,
+        unsent: UnsentStreams.Pair,
         retryMilliseconds: @escaping () -> Int = {
             .random(in: ServerSentEvents.retryMilliseconds)
         },
@@ -82,10 +84,10 @@ final class WatchPump {
         self.counters = counters
         self.answers = answers
         self.clock = clock
-        self.nanoseconds = nanoseconds
+        self.clocks = clocks
         self.retryMilliseconds = retryMilliseconds
         self.arm = arm
-        pace = WatchPace(processorCount: processorCount)
+        pace = WatchPace(processorCount: processorCount, unsent)
     }
 
     /// Takes a new watcher.
@@ -193,7 +195,7 @@ final class WatchPump {
     /// Sends what there is, and ends all watchers and waits, now and later.
     func drain(_ now: UInt64) {
         guard !isDraining else { return }
-        pace.hurry()
+        pace.rounds.hurry(now)
         _ = run(now)
         isDraining = true
         for watcher in watchers.values where !watcher.isOver {
@@ -215,6 +217,7 @@ final class WatchPump {
                 }
             }
         }
+        pace.see(clocks)
         if isResting(now) {
             pace.hurry(
                 oldest: journal.oldest,
@@ -223,25 +226,30 @@ final class WatchPump {
                 now
             )
         }
-        if isWatched, now >= pace.nextRound {
+        if isWatched, now >= pace.rounds.next {
             if !deliver(now), !isArmed {
                 isArmed = true
                 arm(position + 1)
             }
         }
-        if !behind.isEmpty, now >= pace.nextSlice {
+        if !behind.isEmpty, now >= pace.slices.next {
             serve(now)
         }
-        let round = isWatched && !isArmed ? pace.nextRound : .max
-        let slice = behind.isEmpty ? .max : pace.nextSlice
-        let look = isResting(now) ? now + WatchPace.lookNanoseconds : .max
-        let next = min(round, slice, look, timers.nextNanoseconds ?? .max)
-        return next == .max ? nil : next
+        pace.see(clocks)
+        return [
+            isWatched && !isArmed ? pace.rounds.next : nil,
+            behind.isEmpty ? nil : pace.slices.next,
+            isResting(now) ? now + WatchPace.lookNanoseconds : nil,
+            pace.rounds.nextLook,
+            pace.slices.nextLook,
+            timers.nextNanoseconds,
+        ].compactMap(\.self).min()
     }
 
     /// Whether there can be work that is put off.
     private func isResting(_ now: UInt64) -> Bool {
-        isWatched && !isArmed && now < pace.nextRound || !behind.isEmpty && now < pace.nextSlice
+        isWatched && !isArmed && now < pace.rounds.next
+            || !behind.isEmpty && now < pace.slices.next
     }
 
     private var isWatched: Bool { !watchers.isEmpty || !waits.isEmpty }

@@ -9,6 +9,8 @@ protocol WatchOutput: Sendable {
     /// Ends the stream behind a last piece, which is taken though the stream is full.
     func end(with bytes: [UInt8])
     func end()
+    /// Asks to be told when what was written is sent; whether that will be told.
+    func awaitSent(_ mark: UInt32) -> Bool
     /// How many bytes were accepted and not yet handed over for sending.
     var unsentByteCount: Int { get }
 }
@@ -57,8 +59,6 @@ final class Watcher {
     var idPlace: WatchPlace
     /// What is left of the current state to send.
     var state: WatchState?
-    /// How many bytes the stream has taken.
-    var sentByteCount = 0
     /// The stream refused a piece, and has not yet said that it has room.
     var isFull = false
     /// The stream is ended; nothing is sent any more.
