@@ -11,7 +11,7 @@ struct WatchTurns {
     }
 
     /// A rest is so many times what the turn took, if others use the processors.
-    static let share: UInt64 = 4
+    static let share: UInt64 = 5
     /// If they do not, it is one part in this many: there has to be a time in which to see that.
     static let idleDivisor: UInt64 = 4
     /// What part of the processors others use at the least.
