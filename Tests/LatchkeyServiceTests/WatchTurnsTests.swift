@@ -79,7 +79,7 @@ struct WatchTurnsTests {
         let took = 10 * Self.milliseconds
         for use in [0, 1, WatchTurns.useMin / 2, WatchTurns.useMin * 2] {
             for _ in 0..<15 { _ = bench.turn(took, use: use) }
-            let rest = use < WatchTurns.useMin ? took / 4 : took * 4
+            let rest = use < WatchTurns.useMin ? took / 4 : took * WatchTurns.share
             #expect(bench.turn(took, use: use).rest == rest)
         }
     }
@@ -92,7 +92,7 @@ struct WatchTurnsTests {
         _ = bench.turn(took, use: 0.25)
         #expect(bench.turn(took, use: 0.02).rest == took / 4)
         for _ in 0..<3 { _ = bench.turn(took, use: 0.5) }
-        #expect(bench.turn(took, use: 0.02).rest == took * 4)
+        #expect(bench.turn(took, use: 0.02).rest == took * WatchTurns.share)
     }
 
     @Test func `a quiet time does not hide what comes later`() {
@@ -101,7 +101,7 @@ struct WatchTurnsTests {
         _ = bench.turn(took, use: 0)
         bench.now += 3_600_000_000_000
         for _ in 0..<10 { _ = bench.turn(took, use: 0.5) }
-        #expect(bench.turn(took, use: 0.5).rest == took * 4)
+        #expect(bench.turn(took, use: 0.5).rest == took * WatchTurns.share)
     }
 
     @Test func `a rest has a least and a greatest length`() {

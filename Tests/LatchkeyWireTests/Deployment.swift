@@ -36,9 +36,6 @@ enum Deployment: String, CustomTestStringConvertible, Sendable {
     /// The name of the strategy that serves.
     var strategy: String { Self.strategies.contains(self) ? rawValue : "lock" }
 
-    /// How often a service reads each stripe at its start.
-    var stripeReadCount: Int { isReplica || self == .data ? 1 : 0 }
-
     /// Whether changes are made in the order of a log.
     var isReplica: Bool { self == .oneReplica || self == .threeReplicas }
 

@@ -9,24 +9,33 @@ internal import Synchronization
 /// order: so however much it is, there are few commits for those who follow the store. By the first
 /// rules, each property has a commit of its own.
 ///
-/// **Design.** Each table has its properties that expire in the order of their times. The one timer
-/// is set for the first of all, so any number of properties costs nothing until then. A turn reads
-/// where each table begins, commits what is due, and ends when that is decided. Then the timer is
-/// set for what is next.
+/// **Design.** Each table has its properties that expire in the order of their times, and the queue
+/// knows when the first one of each expires, at the earliest. The one timer is set for the first of
+/// all, so any number of properties costs nothing until then. A turn reads the tables whose time
+/// has come, commits what is due, and ends when that is decided. Then the timer is set for what is
+/// next.
 ///
-/// A turn forgets the timer's time before it reads the tables. So a property that it has not found
-/// sets the timer: its commit is noted after the turn has read its table.
+/// A turn forgets the time of a table before it reads it. So a property that it has not found
+/// brings its own time: its commit is noted after the turn has read its table.
 ///
 /// `state` is guarded by its lock, which is not held while commits are made. The timer is set while
 /// it is held, so that the last setting is that for `wakeUp`. The timer and the commits use
 /// `queue`, one after the other.
 package final class ExpiryQueue: Sendable {
-    /// Gives the properties of each table that expire.
-    typealias Reads = @Sendable (_ completion: @escaping @Sendable ([ExpiryOrder]) -> Void) -> Void
+    /// Gives the properties of some tables that expire.
+    typealias Reads =
+        @Sendable (
+            _ tables: [Int],
+            _ completion: @escaping @Sendable ([ExpiryOrder]) -> Void
+        ) -> Void
 
     private struct State: Sendable {
         /// From a turn's begin until all of its commits are decided.
         var isAtWork = false
+        /// For each table, when its first property expires at the earliest; none before the start.
+        var first: [Timestamp] = []
+        /// When the timer is set for; `never` if it is not.
+        var wakeUp = Timestamp.never
         /// The timer does not begin a turn before.
         var nextTurn = DispatchTime(uptimeNanoseconds: 1)
         var reads: Reads?
@@ -49,11 +58,6 @@ package final class ExpiryQueue: Sendable {
     /// SAFETY: `nonisolated(unsafe)` because every thread may use an object of Dispatch.
     private nonisolated(unsafe) let timer: any DispatchSourceTimer
     private let state = Synchronized<State, AdaptiveStrategy>(State())
-    /// When the timer is set for, in milliseconds; `never` if it is not.
-    ///
-    /// Written with the lock. Relaxed: who loads it was in a table that a turn reads as well, which
-    /// orders both.
-    private let wakeUp = Atomic<Int64>(Timestamp.never.milliseconds)
     private let expiredCount = Atomic<UInt64>(0)
 
     /// - Parameters:
@@ -79,14 +83,21 @@ package final class ExpiryQueue: Sendable {
     /// Relaxed: the number orders nothing.
     package var count: UInt64 { expiredCount.load(ordering: .relaxed) }
 
-    /// Begins to remove properties of tables through a store.
-    func start(_ store: any CommittingStore, _ reads: @escaping Reads) {
-        state.write { ($0.store, $0.reads) = (store, reads) }
-        look()
+    /// Begins to remove properties of so many tables through a store.
+    func start(_ tableCount: Int, _ store: any CommittingStore, _ reads: @escaping Reads) {
+        state.write { state in
+            (state.store, state.reads) = (store, reads)
+            state.first = Array(repeating: .never, count: tableCount)
+        }
     }
 
     /// Looks whether something is due, or will be: properties are there that came by no commit.
-    func look() { queue.async { self.beginTurn() } }
+    func look() {
+        state.write { state in
+            for table in state.first.indices { state.first[table].milliseconds = .min }
+        }
+        queue.async { self.beginTurn() }
+    }
 
     /// Takes notice of a commit.
     package func note(_ commit: Commit) {
@@ -98,40 +109,56 @@ package final class ExpiryQueue: Sendable {
         if effect.reason == .expired {
             expiredCount.wrappingAdd(1, ordering: .relaxed)
         }
-        guard let time = effect.property?.expiry, isEarlier(time) else { return }
+        guard let property = effect.property, property.isMortal else { return }
+        let (name, time) = (PropertyName(of: property), property.expiry)
         state.write { state in
-            if isEarlier(time) { wake(at: time, state) }
+            guard !state.first.isEmpty else { return }
+            let table = name.stripe(of: state.first.count)
+            guard time.milliseconds < state.first[table].milliseconds else { return }
+            state.first[table] = time
+            if time.milliseconds < state.wakeUp.milliseconds { wake(at: time, &state) }
         }
     }
 
-    private func isEarlier(_ time: Timestamp) -> Bool {
-        time.milliseconds < wakeUp.load(ordering: .relaxed)
-    }
-
-    private func wake(at time: Timestamp, _ state: State) {
-        wakeUp.store(time.milliseconds, ordering: .relaxed)
+    private func wake(at time: Timestamp, _ state: inout State) {
+        state.wakeUp = time
         guard time != .never else { return }
         // A timer of Dispatch is bounded by 64 bits of nanoseconds.
-        let left = min(max(0, time.milliseconds - clock.now().milliseconds), 86_400_000)
+        let now = clock.now().milliseconds
+        let left = time.milliseconds <= now ? 0 : min(time.milliseconds - now, 86_400_000)
         let deadline = max(.now() + .milliseconds(Int(left)), state.nextTurn)
         unsafe timer.schedule(deadline: deadline, leeway: .milliseconds(1))
+    }
+
+    /// Sets the timer for the first of all.
+    private func wake(_ state: inout State) {
+        let first = state.first.min { $0.milliseconds < $1.milliseconds }
+        wake(at: first ?? .never, &state)
     }
 
     // MARK: a turn
 
     private func beginTurn() {
-        let state = state.write { state -> State? in
-            guard state.reads != nil, !state.isAtWork else { return nil }
-            state.isAtWork = true
-            state.nextTurn = .now() + .milliseconds(Self.turnMilliseconds)
-            wakeUp.store(Timestamp.never.milliseconds, ordering: .relaxed)
-            return state
-        }
-        guard let state, let reads = state.reads, let store = state.store else { return }
         // Before the tables are read: what is added after this expires later.
         let now = clock.now()
-        reads { [self] orders in
-            let due = Due(orders, at: now, rules() >= .second ? Self.nameCountMax : 1)
+        let (tables, state) = state.write { state -> ([Int], State?) in
+            guard !state.isAtWork else { return ([], nil) }
+            let tables = state.first.indices.filter {
+                state.first[$0].milliseconds <= now.milliseconds
+            }
+            guard !tables.isEmpty else {
+                wake(&state)
+                return ([], nil)
+            }
+            for table in tables { state.first[table] = .never }
+            state.isAtWork = true
+            state.wakeUp = .never
+            state.nextTurn = .now() + .milliseconds(Self.turnMilliseconds)
+            return (tables, state)
+        }
+        guard let reads = state?.reads, let store = state?.store else { return }
+        reads(tables) { [self] orders in
+            let due = Due(tables, orders, at: now, rules() >= .second ? Self.nameCountMax : 1)
             queue.async { self.remove(due, store) }
         }
     }
@@ -142,10 +169,11 @@ package final class ExpiryQueue: Sendable {
         ///
         /// Where the names of an instant are cut does not depend on what is due beside it.
         private(set) var changes: [Change] = []
-        /// When the first property expires that no change names.
-        let next: Timestamp
+        /// For each table that was read, when the first property expires that no change names.
+        private(set) var next: [(table: Int, time: Timestamp)] = []
 
-        init(_ orders: [ExpiryOrder], at now: Timestamp, _ nameCountMax: Int) {
+        init(_ tables: [Int], _ orders: [ExpiryOrder], at now: Timestamp, _ nameCountMax: Int) {
+            var last: Property?
             var left = OrderMerge(orders, from: \.start)
             var count = 0
             while changes.count < batchCount, count < ExpiryQueue.nameCountMax,
@@ -156,12 +184,18 @@ package final class ExpiryQueue: Sendable {
                     next.expiry == first.expiry
                 {
                     names.append((PropertyName(of: next), next.revision))
+                    last = next
                     left.removeFirst()
                 }
                 count += names.count
                 changes.append(Change.expire(names))
             }
-            next = left.first?.expiry ?? .never
+            for (table, order) in zip(tables, orders) {
+                let place = order.position { property in
+                    last.map { !ExpirySorting.precedes($0, property) } ?? false
+                }
+                next.append((table, order[place]?.expiry ?? .never))
+            }
         }
     }
 
@@ -185,17 +219,22 @@ package final class ExpiryQueue: Sendable {
     }
 
     private func endTurn(_ due: Due, fails: Bool) {
+        let now = clock.now()
         state.write { state in
             state.isAtWork = false
-            let known = Timestamp(milliseconds: wakeUp.load(ordering: .relaxed))
-            var next = known.milliseconds < due.next.milliseconds ? known : due.next
+            var isLeft = false
+            for (table, time) in due.next {
+                let next = fails ? now : time
+                guard next.milliseconds < state.first[table].milliseconds else { continue }
+                state.first[table] = next
+                isLeft = isLeft || next.milliseconds <= now.milliseconds
+            }
             if fails {
-                next = clock.now()
                 state.nextTurn = .now() + .milliseconds(Self.retryMilliseconds)
-            } else if next.milliseconds <= clock.now().milliseconds {
+            } else if isLeft {
                 state.nextTurn = .now()
             }
-            wake(at: next, state)
+            wake(&state)
         }
     }
 }

@@ -50,17 +50,20 @@ extension PropertyStore {
         hook.whenReleased(reading.revision) { completion(reading) }
     }
 
-    /// The properties of each table that expire.
+    /// The properties of some tables that expire.
     ///
     /// The tables are read one after the other.
-    fileprivate func mortals(_ ask: Ask, completion: @escaping @Sendable ([ExpiryOrder]) -> Void) {
+    fileprivate func mortals(
+        of tables: [Int],
+        completion: @escaping @Sendable ([ExpiryOrder]) -> Void
+    ) {
         var orders: [ExpiryOrder] = []
-        for table in allTables {
+        for table in tables {
             guard !stripes.appliesLater(table, .read) else { break }
-            orders.append(stripes.read(table, ask, \.mortals))
+            orders.append(stripes.read(table, .here(), \.mortals))
         }
-        guard orders.count < stripes.count else { return completion(orders) }
-        stripes.submitRead(several: allTables, ask) { lend in
+        guard orders.count < tables.count else { return completion(orders) }
+        stripes.submitRead(several: tables, .here()) { lend in
             var orders: [ExpiryOrder] = []
             lend { orders.append($0.mortals) }
             return orders
@@ -83,6 +86,7 @@ extension ExpiryQueue {
     ///   - store: The store.
     ///   - committing: What changes it, if that is not the store itself.
     package func start(_ store: PropertyStore, by committing: (any CommittingStore)? = nil) {
-        start(committing ?? store) { store.mortals(.here(), completion: $0) }
+        start(store.stripes.count, committing ?? store) { store.mortals(of: $0, completion: $1) }
+        if store.usage.propertyCount > 0 { look() }
     }
 }
