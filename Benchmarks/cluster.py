@@ -58,7 +58,7 @@ class FixedCluster(Cluster):
 
 def writing(arguments, cluster):
     """Writes as fast as the clients can, and at half that rate."""
-    ports = [str(member.client) for member in cluster.members]
+    ports = [member.url.rpartition(":")[2] for member in cluster.members]
     own, put, gateway, cost = [], [], [], []
     for turn in range(arguments.rounds):
         progress(f"writes of a cluster, round {turn}")
