@@ -30,9 +30,6 @@ final class WriterThread: @unchecked Sendable {
     /// Attempts to begin a new log are not made more often.
     private static let newLogInterval = Duration.milliseconds(100)
 
-    /// Fewer commits are not waited for.
-    private static let gatheredCountMin = 4
-
     let loop: WriterLoop
     let writer: BatchWriter
     let room: DiskRoom
@@ -57,8 +54,8 @@ final class WriterThread: @unchecked Sendable {
     /// A log that could not be shortened is left alone until then.
     var shortensAfter = ContinuousClock.now
     private var nextSync = ContinuousClock.now
-    /// How many commits lately waited or were written at the same time.
-    private var inFlightCount = 0
+    /// Half of the commits that lately waited or were written at the same time.
+    private var gathering = Gathering(percent: 50, fading: 16)
     /// When the last batch was on the disk.
     private var lastBatch = ContinuousClock.now
     /// The writer begins the log anew with more frames.
@@ -169,18 +166,13 @@ final class WriterThread: @unchecked Sendable {
 
     /// Waits until half of the commits in flight are there, but not long.
     ///
-    /// Otherwise the first that comes is written alone, and all others behind it together: many
-    /// transactions, each of which costs as much as some ten commits, and nothing to do during
-    /// every second sync. With half of them, one half is written while the other is answered. Few
-    /// clients are not kept waiting, but by some batches behind a burst.
+    /// One half is written while the other is answered: there is something to do during each sync.
+    /// Few clients are not kept waiting, but by some batches behind a burst.
     private func gather() {
-        let count = UInt64(inFlightCount / 2)
         let deadline = lastBatch + loop.tuning.gatherInterval
-        guard count >= Self.gatheredCountMin, ContinuousClock.now < deadline else {
-            return
-        }
+        guard let count = gathering.awaitedCount, ContinuousClock.now < deadline else { return }
         _ = loop.inbox.write(
-            when: { $0.isStopping || $0.queue.readyCount >= count || $0.queue.hasBatch },
+            when: { $0.isStopping || $0.queue.readyCount >= UInt64(count) || $0.queue.hasBatch },
             deadline: deadline,
             { _ in }
         )
@@ -338,9 +330,7 @@ final class WriterThread: @unchecked Sendable {
         }
         report(byteCount)
         if !batch.isEmpty {
-            // The largest number, which fades with each batch.
-            let count = batch.count + loop.inbox.read { $0.queue.count }
-            inFlightCount = max(count, inFlightCount - (inFlightCount + 15) / 16)
+            gathering.finishes(inFlight: batch.count + loop.inbox.read { $0.queue.count })
             lastBatch = .now
             loop.releases.write { $0.revision = writer.lastRevision }
         }

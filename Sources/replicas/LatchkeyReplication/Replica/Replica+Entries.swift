@@ -4,16 +4,22 @@ internal import LatchkeyStore
 
 extension Replica.State {
     /// Whether the caller is to have an entry sent.
-    var beginsSending: Bool {
-        mutating get {
-            guard inFlight == nil, !isSending, hasCause else { return false }
-            isSending = true
-            return true
-        }
+    mutating func beginsSending(at now: UInt64) -> Bool {
+        guard inFlight == nil, !isSending, hasCause(at: now) else { return false }
+        isSending = true
+        return true
     }
 
-    private var hasCause: Bool {
-        !waiting.isEmpty || raise != nil || life != nil || refused != nil
+    private func hasCause(at now: UInt64) -> Bool {
+        !waiting.isEmpty && !isGathering(at: now)
+            || raise != nil || life != nil || refused != nil
+    }
+
+    /// Whether more changes are waited for.
+    func isGathering(at now: UInt64) -> Bool {
+        guard now < gathersUntil, let count = gathering.awaitedCount else { return false }
+        return waiting.count < min(count, LogEntryWriter.changeCountMax)
+            && waitingByteCount < entryByteCountMax
     }
 
     /// Takes what fits an entry, and puts it in flight.
@@ -23,7 +29,7 @@ extension Replica.State {
         _ time: Timestamp
     ) -> Replica.InFlight? {
         guard inFlight == nil, phase == .serving || phase == .draining,
-            hasCause || marks.isAsked,
+            hasCause(at: now) || marks.isAsked,
             now.elapsed(since: heard) <= settings.silenceNanoseconds
         else { return nil }
         let life = life.take()
@@ -89,7 +95,8 @@ extension Replica.State {
     /// Takes an own entry that has come, and the one that was set aside, if it never will.
     mutating func takeOwn(
         _ sequence: UInt64,
-        at now: UInt64
+        at now: UInt64,
+        _ settings: Replica.Settings
     ) -> (own: Replica.InFlight?, refused: Replica.InFlight?) {
         var former: Replica.InFlight?
         if let refused, refused.sequence <= sequence {
@@ -99,6 +106,9 @@ extension Replica.State {
         }
         guard let own = inFlight, own.sequence == sequence else { return (nil, former) }
         inFlight = nil
+        gathering.finishes(inFlight: own.changes.count + waiting.count)
+        // No longer than the entry has taken: where clients do not come again, they wait little.
+        gathersUntil = now + min(settings.gatherNanoseconds, now.elapsed(since: own.since))
         if own.attemptCount == 1 {
             repetitionTime.came(after: now.elapsed(since: own.sent))
         } else if !own.hasMoved {

@@ -188,7 +188,7 @@ extension Replica {
         guard entry.head.writer == settings.incarnation else { return }
         let now = clocks.nanoseconds()
         var (own, refused) = state.write { state -> (InFlight?, InFlight?) in
-            let (own, refused) = state.takeOwn(entry.head.sequence, at: now)
+            let (own, refused) = state.takeOwn(entry.head.sequence, at: now, settings)
             guard let own else { return (nil, refused) }
             state.counts.entries += 1
             state.counts.changes += UInt64(entry.proposals.count)
@@ -198,7 +198,7 @@ extension Replica {
         if let refused { settle(refused) }
         // It was put into the log behind its first sending, and all before it is executed.
         if let own { callbacks.isLevel(own.since) }
-        if state.write({ $0.beginsSending }) { queue.async { [self] in send() } }
+        sendWhenGathered()
         guard let waiting = own?.takeThoseWhoWait() else { return }
         answers.async { waiting.get(decisions) }
     }

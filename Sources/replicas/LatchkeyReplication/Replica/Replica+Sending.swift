@@ -2,7 +2,7 @@ internal import Dispatch
 internal import LatchkeyStore
 internal import LatchkeySync
 
-// Entries on their way into the log. All of it is called on `queue`.
+// Entries on their way into the log. All of it is called on `queue`, but for what says otherwise.
 
 extension Replica {
     /// Sends the next entry, if there is something to send and none is in flight.
@@ -14,6 +14,19 @@ extension Replica {
             return state.nextEntry(settings, at: now, time)
         }
         if let entry { append(entry) }
+    }
+
+    /// Has the next entry sent, or looks again when it has waited for more changes: called on the
+    /// log's thread.
+    func sendWhenGathered() {
+        let now = clocks.nanoseconds()
+        let (sends, pause) = state.write { state in
+            let sends = state.beginsSending(at: now)
+            return (sends, state.isGathering(at: now) ? state.gathersUntil - now : nil)
+        }
+        if sends { return queue.async { [self] in send() } }
+        guard let pause else { return }
+        queue.asyncAfter(deadline: .now() + .nanoseconds(Int(pause))) { [self] in send() }
     }
 
     func append(_ entry: InFlight) {
@@ -58,7 +71,7 @@ extension Replica {
     private func giveUp(_ entry: InFlight, _ refusal: Refusal) {
         let (waiting, sends) = state.write { state -> (ThoseWhoWait?, Bool) in
             guard var current = state.takeRefused(entry) else { return (nil, false) }
-            return (current.takeThoseWhoWait(), state.beginsSending)
+            return (current.takeThoseWhoWait(), state.beginsSending(at: clocks.nanoseconds()))
         }
         waiting?.get(refusal)
         if sends { queue.async { [self] in send() } }
@@ -68,7 +81,7 @@ extension Replica {
     private func split(_ entry: InFlight) {
         let (byteCount, sends) = state.write { state -> (Int?, Bool) in
             guard let current = state.takeRefused(entry) else { return (nil, false) }
-            return (state.putBack(current), state.beginsSending)
+            return (state.putBack(current), state.beginsSending(at: clocks.nanoseconds()))
         }
         if let byteCount { callbacks.shortened(byteCount) }
         if sends { queue.async { [self] in send() } }
@@ -85,7 +98,7 @@ extension Replica {
                 state.refused == nil
             else { return false }
             state.refused = state.inFlight.take()
-            return state.beginsSending
+            return state.beginsSending(at: clocks.nanoseconds())
         }
         if sends { queue.async { [self] in send() } }
     }
@@ -107,7 +120,7 @@ extension Replica {
             repeatEntry()
             refuseLate()
             // What was held while the log was silent.
-            if state.write({ $0.beginsSending }) { send() }
+            if state.write({ $0.beginsSending(at: clocks.nanoseconds()) }) { send() }
             askIfDue()
             checkMarks()
         }

@@ -16,7 +16,8 @@ package import LatchkeySync
 /// anything is called or executed.
 ///
 /// One entry is in flight. The others' changes wait meanwhile, and make the next one: so entries
-/// grow with the load. Sent again, an entry has the same sequence number, and whoever has executed
+/// grow with the load. When one has come, the next one waits a little for those who have got their
+/// answers and come again: an entry costs etcd much the same whatever it holds. Sent again, an entry has the same sequence number, and whoever has executed
 /// it skips it. An entry that was sent is never given up while it can be in the log: those who wait
 /// for it are told that its outcome is unknown.
 package final class Replica: Sendable {
@@ -29,6 +30,9 @@ package final class Replica: Sendable {
         /// How many changes and bytes of them wait at most.
         package var waitingCountMax = 100_000
         package var waitingByteCountMax = 64 << 20
+        /// When an entry has come, the next one waits at most so long for many changes, and no
+        /// longer than that one has taken.
+        package var gatherNanoseconds: UInt64 = 6_000_000
         /// A change that was not sent for this time is refused.
         package var refusalNanoseconds: UInt64 = 1_800_000_000
         /// An entry that did not come is sent again after this time at least; after a longer one
@@ -178,6 +182,12 @@ package final class Replica: Sendable {
         /// still can: until a later one has come.
         var refused: InFlight?
         var repetitionTime: RepetitionTime
+        /// Nine tenths of the changes that lately waited or were in flight at the same time.
+        ///
+        /// It fades fast: a client that is left alone is to wait for few entries.
+        var gathering = Gathering(percent: 90, fading: 2)
+        /// An entry waits for more changes until this time at most.
+        var gathersUntil: UInt64 = 0
         /// Whether ``send()`` is due on the queue.
         var isSending = false
         var marks = Marks()
@@ -247,7 +257,7 @@ package final class Replica: Sendable {
         let sends = state.write { state in
             guard state.position.rules < rules, rules <= settings.known else { return false }
             state.raise = rules
-            return state.beginsSending
+            return state.beginsSending(at: clocks.nanoseconds())
         }
         if sends { queue.async { [self] in send() } }
     }
@@ -268,7 +278,7 @@ package final class Replica: Sendable {
             guard state.position.rules > .first, state.life == nil, !state.phase.isFinal
             else { return (false, false) }
             state.life = life
-            return (true, state.beginsSending)
+            return (true, state.beginsSending(at: life.since))
         }
         guard isTaken else { return completion(false) }
         if sends { queue.async { [self] in send() } }
@@ -322,7 +332,7 @@ package final class Replica: Sendable {
             else { return (false, true, false) }
             state.waiting.append(Waiting(encoded: encoded, since: now, completion: completion))
             state.waitingByteCount += encoded.count
-            return (true, false, state.beginsSending)
+            return (true, false, state.beginsSending(at: now))
         }
         if isFull { throw BacklogFull() }
         guard isAccepted else { return completion(.failure(.unavailable(refusal))) }
