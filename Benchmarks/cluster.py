@@ -88,7 +88,8 @@ def writing(arguments, cluster):
                               arguments.seconds, 1, (NAMES,))))
     replicas, members = (statistics.median(each[part] for each in cost) for part in (0, 1))
     return [
-        against(f"PUT, {CLIENTS} clients of 3 replicas ÷ etcd's puts over gRPC", own, put, "/s", 2),
+        against(f"PUT, {CLIENTS} clients of 3 replicas ÷ etcd's puts over gRPC", own, put, "/s",
+                2),
         against("PUT, the same ÷ its JSON gateway", own, gateway, "/s", 4),
         row("  processor time of the replicas", [each[0] for each in cost], "µs", "≤ 40",
             replicas <= 40, f"{replicas:.1f} µs beside {members:.1f} µs of etcd"),

@@ -17,8 +17,9 @@ package import LatchkeySync
 ///
 /// One entry is in flight. The others' changes wait meanwhile, and make the next one: so entries
 /// grow with the load. When one has come, the next one waits a little for those who have got their
-/// answers and come again: an entry costs etcd much the same whatever it holds. Sent again, an entry has the same sequence number, and whoever has executed
-/// it skips it. An entry that was sent is never given up while it can be in the log: those who wait
+/// answers and come again: an entry costs etcd much the same whatever it holds.
+///
+/// Sent again, an entry has the same sequence number, and whoever has executed it skips it. An entry that was sent is never given up while it can be in the log: those who wait
 /// for it are told that its outcome is unknown.
 package final class Replica: Sendable {
     package typealias Completion = @Sendable (Decision) -> Void
