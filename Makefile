@@ -24,7 +24,7 @@ EVENTS := $(if $(TEST_EVENTS),--event-stream-output-path $(TEST_EVENTS) \
 TEST = swift test $(DEBUG) --skip-build --disable-xctest $(EVENTS)
 # With Swift's libraries in the program, so that what is tested and measured runs elsewhere, too.
 # No library is looked for beside it.
-RELEASE := --scratch-path .build-release --configuration release --static-swift-stdlib \
+RELEASE = --scratch-path .build-release --configuration release --static-swift-stdlib \
     --disable-local-rpath $(shell scripts/linked .build-release/linked)
 # The program says which commit it is. Only a small part is compiled anew for another one.
 BUILD_RELEASE = LATCHKEY_BUILD="$$(scripts/version build)" $(SWIFT_BUILD) $(RELEASE)

@@ -210,8 +210,8 @@ let package = Package(
             name: "LatchkeyWatches",
             dependencies: [
                 "CLatchkeySystem", "LatchkeyFrame", "LatchkeyGuards", "LatchkeyHTTP",
-                "LatchkeyJSON", "LatchkeyMetrics", "LatchkeySettings", "LatchkeyStore",
-                "LatchkeyStrategies",
+                "LatchkeyJSON", "LatchkeyMachine", "LatchkeyMetrics", "LatchkeySettings",
+                "LatchkeyStore", "LatchkeyStrategies",
             ]
         ),
         .target(

@@ -149,7 +149,7 @@ final class ReleasingHook: Sendable {
     }
 }
 
-private func stored(
+func stored(
     _ name: String,
     _ value: String,
     revision: Revision,

@@ -22,7 +22,7 @@ internal import Synchronization
 
 /// How long the accesses of one request waited for their guards and held them.
 ///
-/// A listing enters all stripes; its times are the longest wait and the longest hold.
+/// A listing enters many stripes; its times are the longest wait and the longest hold.
 ///
 /// **Design.** Atomics, because other threads than the one that answers may wait and hold. Relaxed,
 /// because the guard orders both before the answer.

@@ -200,12 +200,15 @@ package final class ExpiryQueue: Sendable {
     }
 
     private func remove(_ due: Due, _ store: any CommittingStore) {
-        let (decided, fails) = (DispatchGroup(), Flag())
+        let (decided, misses, fails) = (DispatchGroup(), Flag(), Flag())
         for change in due.changes {
             decided.enter()
             do throws(BacklogFull) {
                 try store.commit(change, .here()) { decision in
-                    if case .failure = decision { fails.raise() }
+                    if case .failure(let refusal) = decision {
+                        // Else it was renewed, or removed by another replica.
+                        refusal.isOfStore ? fails.raise() : misses.raise()
+                    }
                     decided.leave()
                 }
             } catch {
@@ -215,19 +218,25 @@ package final class ExpiryQueue: Sendable {
                 break
             }
         }
-        decided.notify(queue: queue) { self.endTurn(due, fails: fails.isRaised) }
+        decided.notify(queue: queue) {
+            self.endTurn(due, misses: misses.isRaised, fails: fails.isRaised)
+        }
     }
 
-    private func endTurn(_ due: Due, fails: Bool) {
+    /// - Parameters:
+    ///   - due: What the turn has found.
+    ///   - misses: Whether a change had nothing to remove: its table is looked at once more.
+    ///   - fails: Whether the store has refused a change, which is tried again.
+    private func endTurn(_ due: Due, misses: Bool, fails: Bool) {
         let now = clock.now()
         state.write { state in
             state.isAtWork = false
             var isLeft = false
             for (table, time) in due.next {
-                let next = fails ? now : time
+                isLeft = isLeft || time.milliseconds <= now.milliseconds
+                let next = misses || fails ? now : time
                 guard next.milliseconds < state.first[table].milliseconds else { continue }
                 state.first[table] = next
-                isLeft = isLeft || next.milliseconds <= now.milliseconds
             }
             if fails {
                 state.nextTurn = .now() + .milliseconds(Self.retryMilliseconds)

@@ -33,7 +33,8 @@ package final class PropertyStore: CommittingStore {
     ///   - clock: The clock.
     ///   - revision: The one before the first commit, which counts as released.
     ///   - parts: What is attached to the store.
-    ///   - betweenSteps: Called between the steps of a commit: a test plants a delay there.
+    ///   - betweenSteps: Called between the steps of a commit, and before each table of a reading:
+    ///     a test plants a delay there, or a commit.
     package init(
         limits: StoreLimits,
         stripeCount: Int,

@@ -34,6 +34,7 @@ struct RevisionSequence: ~Copyable, Sendable {
     /// Relaxed: a thread only asks whether it holds the lock, and only the holder writes its own
     /// identifier.
     private let publisher = Atomic<UInt>(0)
+    private let moves = Atomic<UInt64>(0)
 
     /// - Parameters:
     ///   - start: The revision before the first commit.
@@ -86,8 +87,12 @@ struct RevisionSequence: ~Copyable, Sendable {
     ///
     /// The calling thread holds all tables: no revision is taken meanwhile.
     func move(to revision: Revision) {
+        moves.add(1, ordering: .releasing)
         lastRevision.store(revision, ordering: .releasing)
     }
+
+    /// How often ``move(to:)`` was called: also where the revision stayed the same.
+    var moveCount: UInt64 { moves.load(ordering: .acquiring) }
 
     /// Waits until readers see all that the commit of this revision changed.
     ///

@@ -10,10 +10,12 @@ struct TableReading<Content: TableContent>: Sendable {
     /// Properties whose time is over then are left out.
     let time: Timestamp
     private(set) var content: Content
+    private let moveCount: UInt64
     private let context: CommitContext
 
     /// The revision is read first: what is committed up to now has read the clock before.
     init(_ content: Content, _ context: CommitContext) {
+        moveCount = context.revisions.moveCount
         revision = context.revisions.last
         time = context.clock.now()
         (self.content, self.context) = (content, context)
@@ -21,8 +23,10 @@ struct TableReading<Content: TableContent>: Sendable {
 
     mutating func read(_ table: PropertyTable) { content.read(table, at: time) }
 
-    /// Whether nothing was committed since this began.
-    var isOfOneRevision: Bool { context.revisions.last == revision }
+    /// Whether nothing was committed or replaced since this began.
+    var isOfOneRevision: Bool {
+        context.revisions.last == revision && context.revisions.moveCount == moveCount
+    }
 }
 
 // MARK: what is read
@@ -60,8 +64,8 @@ struct NamedContent: TableContent {
 /// Each table knows how many properties it has, and which of them expire, in the order of their
 /// times. So only those are looked at whose time is over, and which no commit has removed yet.
 struct CountContent: TableContent {
-    /// How many properties are looked at, over all tables.
-    private static let visitsMax = 2000
+    /// How many properties are looked at, over all tables: these can be held meanwhile.
+    static let visitsMax = 256
 
     private let prefix: OwnedBytes
     private(set) var count = 0

@@ -19,8 +19,9 @@ package import LatchkeySync
 /// grow with the load. When one has come, the next one waits a little for those who have got their
 /// answers and come again: an entry costs etcd much the same whatever it holds.
 ///
-/// Sent again, an entry has the same sequence number, and whoever has executed it skips it. An entry that was sent is never given up while it can be in the log: those who wait
-/// for it are told that its outcome is unknown.
+/// Sent again, an entry has the same sequence number, and whoever has executed it skips it. An
+/// entry that was sent is never given up while it can be in the log: those who wait for it are told
+/// that its outcome is unknown.
 package final class Replica: Sendable {
     package typealias Completion = @Sendable (Decision) -> Void
 
@@ -333,7 +334,8 @@ package final class Replica: Sendable {
             else { return (false, true, false) }
             state.waiting.append(Waiting(encoded: encoded, since: now, completion: completion))
             state.waitingByteCount += encoded.count
-            return (true, false, state.beginsSending(at: now))
+            // Now, inside: an earlier time could miss the end of a pause that has looked already.
+            return (true, false, state.beginsSending(at: clocks.nanoseconds()))
         }
         if isFull { throw BacklogFull() }
         guard isAccepted else { return completion(.failure(.unavailable(refusal))) }

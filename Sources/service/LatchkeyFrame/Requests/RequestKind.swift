@@ -2,8 +2,9 @@ internal import LatchkeyHTTP
 
 /// The kinds of requests whose durations are counted apart.
 ///
-/// There are few, because each one is a histogram. A quantile of one kind says something: requests
-/// that wait for a change, or move a whole store, are not among those that read a property.
+/// There are few, because each one is a histogram. A quantile of one kind says something: streams
+/// of changes, and what moves a whole store, are not among requests that read a property. A request
+/// that asks to wait (`wait`) counts with those of its kind that do not, with its wait.
 enum RequestKind: Int, CaseIterable {
     /// Reads one property.
     case get
@@ -12,7 +13,7 @@ enum RequestKind: Int, CaseIterable {
     /// Reads or counts properties of a prefix.
     case list
     case transaction
-    /// Can wait until something happens.
+    /// Streams and pages of changes.
     case watch
     /// Moves many properties: exports, imports and backups.
     case transfer

@@ -21,9 +21,16 @@ struct ExportLines: PieceSource {
         self.isForReplica = isForReplica
     }
 
+    /// As many properties, and bytes of names and values, make their lines without a queue.
+    private static let (fewCountMax, fewByteCountMax) = (16, 1024)
+
     /// All lines, if the properties are so few that they are made on the thread that serves.
     static func few(_ snapshot: StoreSnapshot, _ prefix: OwnedBytes) -> [UInt8]? {
-        let found = snapshot.few(prefix: prefix, countMax: 16, byteCountMax: 1024)
+        let found = snapshot.few(
+            prefix: prefix,
+            countMax: fewCountMax,
+            byteCountMax: fewByteCountMax
+        )
         guard let found else { return nil }
         var lines: [UInt8] = []
         for property in found { ExportLine.append(property, at: snapshot.time, to: &lines) }

@@ -3,6 +3,7 @@ internal import Dispatch
 internal import Foundation
 package import LatchkeyFrame
 package import LatchkeyHTTP
+internal import LatchkeyMachine
 internal import LatchkeySettings
 package import LatchkeyStore
 internal import LatchkeyStrategies
@@ -60,7 +61,7 @@ package final class WatchHub: Sendable {
                 keepAliveNanoseconds: UInt64(limits.keepAlive.wholeNanoseconds),
                 counters: counters,
                 answers: answers,
-                processorCount: ProcessInfo.processInfo.activeProcessorCount,
+                processorCount: Self.processorCount,
                 clocks: WatchClocks(
                     nanoseconds: { latchkey_system_nanoseconds() },
                     processorNanoseconds: { latchkey_system_processor_nanoseconds() }
@@ -215,6 +216,13 @@ package final class WatchHub: Sendable {
         if streams.sent() {
             post(.sent)
         }
+    }
+
+    /// Those that the process can use, by its affinity and the quota of its control groups.
+    private static var processorCount: Int {
+        let count = ProcessInfo.processInfo.activeProcessorCount
+        return ControlGroup().processorQuota.map { max(1, min(count, Int($0.rounded(.up)))) }
+            ?? count
     }
 
     private func run(_ pump: WatchPump) {

@@ -10,10 +10,11 @@ internal import LatchkeyStore
 ///
 /// The rest is for others, so it is as long as they have used the one before: a service that is
 /// idle but for its watches has short ones. That is taken as the processor time of the process
-/// during a rest, when nothing is sent: then a writer is not starved, and uses what it needs.
+/// during a rest: then a writer is not starved, and uses what it needs.
 ///
 /// Live watchers have rounds, and those that catch up have slices, each with rests of their own. A
-/// round is never put off because of a slice.
+/// round does not wait for a slice. But the work of slices counts as that of others for rounds, and
+/// the other way round: while clients catch up, rests are long.
 struct WatchPace {
     /// The least time between two rounds.
     ///

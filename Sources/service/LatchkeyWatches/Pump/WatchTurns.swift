@@ -61,7 +61,7 @@ struct WatchTurns {
             let part = min(1, Double(WatchPace.restNanosecondsMax) / time)
             rested.time = rested.time * Self.fading + time * part
             rested.processor *= Self.fading
-            rested.processor += Double(processor - over.processor) * part
+            rested.processor += Double(max(processor, over.processor) - over.processor) * part
         }
         over = nil
         start = now
