@@ -111,6 +111,8 @@ def check_address(service, browser):
     browser.click("a[href='#properties']")
     await_true("the path", lambda: path_of(browser) == ["All"])
     open_folder(browser, "way/")
+    # Not a folder of the same name beside it, while the old list is shown.
+    await_true("what is in way/", lambda: names(browser) == ["a/"])
     open_folder(browser, "a/")
     for name in ("way/a/one&?#%", "way/a/two"):
         browser.wait_for_text("#rows .name", name[6:])
