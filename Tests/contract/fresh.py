@@ -263,21 +263,27 @@ def certificate_ends(binary, folder):
             yield {**each, expiry: each[expiry] - each["process_start_time_seconds"]}
 
 
+def dropping(service, counter, write):
+    """Scrapes before and after lines are dropped, which `write` makes."""
+    yield service.metrics()
+
+    def is_dropped():
+        write()
+        return value_of(service, counter)
+
+    await_true("lines are dropped", is_dropped)
+    yield service.metrics()
+    # At its end the service would wait for its log.
+    service.kill()
+
+
 def log_dropped(binary, _):
     read, write = os.pipe()
     try:
         with Latchkey(binary, log=write) as service:
-            yield service.metrics()
-
-            def is_dropped():
-                # Some lines each, which no process reads.
-                service.process.send_signal(signal.SIGUSR1)
-                return value_of(service, "latchkey_log_dropped_total")
-
-            await_true("lines are dropped", is_dropped)
-            yield service.metrics()
-            # At its end the service waits for its log.
-            service.kill()
+            # Some lines each, which no process reads.
+            yield from dropping(service, "latchkey_log_dropped_total",
+                                lambda: service.process.send_signal(signal.SIGUSR1))
     finally:
         os.close(read)
         os.close(write)
@@ -289,19 +295,11 @@ def audit_dropped(binary, folder):
     pipe = os.open(folder / "audit", os.O_RDWR)
     try:
         with Latchkey(binary, "--audit-log", folder / "audit") as service:
-            yield service.metrics()
-
             # Each one has a line.
             names = [f"{number:03}" + "a" * 200 for number in range(128)]
             change = json.dumps({"then": [{"put": name, "value": 1} for name in names]})
-
-            def is_dropped():
-                post(service, "transactions", change)
-                return value_of(service, "latchkey_audit_dropped_total")
-
-            await_true("lines are dropped", is_dropped)
-            yield service.metrics()
-            service.kill()
+            yield from dropping(service, "latchkey_audit_dropped_total",
+                                lambda: post(service, "transactions", change))
     finally:
         os.close(pipe)
 

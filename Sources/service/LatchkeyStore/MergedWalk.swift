@@ -53,6 +53,27 @@ struct OrderMerge<Sorting: PropertySorting>: Sendable {
     }
 }
 
+extension OrderMerge<NameSorting> {
+    /// The same for tables that are held: an order is kept, and counted as referred to, only where
+    /// its first property is wanted.
+    init(
+        _ tables: [PropertyTable],
+        from start: (NameOrder) -> NameOrder.Position,
+        where isWanted: (Property) -> Bool
+    ) {
+        var (orders, heads) = ([NameOrder](), [Head]())
+        for index in tables.indices {
+            let position = start(tables[index].order)
+            if let property = tables[index].order[position], isWanted(property) {
+                heads.append(Head(property: property, order: orders.count, position: position))
+                orders.append(tables[index].order)
+            }
+        }
+        self.orders = orders
+        heap = BinaryHeap(consume heads)
+    }
+}
+
 /// A walk through the properties of several tables whose names begin with a prefix, in the order of
 /// their names.
 ///
@@ -83,11 +104,12 @@ package struct MergedWalk: IteratorProtocol, Sequence, Sendable {
         after: OwnedBytes?,
         at time: Timestamp
     ) {
-        var orders: [NameOrder] = []
-        for index in tables.indices where tables[index].order.has(prefix) {
-            orders.append(tables[index].order)
+        (self.prefix, self.time) = (prefix, time)
+        merge = OrderMerge(tables) { order in
+            order.position(prefix: prefix, after: after)
+        } where: { property in
+            unsafe property.nameBytes.begins(with: prefix.bytes)
         }
-        self.init(orders, prefix: prefix, after: after, at: time)
     }
 
     package mutating func next() -> Property? {

@@ -192,18 +192,6 @@ extension NameOrder {
         return position(after: place)
     }
 
-    /// Whether a name begins with the prefix.
-    func has(_ prefix: OwnedBytes) -> Bool {
-        let first = unsafe self[position(of: prefix.bytes)]
-        return first.map { unsafe $0.nameBytes.begins(with: prefix.bytes) } ?? false
-    }
-
-    /// The property that has the name.
-    func find(_ name: PropertyName) -> Property? {
-        let found = unsafe self[position(of: name.bytes)]
-        return found.flatMap { unsafe $0.nameBytes.equals(name.bytes) ? $0 : nil }
-    }
-
     /// How many names begin with a prefix, without a visit of each.
     ///
     /// - Parameters:
