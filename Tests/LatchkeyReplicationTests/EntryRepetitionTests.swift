@@ -40,6 +40,7 @@ struct ClockedReplica {
         )
         replica.start()
         _ = eventually { [replica] in replica.phase == .serving }
+        log.awaitEnds(of: 0)
     }
 
     /// Lets time pass, and does what is due then.
@@ -51,9 +52,8 @@ struct ClockedReplica {
 
     /// Lets time pass, at whose end the log answers a question.
     func passHearing(_ nanoseconds: UInt64) {
-        let count = log.ends[0].value
         pass(nanoseconds)
-        _ = log.ends[0].wait(for: count + 1)
+        log.awaitEnds(of: 0)
     }
 
     /// Proposes a change, whose decision is kept under a number.

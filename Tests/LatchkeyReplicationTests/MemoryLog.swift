@@ -50,7 +50,8 @@ final class MemoryLog: Sendable {
     private let faultPercent: Int
     /// How often members were told what became of an append.
     let appends = Arrivals()
-    /// How often each member was told where the log ends.
+    /// How often each member has asked where the log ends, and was told.
+    private let questions = (0..<3).map { _ in Arrivals() }
     let ends = (0..<3).map { _ in Arrivals() }
 
     init(seed: UInt64, faultPercent: Int = 0) {
@@ -111,6 +112,13 @@ final class MemoryLog: Sendable {
         state.read { $0.followers[member]?.queue }?.sync {}
     }
 
+    /// Waits until a member was told where the log ends, as often as it has asked.
+    func awaitEnds(of member: Int) {
+        while ends[member].value < questions[member].value {
+            ends[member].wait(for: questions[member].value)
+        }
+    }
+
     /// Adds an entry that no member has sent.
     func insert(_ entry: [UInt8]) {
         state.write { $0.entries.append(entry) }
@@ -138,6 +146,7 @@ final class MemoryLog: Sendable {
         }
 
         func end(completion: @escaping @Sendable (LogPlace?) -> Void) {
+            log.questions[number].arrive()
             let end = log.state.read { state in
                 state.isCut.contains(number) ? nil : LogPlace(UInt64(state.entries.count))
             }
