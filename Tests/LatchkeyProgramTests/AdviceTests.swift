@@ -2,7 +2,7 @@ import Testing
 
 @testable import latchkey
 
-/// What follows from planted readings of the meters.
+/// The advice from planted readings of the meters.
 @Suite struct AdviceTests {
     /// Ten seconds with 100,000 accesses each, and a busy processor: means in microseconds.
     private func observation(
@@ -112,7 +112,7 @@ import Testing
         #expect(advice.waitShareOfRequests == nil, "no request was counted")
     }
 
-    @Test func `what writes wait without a thread is of the requests' time`() {
+    @Test func `the wait of writes without a thread is part of the requests' time`() {
         var seen = observation(wait: 5)
         seen.appliesWritesLater = true
         let advice = Advice(seen)
@@ -157,7 +157,7 @@ import Testing
     }
 }
 
-/// What is read from the metrics of a service.
+/// The readings from the metrics of a service.
 @Suite struct MetricsReadingTests {
     private static let text = """
         # HELP latchkey_lock_acquisitions_total Entries into the guarded section.

@@ -4,7 +4,7 @@ import Testing
 @testable import LatchkeyCommandLine
 @testable import latchkey
 
-/// What is offered to shells; `make test-install` asks bash, zsh and fish themselves.
+/// The completions for shells; `make test-install` asks bash, zsh and fish themselves.
 struct CompletionTests {
     private let commands = Latchkey.commands
     private let completion = Completion(commands: Latchkey.commands)

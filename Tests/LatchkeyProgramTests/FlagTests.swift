@@ -7,7 +7,7 @@ import Testing
 @testable import LatchkeyComparison
 @testable import latchkey
 
-/// What the values of flags mean.
+/// The values of flags.
 struct FlagTests {
     @Test func `values have units`() throws {
         func serve(_ flag: String) throws -> ServiceConfiguration {
@@ -78,7 +78,7 @@ struct FlagTests {
     }
 
     @Test func `a template may write every default`() throws {
-        // The others are no values: they say from what the default comes.
+        // The other defaults are no values: they say where the default comes from.
         let written = ServeCommand.flags.filter {
             $0.hasEnvironment && !$0.defaultText.contains(" ")
         }
@@ -112,7 +112,7 @@ struct FlagTests {
         #expect(error?.message == "--quota takes at most 64 quotas, not 65.")
     }
 
-    @Test func `what a setting can do without is none`() throws {
+    @Test func `an optional setting can be none`() throws {
         let unset = ServiceConfiguration()
         for setting in ServiceConfiguration.settings {
             let text = setting.text(in: unset)
@@ -133,7 +133,7 @@ struct FlagTests {
         (["create", "ci", "--grant", "read", "--all"], "has no meaning"),
         (["revoke", "--all"], "--token-file"), (["revoke", "--token-file", "f"], "--all"),
     ])
-    func `what is wrong with a token is named`(arguments: [String], reason: String) {
+    func `an error in the arguments of a token is named`(arguments: [String], reason: String) {
         let error = #expect(throws: UsageError.self) { try TokenCommand.run(arguments) }
         #expect(error?.message.contains(reason) == true, "\(error?.message ?? "")")
     }

@@ -14,6 +14,19 @@ struct HelpTests {
         #expect(Latchkey.manual.split(separator: "\n").allSatisfy { $0.count <= 80 })
     }
 
+    @Test func `the help of serve has the common flags, and the full help has all`() throws {
+        let serve = try Latchkey.command("serve")
+        let names = { (manual: String) in
+            manual.split(separator: "\n").compactMap { line in
+                line.hasPrefix("  --") ? line.dropFirst(4).prefix { $0 != " " } : nil
+            }
+        }
+        #expect(names(serve.fullManual) == serve.flags.map { $0.name[...] })
+        let common = ServeCommand.commonFlags.flatMap(\.names)
+        #expect(common.count == 15 && Set(common).isSubset(of: serve.flags.map(\.name)))
+        #expect(names(serve.manual) == common.map { $0[...] })
+    }
+
     @Test(arguments: [
         ("", "1.2.0"), ("202601312359.0123abcd", "1.2.0~202601312359.0123abcd"),
         ("202601312359.0123abcd.release", "1.2.0"),

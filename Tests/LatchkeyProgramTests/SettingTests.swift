@@ -28,7 +28,7 @@ import Testing
             case _ where name.hasPrefix("cluster-"): ["--cluster=http://a:2379", "--data=folder"]
             default: [String]()
             }
-        try checkDefault(of: name, manual: ServeCommand.manual, make: serve)
+        try checkDefault(of: name, manual: ServeCommand.fullManual, make: serve)
         try checkEdges(of: name, others, make: serve)
     }
 
@@ -318,7 +318,7 @@ private let spellings: [String: [(text: String, isRight: Bool)]] = [
 ]
 
 extension SettingValues {
-    /// Values at the bounds and next to them, in the spelling that a setting prints, and whether
+    /// Values at the limits and next to them, in the spelling that a setting prints, and whether
     /// they are right; nil for values with a spelling of their own.
     fileprivate var edges: [(text: String, isRight: Bool)]? {
         switch self {

@@ -38,10 +38,10 @@ struct Generated: Sendable {
             RecordedRun.lines($0, \.queue)
         },
         Generated(path: "docs/ARCHITECTURE.md", in: "houses") { House.table(in: $0) },
-        Generated(path: "docs/operating.md", in: "settings") { _ in
+        Generated(path: "docs/settings.md", in: "settings") { _ in
             settingTable(ServiceConfiguration.settings)
         },
-        Generated(path: "docs/operating.md", in: "limits") { _ in limitTable },
+        Generated(path: "docs/settings.md", in: "limits") { _ in limitTable },
         Generated(path: "docs/client.md", in: "settings") { _ in
             settingTable(ClientSettings.settings)
         },
@@ -102,49 +102,27 @@ extension Generated {
     }
 
     private static func settingTable(_ settings: [Setting<some Configurable>]) -> [String] {
-        let head = ["| Flag | Default | Values | Meaning |", "|---|---|---|---|"]
-        return head
+        ["| Flag | Default | Meaning |", "|---|---|---|"]
             + settings.map { setting in
-                let cells = [
-                    "`--\(setting.name)`",
-                    shown(default: setting.defaultText),
-                    shown(setting.values),
-                    setting.help,
-                ]
-                return "| " + cells.joined(separator: " | ") + " |"
+                let value = shown(default: setting.defaultText)
+                return "| `--\(setting.name)` | \(value) | \(setting.help.firstSentence) |"
             }
     }
 
     private static var limitTable: [String] {
-        ["| Limit | Constant | |", "|---|---|---|"]
+        ["| Limit | Constant | Meaning |", "|---|---|---|"]
             + ServiceConfiguration.limits.map { limit in
                 var value = shown(default: limit.defaultText)
                 if case .integer(_, let unit) = limit.values, unit != .none {
                     value += " \(unit.name)"
                 }
-                return "| `\(limit.name)` | \(value) | \(limit.help) |"
+                return "| `\(limit.name)` | \(value) | \(limit.help.firstSentence) |"
             }
     }
 
     /// A value is code; "the number of cores" is not.
     private static func shown(default text: String) -> String {
         text.isEmpty || text.contains(" ") ? text : "`\(text)`"
-    }
-
-    /// The values in words, or else as in the help of the command.
-    private static func shown(_ values: SettingValues) -> String {
-        switch values {
-        case .toggle: "true or false"
-        case .spelled(_, let help, _), .list(.spelling(_, let help, _)): help
-        case _ where values.bounds.isEmpty: "`\(values.placeholder)`"
-        case _: range(values.bounds)
-        }
-    }
-
-    /// "from 1 to 9 bytes" as "1–9 bytes".
-    private static func range(_ bounds: String) -> String {
-        guard bounds.hasPrefix("from ") else { return bounds }
-        return String(bounds.dropFirst("from ".count)).replacing(" to ", with: "–")
     }
 
     /// The strategy's section: the comment that begins with its name.

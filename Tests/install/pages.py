@@ -14,7 +14,7 @@ SHOWN = {**os.environ, "LC_ALL": "C.UTF-8", "MANWIDTH": "80", "MANROFFSEQ": ""}
 
 
 def output(*command, text=None, environment=None):
-    """What a command prints, on standard output and standard error; its status is not looked at."""
+    """The output of a command, with standard error; its status is ignored."""
     done = subprocess.run([str(word) for word in command], input=text, text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False,
                           timeout=COMMAND_SECONDS_MAX, env=environment)
@@ -22,7 +22,7 @@ def output(*command, text=None, environment=None):
 
 
 def mistakes(page):
-    """What man and mandoc say about the file of a page."""
+    """The findings of man and mandoc for the file of a page."""
     with open(os.devnull, "w", encoding="ascii") as nowhere:
         done = subprocess.run(["man", "--warnings", "-E", "UTF-8", "-l", "-Tutf8", "-Z", page],
                               stdin=subprocess.DEVNULL, stdout=nowhere, stderr=subprocess.PIPE,
@@ -40,16 +40,16 @@ def write(binary, folder):
 
 
 def plain(text):
-    """The words of a page or a help, without marks, line breaks and what only one of them has."""
+    """The words of a page or a help, without marks, line breaks and parts that differ anyway."""
     text = re.sub(r"\x1b\[[0-9;]*m|.\x08", "", text)
     return re.sub(r"[\s\\$]+", " ", text.replace("\u2010\n", "-"))
 
 
 def lost(binary, page):
-    """Sentences of the help that its page does not have."""
+    """Sentences of the help that its page lacks."""
     command = page.stem.removeprefix("latchkey").lstrip("-").split()
     shown = plain(output("man", "-l", page, environment=SHOWN)).replace(" ", "")
-    for paragraph in output(binary, *command, "--help").split("\n\n")[1:]:
+    for paragraph in output(binary, *command, "--help", *["all"][:len(command)]).split("\n\n")[1:]:
         for sentence in re.split(r"(?<=[.:]) |\n(?=  -)", paragraph):
             words = re.sub(r"^(Usage|Status|Rights|Commands|Examples?):", "", sentence)
             for part in re.split(r"\s{2,}|\n", words):

@@ -1,4 +1,4 @@
-"""What real shells offer with the completions of the program."""
+"""The completions that real shells offer for the program."""
 
 import os
 import pathlib
@@ -18,15 +18,16 @@ ANSWER_SECONDS_MAX = PATIENCE_SECONDS
 def commands(binary):
     """The commands and their flags, from their help, as {command: [flag]}."""
     names = re.findall(r"^  ([a-z][a-z-]*) ", output(binary, "--help"), re.MULTILINE)
-    table = {name: re.findall(r"^  (--[a-z-]+)", output(binary, name, "--help"), re.MULTILINE)
+    table = {name: re.findall(r"^  (--[a-z-]+)", output(binary, name, "--help", "all"),
+                               re.MULTILINE)
              for name in names}
-    # Its help says so in a sentence.
+    # Its help lists them in a sentence.
     table["check-config"] += table["serve"]
     return table
 
 
 def environment(binary, **others):
-    """The scripts ask the program by its name."""
+    """The environment in which the scripts find the program by its name."""
     return {**os.environ, "PATH": f"{binary.parent}:{os.environ['PATH']}", "LC_ALL": "C.UTF-8",
             **others}
 
@@ -70,7 +71,7 @@ class Fish(Bash):
 
 
 class Zsh:
-    """zsh on a terminal of its own, with a TAB behind each line."""
+    """zsh on a terminal of its own, with a TAB after each line."""
 
     SETTINGS = """
 fpath=($ZDOTDIR $fpath)
@@ -121,7 +122,7 @@ print -r -- END >&9
         os.close(self.answers)
 
     def answer(self):
-        """The lines up to END. What the terminal shows is read, too, or zsh would wait."""
+        """The lines up to END. The output of the terminal is read, too, or zsh would wait."""
         end = time.monotonic() + ANSWER_SECONDS_MAX
         while "END\n" not in self.text:
             ready = select.select([self.answers, self.terminal], [], [],

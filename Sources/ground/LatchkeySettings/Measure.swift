@@ -15,7 +15,7 @@ package enum Measure: Sendable {
         }
     }
 
-    /// The units, and how many of the setting's own one of each has.
+    /// The units, each with its size in the setting's own unit.
     private var units: [(name: String, size: Double)] {
         switch self {
         case .none: []
@@ -66,7 +66,7 @@ package enum Measure: Sendable {
         return units.first { $0.name == suffix }.map { number * $0.size }
     }
 
-    /// Whether a unit stands behind the number: `1.5` alone is no whole number, `1.5KiB` is.
+    /// Whether a unit stands after the number: `1.5` alone is no whole number, `1.5KiB` is.
     private func isOfUnit(_ text: some StringProtocol) -> Bool {
         text.last.map { $0.isLetter } ?? false
     }

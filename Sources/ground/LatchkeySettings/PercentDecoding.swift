@@ -9,8 +9,8 @@ package enum PercentDecodingError: Error, Equatable, Sendable {
 /// Strict percent-decoding (RFC 3986, 2.1).
 ///
 /// Nothing is repaired: an escape that is not one, and bytes that are not UTF-8 once decoded, are
-/// errors. Any byte can be written as an escape, `%2F` and `%00` too; which names are good is for
-/// the caller to say.
+/// errors. Any byte can be written as an escape, `%2F` and `%00` too; the caller decides which
+/// names are valid.
 package enum PercentDecoding {
     /// Decodes into bytes that are valid UTF-8.
     ///
@@ -18,7 +18,7 @@ package enum PercentDecoding {
     ///   - bytes: as they were sent.
     ///   - plusIsSpace: as in queries. In paths, `+` is a plus sign.
     /// - Returns: the decoded bytes.
-    /// - Throws: what is wrong with them.
+    /// - Throws: their error.
     package static func decode(
         _ bytes: UnsafeRawBufferPointer,
         plusIsSpace: Bool = false
@@ -43,7 +43,7 @@ package enum PercentDecoding {
             decoded.append(byte)
             index += 1
         }
-        // Empty and short ASCII texts, which is most of them, need no second look.
+        // Empty and short ASCII texts, the usual case, need no check.
         guard isASCII || String(validating: decoded, as: UTF8.self) != nil else {
             throw .invalidText
         }

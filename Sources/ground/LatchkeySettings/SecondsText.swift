@@ -1,7 +1,7 @@
 /// Times as seconds, such as `0.25`.
 package enum SecondsText {
     /// Parses a decimal number without a sign, rounded to milliseconds; nil for anything else and
-    /// out of bounds.
+    /// outside of `bounds`.
     ///
     /// It may have an exponent: many languages write 0.00005 as `5e-05`.
     package static func milliseconds(_ text: String, in bounds: ClosedRange<Int64>) -> Int64? {
@@ -15,12 +15,12 @@ package enum SecondsText {
         (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) || byte == UInt8(ascii: ".")
     }
 
-    /// The same of a number, and nil of none.
+    /// The same for a number; nil for nil.
     package static func milliseconds(
         _ seconds: Double?,
         in bounds: ClosedRange<Int64>
     ) -> Int64? {
-        // Before rounding: what is a little less than the least is less.
+        // Before rounding, so that a number just below the least is refused.
         let range = Double(bounds.lowerBound) / 1000...Double(bounds.upperBound) / 1000
         guard let seconds, range.contains(seconds) else { return nil }
         return Int64((seconds * 1000).rounded())
@@ -31,7 +31,7 @@ package enum SecondsText {
         "\(milliseconds / 1000).\(String(milliseconds % 1000 + 1000).dropFirst())"
     }
 
-    /// As the service takes a time: with three digits after the point if it is not whole.
+    /// In the form that the service accepts: with three digits after the point if it is not whole.
     package static func text(_ duration: Duration) -> String {
         let milliseconds = Int64(duration.wholeMilliseconds)
         return milliseconds % 1000 == 0

@@ -1,13 +1,15 @@
 /// One value that is chosen at start: its name, default, bounds, unit and meaning.
 ///
 /// A setting is declared once, by the type that owns the value, in ``Configurable/settings``. The
-/// flags of the program, its environment variables, its help and the table in `docs/operating.md`
+/// flags of the program, its environment variables, its help and the table in `docs/settings.md`
 /// are made from that declaration. The default is the value of ``Configurable/standard``.
 package struct Setting<Owner: Configurable>: Sendable {
     /// Lower-case words with hyphens between them.
     package let name: String
     package let values: SettingValues
-    /// One sentence, or a few, for those who operate the service.
+    /// One sentence, or a few, for operators of the service.
+    ///
+    /// Tables and the short help have the first one only.
     package let help: String
     /// Whether the flag can be given several times: then its values are put together with commas.
     package private(set) var isRepeatable = false
@@ -94,6 +96,13 @@ package struct Setting<Owner: Configurable>: Sendable {
     }
 }
 
+extension String {
+    /// The first of the sentences of a help.
+    package var firstSentence: String {
+        firstRange(of: ". ").map { self[..<$0.lowerBound] + "." } ?? self
+    }
+}
+
 /// A type with values that are chosen at start.
 package protocol Configurable: Sendable {
     /// All defaults.
@@ -109,7 +118,7 @@ extension Configurable {
     /// - Parameters:
     ///   - text: Names and values, separated by commas, no name twice.
     ///   - settings: The settings that it can name. Their values have no commas.
-    /// - Throws: What is wrong first: the rest of a sentence that begins with the text's source.
+    /// - Throws: The first mistake: the rest of a sentence that begins with the text's source.
     package mutating func set(
         _ text: String,
         of settings: [Setting<Self>]

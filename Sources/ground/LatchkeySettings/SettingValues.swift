@@ -13,7 +13,7 @@ package enum SettingValues: Sendable {
     /// A value with a spelling of its own.
     ///
     /// `help` describes the values. `problem` is the rest of a sentence that begins with the
-    /// setting's name; nil for a text that is right.
+    /// setting's name; nil for a valid text.
     case spelled(
         placeholder: String,
         help: String,
@@ -47,7 +47,7 @@ package enum SettingValues: Sendable {
         }
     }
 
-    /// What stands for the value in a line of help.
+    /// The placeholder of the value in a line of help.
     package var placeholder: String {
         switch self {
         case .text(let placeholder), .spelled(let placeholder, _, _): placeholder
@@ -131,7 +131,7 @@ package enum SettingValues: Sendable {
     }
 }
 
-/// Throws unless the text is right, with the name that was meant, if it is one of those.
+/// Throws unless the text is right, and suggests the nearest of the names.
 private func require(
     _ isRight: Bool?,
     _ expected: String,

@@ -1,4 +1,4 @@
-/// The name that somebody may have meant.
+/// The name that a user may have meant.
 package enum Suggestion {
     /// The name that is nearest to a misspelled one; `nil` if none is near.
     ///
@@ -18,14 +18,14 @@ package enum Suggestion {
         nearest(to: text, among: names).map { " Did you mean '\($0)'?" } ?? ""
     }
 
-    /// That a name is not known, and what is: a sentence.
+    /// A sentence that a name is not known, with the known ones.
     ///
     /// `` `tll` is not known here; `ttl` is.`` The text may be a client's: see ``isPlain(_:_:)``.
     ///
     /// - Parameters:
     ///   - text: The name.
-    ///   - names: Those that are known: at least one.
-    ///   - noun: What the name is one of, for one that cannot be repeated: `This parameter`.
+    ///   - names: The known names: at least one.
+    ///   - noun: The noun for a name that cannot be repeated: `This parameter`.
     /// - Returns: The sentence.
     package static func correction(
         of text: String,

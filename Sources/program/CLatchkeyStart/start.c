@@ -1,14 +1,14 @@
-// The first code of the program that runs.
+// The first code that runs in the program.
 //
 // Design
 //
-// A service that has just been started can get a signal, such as that of a reload, before its
-// first statement: the libraries, of which there are many, are made ready before. So this function
-// is among those that the dynamic linker calls before all others of a program
-// (`.preinit_array`, in the ABI's words), with the arguments of main(). It blocks the signals of a
-// service, which Service.swift waits for. Other commands end by these signals, from the start on.
+// A service that has just been started can get a signal, such as that of a reload, before its first
+// statement, while its many libraries are initialized. So this function is among those that the
+// dynamic linker calls before all others of a program (`.preinit_array`, in the ABI's words), with
+// the arguments of main(). It blocks the signals of a service, which Service.swift waits for. Other
+// commands end by these signals, from the start on.
 //
-// No library is ready here, nor is a sanitizer: it calls nothing but the kernel.
+// No library is ready here, nor is a sanitizer: it calls only the kernel.
 
 #define _GNU_SOURCE  // syscall
 
@@ -20,7 +20,7 @@
 
 #include "CLatchkeyStart.h"
 
-// Sanitizers make themselves ready in the same list, maybe behind this.
+// Sanitizers initialize themselves in the same list, maybe after this.
 #define PLAIN __attribute__((no_sanitize("address", "thread", "undefined")))
 
 static int argument_count;

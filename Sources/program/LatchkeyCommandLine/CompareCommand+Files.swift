@@ -3,7 +3,7 @@ internal import LatchkeyComparison
 internal import LatchkeyReport
 internal import LatchkeySettings
 
-/// The files of `latchkey compare`: reports that are read, and what is written.
+/// The files of `latchkey compare`: reports that are read, and files that are written.
 extension CompareCommand {
     static func readFiles(_ values: FlagValues, _ catalogue: Catalogue) throws(UsageError) {
         for flag in CompareFlags.measuring(catalogue)
@@ -20,12 +20,12 @@ extension CompareCommand {
         let isAgainst = values.isGiven("against")
         if reports.count == 1, !isAgainst {
             var report = reports[0]
-            // Of a report that an earlier version wrote, too, the verdict is today's.
+            // The verdict is by today's rules, also for a report of an earlier version.
             if values.isGiven("current") {
                 let names = (catalogue.names + report.settings.strategies).uniqued()
                 let name = try Flag(
                     CompareFlags.current,
-                    // A refusal lists them, and some are of a file.
+                    // A refusal lists them, and some come from a file.
                     .choice(names.map { TerminalStyle.withoutControls($0.rawValue) }),
                     default: "",
                     ""
@@ -120,7 +120,7 @@ extension CompareCommand {
         }
     }
 
-    /// Shows a report, and what changed since the baseline; ends the program.
+    /// Shows a report, and the changes since the baseline; ends the program.
     static func end(
         _ report: ComparisonReport,
         _ values: FlagValues,
@@ -134,12 +134,12 @@ extension CompareCommand {
             problem = problem ?? error.message
         }
         show(report, values, changes)
-        // A hang ends the run early, too. That it was found is what counts.
+        // A hang ends the run early, too, but the status reports the hang.
         let status = changes.map { $0.isWorse ? 1 : 0 } ?? status(of: report)
         let isEarly =
             report.isInterrupted && status == 0 && failure == nil && !values.isGiven("from")
         if let problem {
-            // That a check failed is known, whatever cannot be compared.
+            // A failed check is known even if the reports cannot be compared.
             guard isEarly || status == 1 && failure == nil else { fail(problem) }
             complain(TerminalStyle.withoutControls(problem))
         }
@@ -160,7 +160,8 @@ extension CompareCommand {
         }
     }
 
-    /// Files that no report may replace, by what they are: what is read, and where text goes.
+    /// Files that no report may replace, with their descriptions: files that are read, and those
+    /// that text goes to.
     private static func reservedFiles(_ values: FlagValues) -> [String: String] {
         var files = [("/dev/stderr", "standard error"), ("/dev/stdout", "standard output")]
         for flag in CompareFlags.inputs {

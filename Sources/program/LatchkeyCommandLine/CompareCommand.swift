@@ -5,12 +5,14 @@ internal import LatchkeyReport
 internal import LatchkeySettings
 internal import Synchronization
 
-/// `latchkey compare`, and the command line of a program with a ``Lab``: which strategy, and why.
+/// `latchkey compare`, and the command line of a program with a ``Lab``: which strategy to use, and
+/// why.
 ///
-/// **Design.** The run is on the main thread. The first SIGINT, SIGTERM or SIGHUP only leaves its
-/// time: the run looks there every few milliseconds, and the report then has what is finished. One
-/// that comes later, and not with it, ends the process at once, because the handler gives the
-/// signal back to the system; what the run has started over HTTP dies with it.
+/// **Design.** The run is on the main thread. The handler of the first SIGINT, SIGTERM or SIGHUP
+/// only stores its time: the run looks at it every few milliseconds, and the report then has the
+/// finished repeats. A later signal, which did not come together with the first one, ends the
+/// process at once, because the handler gives the signal back to the system; services that the run
+/// has started over HTTP end with it.
 package enum CompareCommand {
     package static let manual = """
         latchkey compare: measures what each strategy costs, and recommends one
@@ -95,9 +97,9 @@ package enum CompareCommand {
     /// Measures, or reads reports.
     ///
     /// - Parameters:
-    ///   - arguments: Those after the command's name.
-    ///   - catalogue: What the program adds to the comparison.
-    /// - Throws: What is wrong with the arguments. Otherwise the program may end here.
+    ///   - arguments: The arguments after the command's name.
+    ///   - catalogue: The program's additions to the comparison.
+    /// - Throws: The error in the arguments. Otherwise the program may end here.
     package static func run(
         _ arguments: [String],
         _ catalogue: Catalogue = Catalogue()
@@ -134,10 +136,10 @@ package enum CompareCommand {
 
     // MARK: Measuring
 
-    /// When the first one came, in nanoseconds; 0 before.
+    /// When the first signal came, in nanoseconds; 0 before.
     private static let interruptedAt = Atomic<UInt64>(0)
-    /// What comes so soon after the first one came with it: a terminal and a program that started
-    /// this one both send it.
+    /// A signal within this time after the first one came together with it: a terminal and a
+    /// program that started this one both send it.
     private static let repeatNanoseconds: UInt64 = 500_000_000
     private static var isInterrupted: Bool { interruptedAt.load(ordering: .relaxed) > 0 }
 
@@ -229,10 +231,11 @@ package enum CompareCommand {
         report.verdicts.contains { $0.outcome == .failed } ? 1 : 0
     }
 
-    /// The time is made before the handler can be called, since making it is not for a handler.
+    /// The variable of the time is made before the handler can be called, because a handler must
+    /// not make it.
     ///
     /// The parent process may have blocked the signals, or set them to be ignored.
-    /// That is undone but for SIGHUP: `nohup` ignores it on purpose.
+    /// That is undone except for SIGHUP: `nohup` ignores it on purpose.
     private static func watchInterrupts() {
         interruptedAt.store(0, ordering: .relaxed)
         var watched = EndingSignals.set

@@ -53,18 +53,18 @@ package enum CompareFlags {
             + "operations has the whole rate again at 16."
     )
 
-    /// What is measured, and how.
+    /// The flags of the measurement.
     static func measuring(_ catalogue: Catalogue) -> [Flag] {
         let settings = ComparisonSettings.settings(catalogue).map { Flag($0) }
         let own = [preset, trace, speed]
         guard catalogue.program != nil else { return own + settings }
-        // Over HTTP there is the service, and presets and traces are about the built-in section.
+        // HTTP uses the service, and presets and traces belong to the built-in section.
         let missing = ["transport"] + (catalogue.workload == nil ? [] : ["section", "stripes"])
         return (catalogue.workload == nil ? own : [])
             + settings.filter { !missing.contains($0.name) }
     }
 
-    /// What is written besides standard output.
+    /// The files that are written besides standard output.
     static let files = [
         file("json", "Also writes the report as JSON."),
         file("csv", "Also writes every repeat as a line of CSV."),
@@ -85,7 +85,7 @@ package enum CompareFlags {
             + "--against: only what changed."
     )
 
-    /// What has a meaning with `--against`, too.
+    /// The files that have a meaning with `--against`, too.
     static let filesOfDifferences = [html, markdown]
 
     private static let from = file(
@@ -127,7 +127,7 @@ package enum CompareFlags {
     /// Reports that are read.
     static let reports = [from, against, baseline]
 
-    /// What is read, and must not be replaced by what is written.
+    /// The files that are read, which written files must not replace.
     static let inputs = reports + [trace]
 
     private static func file(_ name: String, _ help: String, isRepeatable: Bool = false) -> Flag {

@@ -1,10 +1,10 @@
 internal import LatchkeySettings
 
-/// What can stand at the end of a command line, for the scripts of shells.
+/// The possible words at the end of a command line, for the scripts of shells.
 package struct Completion {
     private let commands: [Command]
 
-    /// - Parameter commands: All commands, but for `help`.
+    /// - Parameter commands: All commands except `help`.
     package init(commands: [Command]) {
         let help = Command(
             name: "help",
@@ -16,7 +16,7 @@ package struct Completion {
         self.commands = commands + [help]
     }
 
-    /// What a shell offers.
+    /// The offer of a shell.
     package enum Offer: Equatable {
         /// Whole words, and what each means.
         case words([Word])
@@ -33,10 +33,10 @@ package struct Completion {
         let meaning: String
     }
 
-    /// What can stand in the place of the last word.
+    /// The possible words in the place of the last one.
     ///
     /// - Parameter line: The words after the program's name. For bash, `=` is one of its own.
-    /// - Returns: What a shell offers; it leaves out what does not begin as the last word does.
+    /// - Returns: The offer; the shell leaves out words that do not begin like the last one.
     package func offer(_ line: [String]) -> Offer {
         var words = line[...]
         var word = words.popLast() ?? ""
@@ -77,7 +77,7 @@ package struct Completion {
         )
     }
 
-    /// What can be a value, of which `word` is there, with what stands in front of it.
+    /// The possible values, of which `word` is typed, with the `prefix` before it.
     private func offer(_ values: Flag.Value, _ word: String, _ prefix: String) -> Offer {
         switch values {
         case .choice(let names): return .words(names.map { Word(text: prefix + $0, meaning: "") })
@@ -93,7 +93,8 @@ package struct Completion {
 }
 
 extension Completion.Offer {
-    /// What the scripts read: the kind, and then a word in each line, with its meaning after a tab.
+    /// The text for the scripts: the kind, and then a word in each line, with its meaning after a
+    /// tab.
     package var text: String {
         func lines(_ kind: String, _ words: [Completion.Word]) -> String {
             ([kind] + words.map { $0.meaning.isEmpty ? $0.text : "\($0.text)\t\($0.meaning)" })

@@ -4,7 +4,7 @@ internal import LatchkeySettings
 package enum EnvironmentVariables {
     private static let prefix = "LATCHKEY_"
 
-    /// What `latchkey lock` and `latchkey elect` give their command.
+    /// A variable that `latchkey lock` and `latchkey elect` give their command.
     package static let lockName = "LATCHKEY_LOCK_NAME"
     package static let fencingToken = "LATCHKEY_FENCING_TOKEN"
     private static let ofLocks = [lockName, fencingToken]
@@ -37,7 +37,7 @@ package enum EnvironmentVariables {
     /// - Parameters:
     ///   - environment: All variables.
     ///   - flags: The flags of all commands: they may share an environment.
-    ///   - others: Further variables that are known.
+    ///   - others: Further known variables.
     /// - Returns: The sentences, by the names of the variables.
     package static func unknown(
         in environment: [String: String],

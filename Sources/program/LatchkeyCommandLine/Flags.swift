@@ -3,11 +3,11 @@ package import LatchkeySettings
 
 /// Command-line flags: their table, their help text and their values.
 ///
-/// The rules: long names only, but for `-h`; `--flag value` and `--flag=value`; no flag twice, but
-/// for those that say so; a flag that is not given has the value of the environment variable
-/// `LATCHKEY_FLAG`, but for those that say so, or else the default; every value is checked against
+/// The rules: long names only, except `-h`; `--flag value` and `--flag=value`; no flag twice,
+/// except those that say so; a flag that is not given has the value of the environment variable
+/// `LATCHKEY_FLAG`, except those that say so, or else the default; every value is checked against
 /// its bounds; each error is a sentence, with the name that was probably meant. Where a command
-/// takes operands, `-` and negative numbers are operands, and so is all after `--`.
+/// takes operands, `-` and negative numbers are operands, and so is everything after `--`.
 package struct Flag {
     package typealias Value = SettingValues
 
@@ -21,7 +21,7 @@ package struct Flag {
     package let isRepeatable: Bool
     /// Whether the environment can have the value.
     ///
-    /// False for what one call of a command does, which no variable is to change.
+    /// False for flags of one call of a command, which no variable should change.
     package let hasEnvironment: Bool
     /// A comma for the flag of a setting, else a space.
     private(set) var separator = " "
@@ -73,10 +73,16 @@ package struct Flag {
     }
 
     /// The flag's paragraph of the manual, for 80 columns.
-    package var manual: String {
+    package var manual: String { manual(explanation) }
+
+    /// The same with the first sentence of the help, and the default, only.
+    package var shortManual: String {
+        manual(help.firstSentence + " Default: \(defaultText).")
+    }
+
+    private func manual(_ text: String) -> String {
         let placeholder = value.placeholder.isEmpty ? "" : " \(value.placeholder)"
-        return "  --\(name)\(placeholder)\n"
-            + TextLines.wrapped(explanation, indent: 6, width: 80) + "\n"
+        return "  --\(name)\(placeholder)\n" + TextLines.wrapped(text, indent: 6, width: 80) + "\n"
     }
 
     /// Checks a value against the flag's bounds, and returns it without its unit.
@@ -96,7 +102,7 @@ extension String {
 
 /// A flag that an earlier version had.
 ///
-/// Who gives it, on the command line or in the environment, is told what there is in its place.
+/// If it is given, on the command line or in the environment, a message names its replacement.
 package struct RemovedFlag: Sendable {
     package let name: String
     private let version: String
@@ -106,7 +112,7 @@ package struct RemovedFlag: Sendable {
     /// - Parameters:
     ///   - name: The name.
     ///   - version: The first version without it.
-    ///   - instead: What there is in its place, in a sentence without a capital letter.
+    ///   - instead: The replacement, in a sentence without a capital letter.
     package init(_ name: String, in version: String, _ instead: String) {
         self.name = name
         self.version = version
@@ -137,7 +143,7 @@ package struct RemovedFlag: Sendable {
 /// The values of a command's flags.
 package struct FlagValues {
     private let values: [String: String]
-    /// Those of the command line, one by one.
+    /// The values of the command line, one by one.
     private let lists: [String: [String]]
     private let given: Set<String>
     private let fromEnvironment: Set<String>
@@ -166,8 +172,8 @@ package struct FlagValues {
         }
     }
 
-    /// The same, which goes on behind each error that `report` does not throw again: a flag whose
-    /// value is wrong then has its default.
+    /// The same, but goes on after each error that `report` does not throw again: a flag with a
+    /// wrong value then has its default.
     package init(
         _ flags: [Flag],
         removed: [RemovedFlag] = [],
@@ -237,7 +243,7 @@ package struct FlagValues {
         return argument.dropFirst().first.map(\.isNumber) ?? true
     }
 
-    /// Reads a flag, and its value from the arguments behind it.
+    /// Reads a flag, and its value from the arguments after it.
     private static func read(
         _ argument: String,
         _ rest: inout ArraySlice<String>,

@@ -34,7 +34,7 @@ package func sayManual(_ text: String) {
 /// Writes text to a file descriptor.
 ///
 /// A reader that has closed its end is not an error. If standard output cannot be written for
-/// another reason, such as a full disk, the program ends with a sentence and status 2, because its
+/// another reason, such as a full disk, the program ends with a message and status 2, because its
 /// result is missing.
 package func say(_ text: String, to descriptor: Int32 = 1) {
     let error = trySay(text, to: descriptor)

@@ -43,7 +43,7 @@ package enum TextLines {
     }
 
     private struct Paragraph {
-        /// What stands before the text in its first line: spaces, and the name in a table.
+        /// The part before the text in its first line: spaces, and the name in a table.
         let first: String
         var text: String
         private let isTableLine: Bool

@@ -6,7 +6,7 @@ internal import LatchkeyTrace
 enum TraceFile {
     private static let byteCountMax = 1 << 30
 
-    /// Reads a trace for a replay at so many times its speed.
+    /// Reads a trace for a replay at a multiple of its speed.
     static func read(_ path: String, speed: Double) throws(ComparisonError) -> ReplayedTrace {
         let file = unsafe fopen(path, "rb")
         guard let file = unsafe file else {

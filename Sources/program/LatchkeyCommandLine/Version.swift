@@ -6,8 +6,8 @@ internal import CLatchkeyBuild
 /// `make docs`.
 package let latchkeyVersion = "0.2.0"
 
-/// The minute and the commit of the build, such as `202601312359.0123abcd`; empty if whoever built
-/// it has not said it, as the Makefile does.
+/// The minute and the commit of the build, such as `202601312359.0123abcd`; empty if it was built
+/// without giving it, as the Makefile does.
 ///
 /// A suffix says that it is the commit of a release, or that the files differed from the commit.
 package let latchkeyBuild = unsafe String(cString: latchkey_build_commit())

@@ -1,17 +1,17 @@
 internal import Foundation
 internal import LatchkeyCommandLine
 public import LatchkeyComparison
-// Whoever writes a lab names strategies, values and operations without another import.
+// A lab names strategies, values and operations without another import.
 @_exported public import LatchkeyStrategies
 
 @_exported public import struct LatchkeyComparison.Workload
 @_exported public import struct LatchkeyComparison.WorkloadCounts
 @_exported public import struct LatchkeyComparison.WorkloadOperation
 
-/// Locks and critical sections of one's own, measured as `latchkey compare` measures ours.
+/// A program's own locks and critical sections, measured as `latchkey compare` measures ours.
 ///
-/// A program that is a lab registers what it brings and calls ``run(_:)``, which reads the command
-/// line, measures, prints the report and ends the program:
+/// A program that is a lab registers its strategies and its workload, and calls ``run(_:)``, which
+/// reads the command line, measures, prints the report and ends the program:
 ///
 /// ```swift
 /// import LatchkeyLab
@@ -34,9 +34,9 @@ public import LatchkeyComparison
 /// **A workload.** A lab with a ``Workload`` measures the program's own value and critical sections
 /// under every strategy, instead of the built-in section.
 ///
-/// **Specialisation.** The timed loop is compiled in the program, for the types that it names. So
-/// a strategy costs there what it costs in `latchkey compare`. Use a release build: the figures of
-/// a debug build are not ranked.
+/// **Specialisation.** The timed loop is compiled in the program, for the types that it names. So a
+/// strategy has the same cost there as in `latchkey compare`. Use a release build: the figures of a
+/// debug build are not ranked.
 public struct Lab<Value: Sendable>: Sendable {
     @usableFromInline var catalogue: Catalogue
     @usableFromInline let workload: Workload<Value>?
@@ -105,8 +105,7 @@ public struct Lab<Value: Sendable>: Sendable {
     ///
     /// The flags are those of `latchkey compare`, without those for HTTP; `--help` prints them. The
     /// status is 0 if all went well, 1 if a strategy failed a check, 2 for a mistake in the command
-    /// line or in what the lab has, and 130 after Ctrl-C. With `--against` it is 1 if something is
-    /// worse.
+    /// line or in the lab, and 130 after Ctrl-C. With `--against` it is 1 if a figure is worse.
     ///
     /// - Parameter arguments: The command line, without the name of the program.
     public func run(_ arguments: [String] = Array(CommandLine.arguments.dropFirst())) -> Never {

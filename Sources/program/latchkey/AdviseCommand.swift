@@ -7,8 +7,8 @@ internal import LatchkeyReport
 internal import LatchkeyService
 internal import LatchkeySettings
 
-/// `latchkey advise`: what a running service's lock costs, and the most that another strategy could
-/// save.
+/// `latchkey advise`: the cost of a running service's lock, and the most that another strategy
+/// could save.
 enum AdviseCommand {
     private static let ownFlags = [
         Flag(

@@ -3,7 +3,7 @@ internal import LatchkeyCommandLine
 internal import LatchkeyService
 internal import LatchkeySettings
 
-/// `latchkey check-config`: what would keep the service from starting.
+/// `latchkey check-config`: the faults that would keep the service from starting.
 enum CheckConfigCommand {
     private static let running = Flag(
         "running",

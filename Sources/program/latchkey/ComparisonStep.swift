@@ -6,7 +6,7 @@ internal import LatchkeyReport
 /// The comparison that an operation of the service asks for.
 ///
 /// It runs in the process that serves, so the figures are of a busy machine, and the report says
-/// so. It asks every few milliseconds whether it is to stop.
+/// so. It asks every few milliseconds whether to stop.
 enum ComparisonStep {
     @Sendable static func run(
         _ request: ComparisonRequest,

@@ -1,7 +1,7 @@
 internal import LatchkeyCommandLine
 internal import LatchkeySettings
 
-/// `latchkey completion`: what a shell needs to complete the command line.
+/// `latchkey completion`: the scripts for shells that complete the command line.
 enum CompletionCommand {
     static let operands: [Flag.Value] = [
         .choice(CompletionScript.allCases.map(\.rawValue))

@@ -161,7 +161,7 @@ enum RestoreCommand {
         Usage: latchkey restore FILE DIR
 
         FILE is from 'latchkey backup'; DIR must be new or empty. Revisions go on at
-        least 4294967296 behind the last one of the backup: how far depends on the time.
+        least 4294967296 after the last one of the backup: how far depends on the time.
         The history is dropped. So no entity tag, cursor or watch from after the backup
         matches, nor one of an earlier restore: clients read again. The answers of
         idempotency keys are dropped, too: a request that is sent again with its key is
@@ -182,7 +182,7 @@ enum RestoreCommand {
     }
 }
 
-/// What the commands on data folders have in common.
+/// The common parts of the commands on data folders.
 private enum DataCommand {
     static let droppedKeys =
         "The answers of idempotency keys are not kept: what is sent again is made again.\n"
@@ -225,7 +225,7 @@ private enum DataCommand {
 }
 
 extension CheckReport {
-    /// What there is.
+    /// The content of the folder.
     fileprivate var text: String {
         FigureText.counted(propertyCount, "property") + ", "
             + FigureText.counted(changeCount, "change")

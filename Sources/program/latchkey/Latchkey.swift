@@ -24,14 +24,16 @@ enum Latchkey {
         do throws(UsageError) {
             switch (command, name) {
             case (let command?, _):
-                // What stands behind -- is not for this program.
-                let wantsHelp = arguments.prefix { $0 != "--" }
-                    .contains { ["--help", "-h"].contains($0) }
-                wantsHelp ? sayManual(command.manual) : try command.run(arguments)
+                // The words after -- are those of another program.
+                let own = arguments.prefix { $0 != "--" }
+                guard let help = own.firstIndex(where: { ["--help", "-h"].contains($0) }) else {
+                    return try command.run(arguments)
+                }
+                sayManual(of: command, own[help...].dropFirst())
             case (nil, "--version"):
                 say(program.text)
             case (nil, "--help"), (nil, "-h"), (nil, "help"):
-                try sayManualOf(arguments.first)
+                try sayManual(arguments[...])
             case (nil, nil):
                 throw UsageError("no command is given.")
             case (nil, let unknown?):
@@ -45,7 +47,7 @@ enum Latchkey {
         }
     }
 
-    /// What stands behind the name of the program.
+    /// The arguments after the name of the program.
     ///
     /// `CommandLine.arguments` has none where there is no `/proc`.
     private static var givenArguments: [String] {
@@ -55,10 +57,17 @@ enum Latchkey {
         }
     }
 
-    /// `latchkey help` and `latchkey help COMMAND`.
-    private static func sayManualOf(_ name: String?) throws(UsageError) {
-        guard let name, !name.hasPrefix("-") else { return sayManual(manual) }
-        sayManual(try command(name).manual)
+    /// `latchkey help`, `latchkey help COMMAND` and `latchkey help COMMAND all`.
+    private static func sayManual(_ words: ArraySlice<String>) throws(UsageError) {
+        guard let name = words.first, !name.hasPrefix("-") else {
+            return LatchkeyCommandLine.sayManual(manual)
+        }
+        sayManual(of: try command(name), words.dropFirst())
+    }
+
+    /// `latchkey COMMAND --help` and `latchkey COMMAND --help all`.
+    private static func sayManual(of command: Command, _ words: ArraySlice<String>) {
+        LatchkeyCommandLine.sayManual(words.first == "all" ? command.fullManual : command.manual)
     }
 
     static func command(_ name: String) throws(UsageError) -> Command {
@@ -130,6 +139,7 @@ enum Latchkey {
             Command(
                 name: "serve",
                 manual: ServeCommand.manual,
+                fullManual: { ServeCommand.fullManual },
                 flags: ServeCommand.flags,
                 run: ServeCommand.run
             ),
@@ -234,7 +244,7 @@ enum Latchkey {
         latchkey: synchronized state over HTTP, and the cost of each strategy
 
         Usage: latchkey COMMAND [--flag value | --flag=value ...]
-               latchkey COMMAND --help
+               latchkey COMMAND --help [all]
 
         Commands:
         \(ownCommands.table)

@@ -39,7 +39,29 @@ enum ServeCommand {
     private static let shadowless =
         "no strategy is tried beside the serving one. 'latchkey advise' says what its locks cost."
 
+    /// The flags that most services set, by their purpose.
+    static let commonFlags: [(purpose: String, names: [String])] = [
+        ("Address", ["host", "port", "tls-certificate", "tls-key"]),
+        ("Access", ["token-file", "first-token", "insecure", "rate"]),
+        ("State", ["data", "durability", "max-bytes", "eviction", "strategy"]),
+        ("Several machines", ["follow", "cluster"]),
+    ]
+
     static let manual = """
+        \(usage)
+        'latchkey serve --help all' has all flags, and what they mean in full.
+
+
+        """ + commonFlags.map(paragraph).joined(separator: "\n")
+
+    static let fullManual = usage + "\n\n" + flags.map(\.manual).joined(separator: "\n")
+
+    private static func paragraph(_ title: String, _ names: [String]) -> String {
+        title + ":\n"
+            + names.compactMap { name in flags.first { $0.name == name }?.shortManual }.joined()
+    }
+
+    private static let usage = """
         latchkey serve: serves JSON properties over HTTP, guarded by one strategy
 
         Usage: latchkey serve [--flag value | --flag=value ...]
@@ -54,17 +76,15 @@ enum ServeCommand {
         that the flag's help names.
 
         SIGTERM and SIGINT drain the service: it refuses new connections, finishes the
-        requests in flight and ends with status 0; what takes longer than --drain-seconds
-        is cut off. With --shutdown-delay, requests are served for so long first. The next
-        signal ends the delay, or the process at once.
+        requests in flight and ends with status 0. It cuts off requests that take longer
+        than --drain-seconds. With --shutdown-delay, it first serves on for that time. The
+        next signal ends the delay, or the process at once.
 
-        SIGHUP has tokens, certificates and a file of etcd's addresses read again, and
-        the audit log opened anew.
-        SIGUSR1 writes the state of the service to the log. 'latchkey check-config' says
-        what would keep the service from starting.
+        SIGHUP rereads tokens, certificates and a file of etcd's addresses, and reopens
+        the audit log. SIGUSR1 writes the state of the service to the log. 'latchkey
+        check-config' prints the faults that would keep the service from starting.
 
-
-        """ + flags.map(\.manual).joined(separator: "\n")
+        """
 
     static func run(_ arguments: [String]) throws(UsageError) {
         var configuration = try configuration(arguments)
@@ -73,7 +93,7 @@ enum ServeCommand {
         signal(SIGXFSZ, SIG_IGN)
         Orphans.reapAlways()
         // Otherwise libdispatch tells syslog, and with it the journal, that it may not raise the
-        // priority of its threads. Who wants to know what it says sets the variable.
+        // priority of its threads. To see its messages, set the variable.
         unsafe setenv("LIBDISPATCH_LOG", "NO", 0)
         if let reason = ThreadRoom.refusal(of: configuration.threadCount) {
             complain("cannot start: \(reason)")

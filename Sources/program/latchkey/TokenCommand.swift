@@ -13,8 +13,8 @@ enum TokenCommand {
             default: "",
             isRepeatable: true,
             "What the holder may do: rights with commas between them, and for read and write "
-                + "the prefix of the names that they hold for, percent-encoded. It can be given "
-                + "several times."
+                + "the prefix of the names that they hold for, percent-encoded. A prefix ends the "
+                + "list: give further rights as another --grant."
         ),
         Flag(
             "token-file",

@@ -2,7 +2,7 @@ internal import LatchkeyClient
 package import LatchkeyFrame
 package import LatchkeySettings
 
-/// How a service reaches those that it takes its state from: a leader, or other replicas.
+/// How a service reaches the services that it takes its state from: a leader, or other replicas.
 package struct PeerSettings: Sendable, Equatable {
     package var tokenFile = ""
     package var authorities = ""
@@ -36,15 +36,15 @@ extension PeerSettings: Configurable {
         .path(
             "peer-token-from",
             \.tokenFile,
-            "A file whose first line is the token for the leader of --follow, with the rights read "
-                + "(of all names) and export, or for the other replicas of --cluster, with the "
-                + "right backup, or none."
+            "A file whose first line is the token for the leader or the other replicas, or none. "
+                + "The leader of --follow asks for the rights read (of all names) and export, "
+                + "the replicas of --cluster for the right backup."
         ),
         .path(
             "peer-ca",
             \.authorities,
-            "A file with certificates, in PEM, that those of the leader or of the other replicas "
-                + "are verified with, or none for those of the system."
+            "A file of certificates, in PEM, that verify those of the leader or the other "
+                + "replicas, or none for those of the system."
         ),
     ]
 }

@@ -4,11 +4,11 @@ package import LatchkeySettings
 package enum Durability: Sendable, Hashable {
     /// When it is on the disk.
     case always
-    /// At once: what was written in the last interval is lost if the process or the machine stops.
+    /// At once: the writes of the last interval are lost if the process or the machine stops.
     case interval(Duration)
 }
 
-/// Where commits are kept, and how.
+/// The place where commits are kept, and the way.
 package struct PersistenceSettings: Sendable, Hashable {
     /// The choices of `--durability`.
     package enum DurabilityChoice: String, CaseIterable, Sendable {
@@ -47,13 +47,13 @@ extension PersistenceSettings: Configurable {
             "data",
             \.path,
             placeholder: "DIR",
-            "Keeps all properties in this folder, which is made if it is missing, or none: then "
-                + "they are in memory only."
+            "The folder that keeps all properties, or none: in memory only. It is made if it is "
+                + "missing."
         ),
         .choice(
             "durability",
             \.durabilityChoice,
-            "When a write is acknowledged: when it is on the disk, or at once; then a crash "
+            "Whether a write is acknowledged when it is on disk, or at once. At once, a crash "
                 + "loses the writes of the last second."
         ),
     ]

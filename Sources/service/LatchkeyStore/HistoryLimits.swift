@@ -1,6 +1,6 @@
 package import LatchkeySettings
 
-/// The bounds of a journal's history.
+/// The limits of a journal's history.
 package struct HistoryLimits: Sendable, Hashable {
     /// How many bytes the history may keep: commits, and the properties that they replaced.
     package var byteCountMax: Int
@@ -9,10 +9,10 @@ package struct HistoryLimits: Sendable, Hashable {
         self.byteCountMax = byteCountMax
     }
 
-    /// The part of commits that only remove what has expired.
+    /// The part for commits that only remove expired properties.
     var expiryByteCountMax: Int { byteCountMax / 4 }
 
-    /// The part of all other commits.
+    /// The part for all other commits.
     var changeByteCountMax: Int { byteCountMax - expiryByteCountMax }
 }
 
@@ -25,9 +25,9 @@ extension HistoryLimits: Configurable {
             \.byteCountMax,
             1...1_125_899_906_842_624,
             unit: .bytes,
-            "The memory of the history, for watches that resume and for past values: 128 bytes for "
-                + "a change, and what it replaced or deleted, each with its name and 64 bytes. A "
-                + "quarter is for what expired."
+            "The memory of the history, for watches that resume and for past values. A change "
+                + "takes 128 bytes, and what it replaced or deleted takes its name, its value "
+                + "and 64 bytes. A quarter is for what expired."
         )
     ]
 }

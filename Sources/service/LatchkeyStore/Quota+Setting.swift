@@ -13,9 +13,9 @@ extension StoreLimits {
             }
         },
         \.quotas,
-        "The maximum length of the names and values of the properties whose names begin with "
-            + "PREFIX, which is percent-encoded: a comma is %2C, or none. Can be given several "
-            + "times. A write that would exceed one gets status 507.",
+        "The maximum length of the names and values below a prefix, or none. The prefix is "
+            + "percent-encoded: a comma is %2C. Can be given several times. A write that would "
+            + "exceed one gets status 507.",
         text: { quotas in
             quotas.isEmpty ? "none" : quotas.map(\.spelling).joined(separator: ",")
         },
@@ -24,7 +24,7 @@ extension StoreLimits {
     .repeatable()
 }
 
-/// What is wrong with a list of quotas: the rest of a sentence that begins with the flag.
+/// An error in a list of quotas: the rest of a sentence that begins with the flag.
 private struct InvalidQuota: Error {
     let message: String
 }

@@ -1,27 +1,27 @@
 package import LatchkeySettings
 
-/// The bounds of a store.
+/// The limits of a store.
 package struct StoreLimits: Sendable, Hashable {
-    /// How many properties there can be.
+    /// The maximum number of properties.
     package var propertyCountMax: Int
-    /// How long all names and values can be together.
+    /// The maximum length of all names and values together.
     package var byteCountMax: Int
-    /// Further bounds on bytes, of names with a prefix.
+    /// Further limits on bytes, for names with a prefix.
     package var quotas: [Quota] = []
-    /// What happens at the bounds of properties and bytes.
+    /// The policy at the limits of properties and bytes.
     package var eviction = EvictionPolicy.refuse
-    /// How deep arrays and objects of a value can nest.
+    /// The maximum depth of nested arrays and objects of a value.
     package var depthMax: Int
-    /// How long a value can become by a merge patch.
+    /// The maximum length of a value, also after a merge patch.
     package var valueByteCountMax = 1 << 30
-    /// How many units of work one change can be: see ``ChangeWork``.
+    /// The maximum of work units of one change: see ``ChangeWork``.
     package var changeUnitsMax = 16_000
-    /// How many names that are claimed a pop passes before the stripes are given back.
+    /// The maximum of claimed names that a pop passes before the stripes are given back.
     ///
-    /// The units of its begin pay for them.
+    /// The units of the walk's begin pay for them.
     var passedCountMax = 128
-    /// By the first rules, how many bytes the steps of one transaction read and write while its
-    /// stripes are held.
+    /// By the first rules, the maximum of bytes that the steps of one transaction read and write
+    /// while its stripes are held.
     ///
     /// A property that a step of a prefix looks at counts 64 and its name.
     package var transactionByteCountMax = 4 << 20
@@ -45,21 +45,21 @@ extension StoreLimits: Configurable {
             "max-properties",
             \.propertyCountMax,
             1...1_000_000_000,
-            "The maximum number of properties. At the bound --eviction says what happens."
+            "The maximum number of properties. Beyond it, --eviction says what happens."
         ),
         .integer(
             "max-bytes",
             \.byteCountMax,
             1...1_125_899_906_842_624,
             unit: .bytes,
-            "The maximum length of all names and values together. At the bound --eviction says "
+            "The maximum length of all names and values together. Beyond it, --eviction says "
                 + "what happens."
         ),
         .choice(
             "eviction",
             \.eviction,
-            "What happens to a write without room: it is refused with status 507, or the least "
-                + "recently used properties are removed."
+            "Whether a write without room is refused with status 507, or removes the least "
+                + "recently used properties."
         ),
         quotaSetting,
         .integer(
@@ -71,10 +71,10 @@ extension StoreLimits: Configurable {
     ]
 }
 
-/// What a store does when it is full.
+/// The policy of a full store.
 package enum EvictionPolicy: String, CaseIterable, Sendable {
     /// Changes that need room are refused.
     case refuse
-    /// The properties that were not used for the longest time are removed.
+    /// The least recently used properties are removed.
     case lru
 }

@@ -1,14 +1,14 @@
 internal import LatchkeyComparison
 internal import LatchkeyVerdict
 
-/// What was seen of a running service, between two readings of its metrics.
+/// The figures of a running service, between two readings of its metrics.
 struct Observation: Equatable {
     /// The strategy that serves.
     var strategy: String
     var seconds: Double
-    /// What happened between the readings.
+    /// The differences between the readings.
     var metrics: MetricsReading
-    /// One access in so many was timed on average.
+    /// N, if one access in N was timed on average.
     var samplingMean = 1
     /// The part of a timed wait, and of a timed hold, that is the reading of the clock.
     var clockSeconds = 0.0
@@ -21,7 +21,7 @@ struct Observation: Equatable {
     var hottest: String?
 }
 
-/// What the meters of a service say of its lock, and the most that another strategy could save.
+/// The figures of a service's lock, and the most that another strategy could save.
 ///
 /// Shares are of the *busy time*: the service's processor time, and the time in which its threads
 /// wait for the lock. A thread that spins waits on its processor, so these two overlap, and no
@@ -30,7 +30,7 @@ struct Observation: Equatable {
 /// the share of the waits is never too small.
 ///
 /// The work under the lock stays, whatever guards it. So the waits are the most that another
-/// strategy could save. How much of them one saves cannot be read from the meters: no strategy is
+/// strategy could save. The meters cannot tell how much of them a strategy saves: no strategy is
 /// named.
 struct Advice: Encodable, Equatable {
     enum Verdict: String, Encodable {
@@ -46,7 +46,7 @@ struct Advice: Encodable, Equatable {
     var contendedRatio: Double?
     var holdMeanNanoseconds: Double?
     var waitMeanNanoseconds: Double?
-    /// A bound that 99 % of the waits do not exceed.
+    /// A limit that 99 % of the waits do not exceed.
     var waitP99NanosecondsMax: Double?
     /// A share of the busy time, as the next one.
     var holdShare: Double?
@@ -62,7 +62,7 @@ struct Advice: Encodable, Equatable {
 
     /// Below this share, a lock is no bottleneck.
     static let shareMin = 0.05
-    /// Fewer timed accesses have no mean that could be trusted.
+    /// Fewer timed accesses have no reliable mean.
     static let timedCountMin = 50.0
 
     init(_ seen: Observation) {
@@ -75,7 +75,7 @@ struct Advice: Encodable, Equatable {
         guard lock.operations >= Self.timedCountMin * Double(seen.samplingMean),
             let wait = lock.wait.mean, let hold = lock.hold.mean
         else { return }
-        // Of all accesses: by the mean of those that were timed.
+        // The total of all accesses, by the mean of the timed ones.
         func total(_ mean: Double) -> Double { max(0, mean - seen.clockSeconds) * lock.operations }
         let (waited, held) = (total(wait), total(hold))
         let processor = seen.metrics.processorSeconds
@@ -98,7 +98,7 @@ struct Advice: Encodable, Equatable {
         verdict = savingMax < Self.shareMin ? .notBottleneck : .waits
     }
 
-    /// The paragraphs of the answer: what could be saved, why no more, and the figures.
+    /// The paragraphs of the answer: the possible saving, why it is not greater, and the figures.
     var paragraphs: [String] {
         guard verdict != .tooLittleTraffic else { return [headline, reason] + notes }
         return [headline, reason, figures] + (verdict == .waits ? [Self.hint] : []) + notes
@@ -119,7 +119,7 @@ struct Advice: Encodable, Equatable {
         }
     }
 
-    /// The sentence behind the bound.
+    /// The sentence after the limit.
     var reason: String {
         guard verdict != .tooLittleTraffic else {
             return "\(FigureText.count(operationsPerSecond * seconds)) accesses in "
@@ -131,7 +131,7 @@ struct Advice: Encodable, Equatable {
             + "it."
     }
 
-    /// The lock's share by hold × rate, and the waits there are.
+    /// The lock's share by hold × rate, and its waits.
     var figures: String {
         let time = FigureText.duration
         let hold = holdMeanNanoseconds ?? 0

@@ -14,15 +14,15 @@ struct LockUse: Equatable {
     var contended = 0.0
     var wait = Timed()
     var hold = Timed()
-    /// The number of waits up to each bound in seconds.
+    /// The number of waits up to each limit in seconds.
     var waitBuckets: [Double: Double] = [:]
-    /// The same of holds.
+    /// The same for holds.
     var holdBuckets: [Double: Double] = [:]
 
-    /// A bound that this share of the waits does not exceed, in seconds.
+    /// A limit that this share of the waits does not exceed, in seconds.
     func waitBound(_ share: Double) -> Double? { Self.bound(share, waitBuckets) }
 
-    /// The same of the holds.
+    /// The same for the holds.
     func holdBound(_ share: Double) -> Double? { Self.bound(share, holdBuckets) }
 
     private static func bound(_ share: Double, _ buckets: [Double: Double]) -> Double? {

@@ -1,8 +1,8 @@
 internal import LatchkeyClient
 
-/// The metrics of a service that tell of its lock, from the text of `/metrics`.
+/// The metrics of a service's lock, from the text of `/metrics`.
 ///
-/// They count from the start of the service; two readings give what was between them. They are read
+/// They count from the start of the service; two readings give the time between them. They are read
 /// instead of `/v1/contention`, whose means and quantiles cannot be subtracted.
 struct MetricsReading: Equatable {
     /// By strategy.
@@ -34,7 +34,7 @@ struct MetricsReading: Equatable {
         }
     }
 
-    /// What happened since an earlier reading; nil if the service was restarted between them.
+    /// The differences since an earlier reading; nil if the service was restarted between them.
     func since(_ earlier: Self) -> Self? {
         var result = self
         for (strategy, use) in earlier.serving {

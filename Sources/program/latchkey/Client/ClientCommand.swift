@@ -8,12 +8,12 @@ protocol ClientCommand {
     var name: String { get }
     /// The part of the manual before the statuses.
     var introduction: String { get }
-    /// What the manual says of the status.
+    /// The text on the status, for the manual.
     var status: String { get }
     /// Its own flags.
     var ownFlags: [Flag] { get }
     var operandCountMax: Int { get }
-    /// What shells complete: the operands that are no names of properties.
+    /// The operands that shells complete: those that are not names of properties.
     var operands: [Flag.Value] { get }
 
     /// The arguments, with other spellings of flags replaced.
@@ -21,7 +21,7 @@ protocol ClientCommand {
 
     /// Does it.
     ///
-    /// - Throws: Why it was not done. `.usage` is what is wrong with the command line.
+    /// - Throws: Why it was not done. `.usage` is an error in the command line.
     func run(_ values: FlagValues, _ client: Client) throws(ClientFailure)
 }
 
@@ -52,7 +52,7 @@ extension ClientCommand {
         }
     }
 
-    /// Does it; what fails after a write was made does not say that nothing was changed.
+    /// Does it; a failure after a write does not say that nothing was changed.
     func finish(_ values: FlagValues, _ client: Client) throws(ClientFailure) {
         do throws(ClientFailure) {
             try run(values, client)
@@ -169,7 +169,7 @@ enum ClientFlags {
     ) -> String? {
         if let value = environment(variable) { return value }
         guard let flag = all.first(where: { $0.environmentName == variable }) else { return nil }
-        // Another token of the environment counts more than one of the file.
+        // A token of the environment has precedence over one of the file.
         let isReplaced =
             tokens.contains(flag.name)
             && all.contains { other in
@@ -178,7 +178,7 @@ enum ClientFlags {
         return isReplaced ? nil : file.values[flag.name]
     }
 
-    /// What gives the address of the service.
+    /// The source of the service's address.
     private static func urlSource(_ values: FlagValues) -> String? {
         guard let flag = all.first(where: { $0.name == "url" }) else { return nil }
         guard values.isGiven(flag.name) else { return "the default; --url URL names another" }
@@ -212,7 +212,7 @@ enum ClientFlags {
 }
 
 extension FlagValues {
-    /// A time as the service takes it, or nil if the flag is not given.
+    /// A time in the service's form, or nil if the flag is not given.
     func seconds(_ name: String) -> String? {
         isGiven(name) ? SecondsText.duration(text(name)).map { SecondsText.text($0) } : nil
     }
@@ -227,7 +227,7 @@ extension FlagValues {
 }
 
 extension ClientRequest {
-    /// Adds what the flags say about conditions, times to live and repeats.
+    /// Adds the conditions, times to live and repeats of the flags.
     ///
     /// A write has a key in any case, unless it can be made twice.
     mutating func add(_ values: FlagValues, _ flags: [Flag]) throws(ClientFailure) {

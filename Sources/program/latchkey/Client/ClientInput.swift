@@ -2,7 +2,7 @@ internal import Foundation
 internal import LatchkeyClient
 internal import LatchkeyCommandLine
 
-/// What a command reads.
+/// The input of a command.
 enum ClientInput {
     private static let byteCountMax = 1 << 30
 
@@ -15,7 +15,7 @@ enum ClientInput {
     ) throws(ClientFailure) -> [UInt8] {
         var text = operand == "-" ? try standardInput() : Array(operand.utf8)
         guard !isString else {
-            // As a shell does with what a command prints.
+            // As a shell does with the output of a command.
             if operand == "-", text.last == UInt8(ascii: "\n") { text.removeLast() }
             guard let string = String(validating: text, as: UTF8.self) else {
                 throw ClientFailure(.usage, "the text is not UTF-8.")
@@ -99,7 +99,7 @@ struct InputDescriptor: ~Copyable {
     }
 }
 
-/// What a command prints.
+/// The output of a command.
 enum ClientOutput {
     /// Writes bytes to standard output.
     ///
@@ -124,10 +124,10 @@ enum ClientOutput {
     /// the process as a write to such a pipe does.
     static func endWithReader() {
         Thread.detachNewThread {
-            // The errors of a descriptor, such as a pipe without a reader, are always told.
+            // The errors of a descriptor, such as a pipe without a reader, are always reported.
             var output = pollfd(fd: STDOUT_FILENO, events: 0, revents: 0)
             while unsafe poll(&output, 1, -1) < 0, errno == EINTR {}
-            // One that is closed is said by the first write.
+            // The first write reports a closed one.
             guard output.revents & Int16(POLLERR | POLLHUP) != 0 else { return }
             exit(ClientStatus.done.rawValue)
         }
@@ -144,7 +144,7 @@ enum ClientOutput {
         try write(object.oneLine + "\n")
     }
 
-    /// What the answer of another service is.
+    /// The failure for an answer of another service.
     static let unexpected = ClientFailure(
         .failed,
         "the answer is not that of a Latchkey service of this version."

@@ -3,7 +3,7 @@ internal import LatchkeyClient
 internal import LatchkeyCommandLine
 internal import LatchkeySettings
 
-/// `latchkey diff`: what is different between two exports.
+/// `latchkey diff`: the differences between two exports.
 struct DiffCommand: ClientCommand {
     let name = "diff"
     let operandCountMax = 2

@@ -44,7 +44,7 @@ struct ExportCommand: ClientCommand {
                 try unsafe ClientOutput.write(bytes)
             }
         }
-        // The part of the file does not stay behind.
+        // An incomplete file is removed.
         let end = DeferredEnd()
         defer { end.end() }
         try save(request, client, file, end)

@@ -1,8 +1,8 @@
 internal import LatchkeyClient
 
-/// What is different between two exports.
+/// The differences between two exports.
 ///
-/// The first one is in memory, and so is what is different.
+/// The first one is in memory, and so are the differences.
 struct ExportDifference {
     /// A property that is in one export only, or has another value in the other.
     struct Change {
@@ -37,7 +37,8 @@ struct ExportDifference {
         }
     }
 
-    /// By the bytes of the name: a text is equal to one that writes the same letters otherwise.
+    /// By the bytes of the name: two texts with different bytes for the same letters are equal as
+    /// text.
     private var left: [[UInt8]: JSONValue] = [:]
     private var found: [Change] = []
 
@@ -53,7 +54,7 @@ struct ExportDifference {
         found.append(Change(name: name, former: former, value: value))
     }
 
-    /// All that is different, by name.
+    /// All differences, by name.
     var changes: [Change] {
         let removed = left.map { name, value in
             Change(name: String(decoding: name, as: UTF8.self), former: value, value: nil)
@@ -67,7 +68,7 @@ struct ExportLines {
     private var rest: [UInt8] = []
     private var end = ExportEnd()
     private var count = 0
-    /// What the export is, for messages.
+    /// The origin of the export, for messages.
     let origin: String
 
     init(of origin: String) { self.origin = origin }
@@ -92,7 +93,8 @@ struct ExportLines {
         unsafe rest += bytes[start...]
     }
 
-    /// Checks that the export has its last line: else what is missing would be taken as removed.
+    /// Checks that the export has its last line: otherwise missing properties would count as
+    /// removed.
     func finish() throws(ClientFailure) {
         guard end.isWhole else {
             throw ClientFailure(

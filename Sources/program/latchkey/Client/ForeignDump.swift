@@ -3,7 +3,7 @@ internal import LatchkeyClient
 internal import LatchkeySettings
 internal import LatchkeyStore
 
-/// What another store has written out, as lines of an import.
+/// The dump of another store, as lines of an import.
 ///
 /// The whole text is in memory, and so are the lines.
 struct ForeignDump {
@@ -27,7 +27,7 @@ struct ForeignDump {
     /// The first of these keys, each with the reason.
     private var refused: [String] = []
 
-    /// Nil if it is no text of this format.
+    /// Nil if it is not a text of this format.
     init?(_ text: [UInt8], _ format: Format) {
         guard let dump = JSONValue(text) else { return nil }
         switch format {
@@ -52,8 +52,8 @@ struct ForeignDump {
         lines += Array(#"{"end":true,"count":\#(count)}"#.utf8) + [UInt8(ascii: "\n")]
     }
 
-    /// The bytes that base64 stands for; none where there is no text, as both stores write an empty
-    /// value.
+    /// The decoded bytes of base64; none for a missing text, which is how both stores write an
+    /// empty value.
     private static func decoded(_ value: JSONValue?) -> [UInt8]? {
         guard let value, value.text != "null" else { return [] }
         return value.string.flatMap { Data(base64Encoded: $0) }.map { Array($0) }

@@ -42,7 +42,7 @@ struct GetCommand: ClientCommand {
         }
     }
 
-    /// The bytes of names of one request, behind which comes at most one more.
+    /// The bytes of names of one request, after which at most one more name comes.
     private let byteCountMax = 3000
 
     private func printAll(

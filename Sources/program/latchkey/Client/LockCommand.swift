@@ -101,7 +101,7 @@ struct ElectCommand: ClientCommand {
                 let outcome = try session.run(within: nil, isPatient: true)
                 if case .notStarted = outcome { return outcome }
                 guard session.endingSignal == nil else { return outcome }
-                // A command that ends at once is not to be a load on the service.
+                // A command that ends at once must not become a load on the service.
                 guard session.pauses(until: start + pauseNanoseconds) else {
                     return session.endingSignal.map { .interrupted($0) } ?? outcome
                 }
@@ -110,7 +110,7 @@ struct ElectCommand: ClientCommand {
     }
 }
 
-/// What `latchkey lock` and `latchkey elect` have in common.
+/// The common parts of `latchkey lock` and `latchkey elect`.
 enum LeaseFlags {
     private enum Status {
         static let lost: Int32 = 123

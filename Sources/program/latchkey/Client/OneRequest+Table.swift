@@ -28,7 +28,7 @@ extension OneRequest {
             Usage: latchkey put NAME VALUE [--flag value ...]
 
             VALUE is JSON, such as 5, true, '"text"' or '{"max": 50}'; - reads it from
-            standard input. Behind -- it can begin with --. Prints nothing; with --json:
+            standard input. After -- it can begin with --. Prints nothing; with --json:
             {"name":…,"revision":…}
             """,
         fill: { request, values throws(ClientFailure) in
@@ -101,7 +101,7 @@ extension OneRequest {
         operandCountMax: 1,
         ownFlags: [ClientFlags.ttl, ClientFlags.ifRevision, ClientFlags.key, ClientFlags.json],
         introduction: """
-            has the time to live of a property begin anew
+            starts the time to live of a property again
 
             Usage: latchkey touch NAME --ttl SECONDS [--if-revision N]
 

@@ -2,7 +2,7 @@ internal import LatchkeyClient
 internal import LatchkeyCommandLine
 internal import LatchkeySettings
 
-/// A client command that is one request: what it sends, and what it prints of the answer.
+/// A client command that is one request: the request, and the printed part of the answer.
 ///
 /// ``OneRequest/put`` and the others are the table of these commands.
 struct OneRequest: ClientCommand, Sendable {
@@ -20,7 +20,7 @@ struct OneRequest: ClientCommand, Sendable {
     var operands: [Flag.Value] = []
     let ownFlags: [Flag]
     let introduction: String
-    /// Adds what neither the target nor the common flags say.
+    /// Adds the parts that come neither from the target nor from the common flags.
     var fill: @Sendable (inout ClientRequest, FlagValues) throws(ClientFailure) -> Void = { _, _ in
     }
     let show: @Sendable (ClientAnswer, FlagValues) throws(ClientFailure) -> Void

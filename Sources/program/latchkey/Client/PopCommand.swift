@@ -81,21 +81,22 @@ struct PopCommand: ClientCommand {
     }
 }
 
-/// The end of a pop that was ended by a signal: what it has got, or may have got, is given back.
+/// The end of a pop that was ended by a signal: a job that it has got, or may have got, is given
+/// back.
 private struct GivenBack {
     private let client: Client
     private let request: ClientRequest
     private let isHurried: () -> Bool
 
     init(_ client: Client, _ request: ClientRequest, isHurried: @escaping () -> Bool) {
-        // As long as one attempt may take.
+        // The time of one attempt.
         self.client = Client(client.transport, patience: client.transport.timeLimit)
         self.request = request
         self.isHurried = isHurried
     }
 
     func run() {
-        // With its key: once it is answered, none that is still on its way gets anything.
+        // With its key: once it is answered, no earlier request on its way gets a job.
         var request = request
         request.wait = nil
         let answer = try? client.send(request, isCancelled: isHurried).json

@@ -122,7 +122,7 @@ struct WatchCommand: ClientCommand {
 
     /// Runs a command of the shell, and waits for its end.
     private func execute(_ command: String, _ input: String) {
-        // This program ignores it. The command is to end with who reads what it writes.
+        // This program ignores it. The command should end with the reader of its output.
         signal(SIGPIPE, SIG_DFL)
         let pipe = unsafe popen(command, "w")
         signal(SIGPIPE, SIG_IGN)

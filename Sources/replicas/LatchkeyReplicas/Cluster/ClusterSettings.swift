@@ -15,7 +15,7 @@ package struct ClusterSettings: Sendable, Equatable {
     package var peers = PeerSettings()
     /// The latest rules that the replica knows.
     package var rules = RuleLevel.current
-    /// How long a replica that says nothing more, and does not know later rules, holds them back.
+    /// How long a silent replica that does not know later rules holds them back.
     package var absence = Duration.seconds(3600)
 
     package init() {}
@@ -23,7 +23,7 @@ package struct ClusterSettings: Sendable, Equatable {
     /// Whether the service is a replica of a cluster.
     package var isOn: Bool { members != .none }
 
-    /// Whether each address is one of TLS, as far as is known without reading a file of them.
+    /// Whether each address uses TLS, as far as is known without reading a file of them.
     package var isEncrypted: Bool {
         guard case .listed(let servers) = members else { return true }
         return servers.allSatisfy(\.isEncrypted)
@@ -43,10 +43,10 @@ extension ClusterSettings: Configurable {
                 isRight: { ClusterMembers($0) != nil }
             ),
             \.members,
-            "The members of an etcd cluster that orders the changes of all replicas, or none. A "
+            "The addresses of etcd, which orders the changes of all replicas, or none. Each "
                 + "replica takes changes, and has the state and the revisions of the others. It "
-                + "needs --data. A file, such as ./members, has the addresses in lines, and is "
-                + "read again at SIGHUP.",
+                + "needs --data. A file, such as ./members, has the addresses in lines; SIGHUP "
+                + "rereads it.",
             text: \.text,
             value: { ClusterMembers($0) }
         ),
@@ -58,26 +58,26 @@ extension ClusterSettings: Configurable {
                 isRight: isName
             ),
             \.name,
-            "The name of the cluster: one etcd can have several.",
+            "The name of the cluster. One etcd can have several.",
             text: { $0 },
             value: { $0 }
         ),
         .path(
             "cluster-ca",
             \.authorities,
-            "A file with certificates, in PEM, that those of etcd are verified with, or none for "
-                + "those of the system. It is read again at SIGHUP."
+            "A file of certificates, in PEM, that verify those of etcd, or none for those of the "
+                + "system. SIGHUP rereads it."
         ),
         .path(
             "cluster-certificate",
             \.certificate,
-            "A file with the certificate, in PEM, that etcd is shown, or none. It is read again at "
-                + "SIGHUP."
+            "A file with the certificate, in PEM, that is shown to etcd, or none. SIGHUP rereads "
+                + "it."
         ),
         .path(
             "cluster-key",
             \.key,
-            "A file with the key of that certificate, in PEM, or none. It is read again at SIGHUP."
+            "A file with the key of --cluster-certificate, in PEM, or none. SIGHUP rereads it."
         ),
         Setting(
             "cluster-url",
@@ -87,8 +87,7 @@ extension ClusterSettings: Configurable {
                 isRight: { $0 == "none" || ServiceAddress($0) != nil }
             ),
             \.url,
-            "Where the other replicas reach this one, to take its state when they are new, or "
-                + "none.",
+            "The address at which new replicas take the state of this one, or none.",
             text: { $0.isEmpty ? "none" : $0 },
             value: { $0 == "none" ? "" : ServiceAddress($0)?.origin }
         ),

@@ -32,9 +32,9 @@ extension FollowSettings: Configurable {
                 isRight: { $0 == "none" || ServiceAddress($0) != nil }
             ),
             \.leader,
-            "The leader that this service follows, or none. A replica has the leader's properties "
-                + "and revisions, answers reads with their age, and refuses changes with status "
-                + "421 and the leader's address. It takes no --data.",
+            "The leader that this service follows, or none. A follower has the leader's "
+                + "properties and revisions, answers reads with their age, and refuses changes "
+                + "with status 421 and the leader's address. It takes no --data.",
             text: { $0.isEmpty ? "none" : $0 },
             value: { $0 == "none" ? "" : ServiceAddress($0)?.origin }
         )

@@ -1,16 +1,16 @@
 package import LatchkeySettings
 
-/// How many requests each client may send in a time.
+/// The settings of the limit on each client's requests.
 package struct RateSettings: Sendable {
-    /// What happens to a request beyond the rate.
+    /// The consequence for a request beyond the rate.
     package enum Mode: String, CaseIterable, Sendable {
         case refuse
         case count
     }
 
-    /// Requests a second; nil for no bound.
+    /// Requests a second; nil for no limit.
     package var rate: Int?
-    /// How many requests can come at once; nil for those of a second.
+    /// The maximum of requests at once; nil for those of a second.
     package var burst: Int?
     package var mode = Mode.refuse
 
@@ -31,8 +31,8 @@ extension RateSettings: Configurable {
                 isRight: { $0 == "none" || isCount($0) }
             ),
             \.rate,
-            "How many requests a second each client, a token or else an address, may send, or "
-                + "none for no bound. Further ones get status 429 with Retry-After. Probes and "
+            "The requests a second that each client, a token or else an address, may send, or "
+                + "none for no limit. Further ones get status 429 with Retry-After. Probes and "
                 + "/metrics are not counted.",
             text: { $0.map { "\($0)" } ?? "none" },
             value: { .some(Int($0)) }
@@ -40,7 +40,7 @@ extension RateSettings: Configurable {
         .choice(
             "rate-mode",
             \.mode,
-            "What happens to requests beyond --rate: they are answered 429, or only counted, in "
+            "Whether requests beyond --rate get status 429, or are only counted. The counter is "
                 + "latchkey_rate_exceeded_total."
         ),
     ]

@@ -15,9 +15,9 @@ extension AuditSettings: Configurable {
         .path(
             "audit-log",
             \.path,
-            "A file that gets one line of JSON for each write and each refusal, or none: when, "
-                + "which token and address, which property and revision, and the status. SIGHUP "
-                + "opens it anew, as logrotate needs."
+            "A file that gets a line of JSON for each write and each refusal, or none. The line "
+                + "has the time, token, address, property, revision and status. SIGHUP reopens "
+                + "it, as logrotate needs."
         )
     ]
 }

@@ -5,7 +5,7 @@ package struct TLSSettings: Sendable, Equatable {
     /// The file of the service's certificate; empty for none: then the service speaks plain HTTP.
     package var certificate = ""
     package var key = ""
-    /// The file of those whose certificates clients may show; empty for none.
+    /// The file of the authorities for clients' certificates; empty for none.
     package var clientAuthorities = ""
 
     package init() {}
@@ -21,9 +21,9 @@ extension TLSSettings: Configurable {
         .path(
             "tls-certificate",
             \.certificate,
-            "A file with the service's certificate and those that clients need to verify it, in "
-                + "PEM, or none. With it and --tls-key, the service speaks TLS 1.2 and 1.3 only. "
-                + "It is read again when it changes and at SIGHUP."
+            "A file with the service's certificate and its chain, in PEM, or none. With it and "
+                + "--tls-key, the service speaks TLS 1.2 and 1.3 only. The service rereads it "
+                + "when it changes and at SIGHUP."
         ),
         .path(
             "tls-key",
@@ -33,9 +33,9 @@ extension TLSSettings: Configurable {
         .path(
             "tls-client-ca",
             \.clientAuthorities,
-            "A file with certificates of authorities, in PEM, or none. A client that shows a "
-                + "certificate of one of them has the rights of the token whose name is the "
-                + "common name of its subject. Needs --token-file."
+            "A file with certificates of the authorities of clients, in PEM, or none. A client "
+                + "with a certificate of one of them has the rights of the token whose name is "
+                + "the common name of its subject. Needs --token-file."
         ),
     ]
 }

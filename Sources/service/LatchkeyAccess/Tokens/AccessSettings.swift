@@ -1,17 +1,17 @@
 package import LatchkeyFrame
 package import LatchkeySettings
 
-/// The choices about who may use the service.
+/// The choices about access to the service.
 package struct AccessSettings: Sendable {
-    /// The file of tokens; empty for none: then everybody may do everything.
+    /// The file of tokens; empty for none: then every client may do everything.
     package var tokenFile = ""
-    /// Where a token is written if the file of tokens is not there yet; empty for nowhere.
+    /// The file for a new token, if the file of tokens is not there yet; empty for none.
     package var firstToken = ""
     /// Whether the service may listen beyond this machine without tokens.
     package var isInsecure = false
-    /// What everybody may see although there are tokens.
+    /// The pages that need no token although there are tokens.
     package var opened = [OpenedPage.readyz]
-    /// How long a browser's session lasts.
+    /// The lifetime of a browser's session.
     package var sessionTime = Duration.seconds(3600)
 
     package init() {}
@@ -24,21 +24,22 @@ extension AccessSettings: Configurable {
         .path(
             "token-file",
             \.tokenFile,
-            "A file of tokens: who may do what, or none: everybody everything. 'latchkey token "
-                + "create' makes its lines. It is read again when it changes and at SIGHUP. "
-                + "'latchkey token revoke --all' ends all tokens; to empty the file does not."
+            "A file of tokens and their rights, or none: every client may do everything. "
+                + "'latchkey token create' makes its lines. The service rereads it when it "
+                + "changes and at SIGHUP. 'latchkey token revoke --all' ends all tokens; to "
+                + "empty the file does not."
         ),
         .path(
             "first-token",
             \.firstToken,
-            "If --token-file is not there yet, makes it, with one token that has all rights, and "
-                + "writes the token to this file, which must be new; or none."
+            "A new file for a token with all rights, if --token-file does not exist yet, or "
+                + "none. The service makes both files."
         ),
         .toggle(
             "insecure",
             \.isInsecure,
-            "Lets everybody who can connect do everything, on an address that other machines can "
-                + "reach, without --token-file."
+            "Serves without tokens on an address that other machines can reach: every client may "
+                + "do everything."
         ),
         Setting(
             "open",

@@ -1,7 +1,7 @@
 package import LatchkeySettings
 package import LatchkeyStore
 
-/// How long, and how many, first answers are kept for repeats with an `Idempotency-Key`.
+/// How long and how many first answers are kept for repeats with an `Idempotency-Key`.
 package struct IdempotencyLimits: Sendable, Hashable {
     /// How long an answer is kept; zero switches the header off.
     package var time = Duration.seconds(600)
@@ -37,16 +37,16 @@ extension IdempotencyLimits: Configurable {
             "idempotency-seconds",
             \.time,
             0...604_800,
-            "How long the answer to a request with an Idempotency-Key is kept for repeats. 0 "
-                + "ignores the header."
+            "How long the answer to a request with an Idempotency-Key is kept. 0 ignores the "
+                + "header."
         ),
         .integer(
             "idempotency-bytes",
             \.byteCountMax,
             byteCountMin...1_125_899_906_842_624,
             unit: .bytes,
-            "The memory for keys, kept answers and waiting bodies. At the bound a new key gets "
-                + "status 503. Long answers take at most half of it."
+            "The memory for idempotency keys, kept answers and waiting bodies. Without room a "
+                + "new key gets status 503. Long answers take at most half of it."
         ),
     ]
 }

@@ -13,23 +13,23 @@ package struct HTTPServerConfiguration: Sendable {
         eventLoopCountMax
     )
     package var connectionsMax = 1024
-    /// One client gets one in so many of what all clients use, such as connections.
+    /// One client gets one Nth of the resources that all clients use, such as connections.
     package var clientShare = 4
-    /// Nil is the client's share of the connections, and 0 is no bound.
+    /// Nil is the client's share of the connections, and 0 is no limit.
     ///
     /// IPv6 addresses count by their first 64 bits.
     package var connectionsPerAddressMax: Int?
-    /// Addresses and networks of proxies, which speak for others.
+    /// Addresses and networks of proxies.
     ///
-    /// They have no bound per address, and name their clients: see ``Exchange/client``.
+    /// They have no limit per address, and name their clients: see ``Exchange/client``.
     package var trustedProxies: [String] = []
     /// Path and query.
     package var targetBytesMax = 4096
     /// Request line and header fields.
     package var headBytesMax = 8192
     package var bodyBytesMax = 1 << 20
-    /// How long a connection may wait for a request, and the time over which the rate is measured
-    /// at which a client takes its answer: at least 1 KiB a second.
+    /// How long a connection may wait for a request, and the time over which a client's rate of
+    /// taking its answer is measured: at least 1 KiB a second.
     ///
     /// The precision is that of ``requestTimeout``.
     package var idleTimeout = Duration.seconds(60)
@@ -40,8 +40,8 @@ package struct HTTPServerConfiguration: Sendable {
     package var answerTimeout = Duration.seconds(60)
     /// How long a request may arrive, from its first byte to its last.
     ///
-    /// It takes effect never early, and late by no more than half of the shorter of the two
-    /// timeouts, and half a second at most.
+    /// It never takes effect early. It is late by at most half of the shorter of the two timeouts,
+    /// and by at most half a second.
     package var requestTimeout = Duration.seconds(30)
     /// For tests: the clock of these timeouts stands still, and only ``HTTPServer/pass(_:)`` moves
     /// it.
@@ -49,18 +49,17 @@ package struct HTTPServerConfiguration: Sendable {
 
     /// The body of the 408 for a request that takes too long: a problem's JSON.
     ///
-    /// At most 1024 bytes. The C side sends it by itself, because such a request never reaches the
-    /// handler.
+    /// At most 1024 bytes. The C side sends it, because such a request never reaches the handler.
     package var timeoutBody = #"{"title":"Request Timeout","status":408}"#
-    /// The same of the 413 for a body that goes on and on after it was refused.
+    /// The same for the 413 of a body that goes on after it was refused.
     package var tooLargeBody = #"{"title":"Content Too Large","status":413}"#
-    /// The same of the 503 for a request that was not handled, because the server stops.
+    /// The same for the 503 of a request that was not handled, because the server stops.
     package var drainingBody = #"{"title":"Service Unavailable","status":503}"#
-    /// The same of the 500 for a request that was taken away from its handler.
+    /// The same for the 500 of a request that was taken away from its handler.
     package var unknownBody = #"{"title":"Internal Server Error","status":500}"#
-    /// The same of the 503 for such a request whose method has no effect.
+    /// The same for the 503 of such a request whose method has no effect.
     package var lateBody = #"{"title":"Service Unavailable","status":503}"#
-    /// The same where what such a request may have waited for is held.
+    /// The same if the work that such a request may have waited for is held up.
     package var heldBody = #"{"title":"Service Unavailable","status":503}"#
 
     package init() {}
@@ -70,7 +69,7 @@ package struct HTTPServerConfiguration: Sendable {
     /// The share of one client, at least 1.
     package func share(of count: Int) -> Int { max(1, count / clientShare) }
 
-    /// The bound per address that holds; 0 is none.
+    /// The limit per address that holds; 0 is none.
     package var connectionsPerAddressBound: Int {
         connectionsPerAddressMax ?? (clientShare == 1 ? 0 : share(of: connectionsMax))
     }
@@ -104,9 +103,9 @@ extension HTTPServerConfiguration: Configurable {
             "client-share",
             .share(1...1024),
             \.clientShare,
-            "The share of one client in what all clients use: connections, watches and long "
-                + "polls, exports, idempotency keys and their memory, and unsent answers. Beyond "
-                + "it a client gets status 429. 1/1 is no bound.",
+            "The share of one client in connections, watches and long polls, exports, idempotency "
+                + "keys and their memory, and unsent answers. Beyond it a client gets status 429. "
+                + "1/1 is no limit.",
             text: { "1/\($0)" },
             value: { Int($0.dropFirst(2)) }
         ),
@@ -118,7 +117,7 @@ extension HTTPServerConfiguration: Configurable {
                 isRight: { $0 == "share" || (Int($0).map((0...65_536).contains) ?? false) }
             ),
             \.connectionsPerAddressMax,
-            "The maximum number of connections of one client. 0 is no bound, and share is "
+            "The maximum number of connections of one client; 0 is no limit. share is "
                 + "--client-share of --max-connections. Further ones get status 429 and are "
                 + "closed.",
             text: { $0.map(String.init) ?? "share" },
@@ -130,7 +129,7 @@ extension HTTPServerConfiguration: Configurable {
             placeholder: "ADDRESS",
             of: "addresses or networks, such as 10.0.0.1 or 10.0.0.0/8",
             isRight: { Network($0) != nil },
-            "Addresses and networks of proxies, or none. Their connections have no bound of "
+            "Addresses and networks of proxies, or none. Their connections have no limit of "
                 + "their own, and the client is the last address in X-Forwarded-For."
         ),
         .integer(
@@ -138,8 +137,8 @@ extension HTTPServerConfiguration: Configurable {
             \.headBytesMax,
             1024...1_048_576,
             unit: .bytes,
-            "The maximum length of the request line and all header fields of a request together. "
-                + "Longer ones get status 431."
+            "The maximum length of the request line and all header fields of a request. Longer "
+                + "ones get status 431."
         ),
         .integer(
             "max-body-bytes",

@@ -1,7 +1,7 @@
 internal import CLatchkeyFetch
 package import LatchkeySettings
 
-/// Where a step may fetch from, and how much.
+/// The hosts that a step may fetch from, and the limits of a fetch.
 package struct FetchLimits: Sendable, Hashable {
     /// The version of libcurl that is loaded.
     package static var libraryVersion: String {
@@ -26,14 +26,14 @@ extension FetchLimits: Configurable {
             placeholder: "HOST[:PORT]",
             of: "hosts with an optional port, such as example.org:8080 or [2001:db8::1]",
             isRight: { AllowedOrigin($0) != nil },
-            "The hosts from which the step fetch of an operation may read, or none. "
-                + "Without a port: 80 for http and 443 for https. A name that leads to a "
-                + "private or loopback address is refused unless the address itself is listed."
+            "The hosts from which the step fetch of an operation may read, or none. Without a "
+                + "port: 80 for http and 443 for https. A name that leads to a private or "
+                + "loopback address is refused unless the address itself is listed."
         )
     ]
 }
 
-/// A host, and maybe a port, from which may be fetched.
+/// A host, and maybe a port, that a step may fetch from.
 struct AllowedOrigin: Hashable, Sendable {
     /// A name in lower case, or an address as the system writes it.
     let host: String

@@ -11,8 +11,8 @@ internal import LatchkeyWatches
 extension ServiceConfiguration {
     /// Limits that are constants: no operator of the service can choose them well.
     ///
-    /// The one table of them. Tests and campaigns change them by ``limitsVariable``, to reach a
-    /// bound with little work. No flag does.
+    /// The only table of them. Tests and campaigns change them by ``limitsVariable``, to reach a
+    /// limit with little work. No flag does.
     package static let limits: [Setting<Self>] =
         ofData + ofRequests + [rateBurst] + ofOperations + ofRecordings
         + ClusterSettings.limits.map { $0.contained(in: \.cluster) }
@@ -25,7 +25,7 @@ extension ServiceConfiguration {
             "sync-interval",
             \.persistence.syncInterval,
             1...3600,
-            "How often writes are put on the disk with --durability interval."
+            "The time between two writes to the disk with --durability interval."
         ),
         .integer(
             "max-wal-bytes",
@@ -45,8 +45,7 @@ extension ServiceConfiguration {
             "compact-after",
             \.persistence.compactionCountMin,
             100...1 << 30,
-            "Changes are brought forward when there are so many, or a quarter as many as "
-                + "properties."
+            "Compacts after so many changes, or after a quarter as many as there are properties."
         ),
         .integer(
             "max-transaction-bytes",
@@ -83,7 +82,7 @@ extension ServiceConfiguration {
             \.watchLimits.bufferBytesMax,
             1024...16_777_216,
             unit: .bytes,
-            "What waits for a watcher that reads slowly, before it reads from the history."
+            "The bytes that wait for a slow watcher, before it reads from the history."
         ),
         .seconds(
             "keep-alive-seconds",
@@ -95,7 +94,7 @@ extension ServiceConfiguration {
             "read-behind-proxy-seconds",
             \.watchLimits.readBehindProxy,
             1...60,
-            "The longest wait of a long poll, or of another read, behind a trusted proxy."
+            "The longest wait of a read that comes through a trusted proxy."
         ),
         .seconds(
             "session-seconds",

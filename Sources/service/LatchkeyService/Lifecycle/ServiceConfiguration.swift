@@ -21,7 +21,7 @@ package struct ServiceConfiguration: Sendable {
     ///
     /// Needs metering.
     package var isProfiling = false
-    /// The revision before the first commit; nil for that of the time of the start.
+    /// The revision before the first commit; nil for one from the time of the start.
     package var startRevision: Revision?
     package var persistence = PersistenceSettings()
     package var follow = FollowSettings()
@@ -106,8 +106,8 @@ extension ServiceConfiguration: Configurable {
             "stripes",
             .powerOfTwo(1...StripeCount.max),
             \.stripeCount,
-            "The number of stripes over which the properties are spread, each with its own lock. "
-                + "The actor strategy always has 1.",
+            "The number of stripes of properties, each with a lock of its own. The strategy "
+                + "actor always has 1.",
             text: { "\($0)" },
             value: { Int($0) }
         ),
@@ -115,20 +115,20 @@ extension ServiceConfiguration: Configurable {
             "backlog",
             \.backlogMax,
             1...1_000_000,
-            "The number of writes that an asynchronous strategy accepts for one stripe before it "
-                + "applies them. Further ones get status 503."
+            "The writes that an asynchronous strategy accepts for a stripe before it applies "
+                + "them. Further ones get status 503."
         ),
         .choice(
             "metering",
             \.metering,
-            "How contention is measured: not at all, by counting, or by timing a sample or all "
-                + "of the accesses."
+            "How contention is measured: not at all, by counts, or by the times of a sample or "
+                + "of all accesses."
         ),
         .toggle(
             "profile",
             \.isProfiling,
-            "Records where in the code accesses wait, and for whom: one contended access in 100. "
-                + "/debug/pprof/mutex has the profile. Needs metering."
+            "Records where in the code accesses wait, and for which others. One contended access "
+                + "in 100 is recorded; /debug/pprof/mutex has the profile. Needs metering."
         ),
     ]
 
@@ -147,8 +147,7 @@ extension ServiceConfiguration: Configurable {
         \.startRevision,
         "The revision before the first change. clock is 1048576 for each second since 1970, so "
             + "that no revision comes twice. If the clock can be late at the start, give a "
-            + "number above all earlier revisions. With --data, it is for a new folder: one that "
-            + "is there goes on.",
+            + "number above all earlier revisions. With --data, it is for a new folder only.",
         text: { $0.map { "\($0)" } ?? "clock" },
         value: { .some(Revision($0)) }
     )
@@ -189,7 +188,7 @@ extension ServiceConfiguration: Configurable {
             ),
             \.allowedHosts,
             "Names of the service besides localhost, --host and literal addresses, or none. "
-                + "Requests for other hosts get status 421, on other addresses than loopback only "
+                + "Requests for other hosts get status 421; on addresses beyond loopback, only "
                 + "if this flag is given. * allows all.",
             text: { names in
                 names.map { $0.isEmpty ? "none" : $0.joined(separator: ",") } ?? "*"
@@ -212,16 +211,16 @@ extension ServiceConfiguration: Configurable {
             "shutdown-delay",
             \.shutdownDelay,
             0...3600,
-            "How long requests are served as before after SIGTERM or SIGINT, while /readyz is 503 "
-                + "already, so that load balancers send no more. Then --drain-seconds begins. A "
-                + "second signal ends the delay."
+            "How long requests are still served after SIGTERM or SIGINT, before the drain. "
+                + "/readyz is 503 meanwhile, so that load balancers send no more. A second "
+                + "signal ends the delay."
         ),
         .seconds(
             "drain-seconds",
             \.drainTime,
             0...86_400,
-            "The maximum time for requests in flight to finish after SIGTERM or SIGINT, behind "
-                + "--shutdown-delay."
+            "The maximum time for requests in flight to finish after SIGTERM or SIGINT. It "
+                + "begins after --shutdown-delay."
         ),
         .toggle(
             "server-timing",
@@ -236,7 +235,7 @@ extension ServiceConfiguration: Configurable {
         .choice(
             "log-level",
             \.logLevel,
-            "The lowest level of the events that are logged."
+            "The lowest level that is logged."
         ),
     ]
 

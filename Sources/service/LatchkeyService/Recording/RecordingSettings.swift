@@ -19,8 +19,8 @@ extension RecordingSettings: Configurable {
         .path(
             "record",
             \.path,
-            "Records one live operation in 16 into a new file of at most 64 MiB, for 'latchkey "
-                + "compare --trace', without names and values, or none."
+            "A new file of at most 64 MiB for one live operation in 16, without names and "
+                + "values, or none. 'latchkey compare --trace' reads it."
         )
     ]
 }

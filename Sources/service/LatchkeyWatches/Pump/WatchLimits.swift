@@ -1,16 +1,16 @@
 package import LatchkeySettings
 
-/// The bounds of watches.
+/// The limits of watches.
 package struct WatchLimits: Sendable, Hashable {
-    /// How many watches and long polls there can be at once.
+    /// The maximum of watches and long polls at once.
     package var watcherCountMax = 10_000
-    /// How many bytes wait for a client that reads slowly.
+    /// The maximum of bytes that wait for a client that reads slowly.
     ///
     /// Beyond it, the watcher reads from the history.
     package var bufferBytesMax = 64 * 1024
     /// The time between two keep-alive comments of a watch.
     package var keepAlive = Duration.seconds(15)
-    /// For how long a read behind a trusted proxy can wait, such as a long poll.
+    /// The maximum wait of a read behind a trusted proxy, such as a long poll.
     ///
     /// Most proxies notice late, or not at all, that a client has gone whose answer has not begun:
     /// its place is taken until then.
@@ -28,7 +28,7 @@ extension WatchLimits: Configurable {
             \.watcherCountMax,
             1...65_536,
             "The maximum number of watches and long polls at once. Further ones get status 503. "
-                + "--max-connections bounds them, too."
+                + "--max-connections limits them, too."
         )
     ]
 }

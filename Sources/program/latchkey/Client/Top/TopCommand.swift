@@ -101,7 +101,7 @@ private struct TopSource {
     }
 }
 
-/// The terminal while it shows pictures in the place of what was there, which comes back.
+/// The terminal while it shows pictures; its former content comes back.
 private final class TopScreen {
     private var former = termios()
     private let signals = WaitedSignals()
@@ -127,7 +127,7 @@ private final class TopScreen {
         trySay("\u{1B}[H" + lines.map { $0 + "\u{1B}[K\r\n" }.joined() + "\u{1B}[J")
     }
 
-    /// Waits; false if a key or a signal says that it is enough.
+    /// Waits; false if a key or a signal asks to end.
     func waits(seconds: Double) -> Bool {
         let end = BootTime.now + UInt64(seconds * 1e9)
         while BootTime.now < end {

@@ -3,14 +3,14 @@ internal import LatchkeyClient
 internal import LatchkeyMachine
 internal import LatchkeyReport
 
-/// One picture of `latchkey top`: what happened between two readings.
+/// One picture of `latchkey top`: the differences of two readings.
 struct TopFrame {
     let origin: String
     let earlier: TopReading
     let later: TopReading
     /// Which lock makes requests wait most, in the service's own sentence.
     var hottest: String?
-    /// Who asks for what, as the service says it; nil if it does not.
+    /// The most frequent requests and tokens, as the service reports them; nil if it does not.
     var busiest: JSONValue?
     /// The time of day in seconds since 1970.
     var now = 0.0
@@ -56,7 +56,7 @@ struct TopFrame {
         return found.isEmpty ? [] : ["most of them   \(found.joined(separator: "  "))"]
     }
 
-    /// At most so much of a name that the others have room.
+    /// Shortens a name, so that the others have room.
     private static func short(_ name: String) -> String {
         name.count <= 24 ? name : name.prefix(11) + "…" + name.suffix(12)
     }
@@ -106,7 +106,7 @@ struct TopFrame {
         max(0, (later ?? 0) - (earlier ?? 0)) / span
     }
 
-    /// Text begins together, numbers end together.
+    /// Text is aligned left, numbers right.
     private static func table(_ lines: [[String]]) -> [String] {
         let widths = lines[0].indices.map { column in lines.map { $0[column].count }.max() ?? 0 }
         return lines.map { line in
@@ -134,7 +134,7 @@ struct TopFrame {
         }
     }
 
-    /// A bound of a bucket.
+    /// The limit of a bucket.
     static func time(_ seconds: Double?) -> String {
         guard let seconds else { return "-" }
         return switch seconds {

@@ -1,13 +1,13 @@
 internal import LatchkeyClient
 
-/// What `latchkey top` reads of a service at one moment.
+/// The figures that `latchkey top` reads from a service at one moment.
 struct TopReading: Equatable {
     /// When it was read, in seconds of any clock.
     var seconds = 0.0
     /// By the first digit of the status.
     var requests: [Character: Double] = [:]
     var gauges: [String: Double] = [:]
-    /// The one that serves; nil if the service does not say.
+    /// The strategy that serves; nil if the service does not say.
     var strategy: String?
     var locks = MetricsReading()
 
