@@ -3,7 +3,7 @@
 
 The limit is the floor program: bare libmicrohttpd that answers the same bytes from one static
 value. Service and floor run side by side and are loaded in turn, in another order in each round, so
-that what else the machine does hits both. A ratio is taken within a round; printed are the median
+that other work of the machine slows both. A ratio is taken within a round; printed are the median
 of the rounds and a 95 % interval of it. A missed target is marked and is not an error: the table
 is for people.
 """
@@ -21,7 +21,7 @@ import time
 
 import loader
 from driver import drive, rate, socket_errors
-from table import print_table, progress, ratios, row, write_at, write_table
+from table import print_table, progress, ratios, row
 
 TOP = pathlib.Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(TOP / "scripts"))
@@ -48,7 +48,7 @@ MANY = 100_000
 MILLION = 1_000_000
 VALUE = b'"abcdefghijklmnopqrstuvwxyz0123"'
 MICRO_SECONDS_MAX = 600
-# Of the units that LatchkeySyncBenchmark names: what the table has. Ratios have none.
+# The table's names for the units of LatchkeySyncBenchmark. Ratios have none.
 UNITS = {"nanoseconds": "ns", "B": "B"}
 
 
@@ -57,13 +57,8 @@ def main():
     rows = []
     for name, measure in PARTS.items():
         if arguments.only in (None, name):
-            part = measure(arguments)
-            rows += part
-            if arguments.page and part:
-                write_table(arguments.page, name, part)
+            rows += measure(arguments)
     progress("")
-    if arguments.page and arguments.only is None:
-        write_at(arguments.page, "machine", [machine(arguments)])
     print_table(rows)
     missed = sum(1 for each in rows if each["met"] is False)
     targets = sum(1 for each in rows if each["met"] is not None)
@@ -76,16 +71,6 @@ def main():
 BEFORE = os.getloadavg()
 
 
-def machine(arguments):
-    """One sentence on where the figures come from."""
-    with open("/proc/cpuinfo", encoding="utf-8") as lines:
-        models = [line.split(":")[1].strip() for line in lines if line.startswith("model name")]
-    return (f"{os.cpu_count()} processors ({models[0] if models else os.uname().machine}), "
-            f"Linux {os.uname().release.partition('-')[0]}, load average before {BEFORE[0]:.1f}; "
-            f"{arguments.rounds * SHORTER} rounds of {arguments.seconds / SHORTER:g} s, "
-            f"`wrk -t1 -c{CONNECTIONS}`.")
-
-
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--binary", required=True, help="the latchkey to measure, a release build")
@@ -96,15 +81,13 @@ def parse_arguments():
     parser.add_argument("--heap", help="the library that --micro counts allocations with")
     parser.add_argument("--parking-lot", help="the program that races parking_lot's Mutex")
     parser.add_argument("--only", choices=PARTS, help="measure this part alone")
-    parser.add_argument("--page", type=pathlib.Path, metavar="FILE",
-                        help="also write each part's table into this page, at its mark")
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--seconds", type=float, default=2,
                         help=f"per load and round; each is {SHORTER} shorter ones")
     return parser.parse_args()
 
 
-# Each load is made as so many shorter ones in rounds of their own: which loop gets how many of
+# Each load is made as this many shorter ones in rounds of their own: which loop gets how many of
 # wrk's connections is chance, and moves a load's throughput by a third.
 SHORTER = 10
 
@@ -145,7 +128,7 @@ def measure_requests(arguments):
 
 
 def measure_access(arguments):
-    """What a token costs: a service that asks for one, and one that does not."""
+    """The cost of a token: a service that asks for one, and one that does not."""
     with tempfile.TemporaryDirectory() as folder:
         lines = pathlib.Path(folder) / "tokens"
         token = subprocess.run(
@@ -224,7 +207,7 @@ def measure_million(arguments):
 def page_milliseconds(service, index):
     connection = http.client.HTTPConnection(*service.address)
     connection.connect()
-    # The first digits of a name leave a hundred names or more behind the prefix.
+    # The first digits of a name match a hundred names or more.
     path = f"/v1/properties?limit=100&prefix=k{index:09d}"[:-3]
     began = time.perf_counter()
     connection.request("GET", path)
@@ -244,7 +227,7 @@ def measure_micro(arguments):
 
 
 def measure_memory(arguments):
-    """What the heap holds for a guarded value."""
+    """The heap memory of a guarded value."""
     if not (arguments.micro and arguments.heap):
         return []
     return rows_of(arguments.micro, "--memory", LD_PRELOAD=arguments.heap)
@@ -265,7 +248,7 @@ def rows_of(*command, **environment):
 
 
 def note_of(found):
-    """Who took how many nanoseconds. The measure itself names the subject of a comparison."""
+    """The nanoseconds of each side. The measure itself names the subject of a comparison."""
     reference, taken = found.get("reference"), found.get("nanosecondsPerOperation")
     subject = "" if reference else found["subject"]
     parts = (subject, "" if taken is None else f"{taken:.3g} ns")

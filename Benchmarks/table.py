@@ -1,7 +1,6 @@
 """The rows of a benchmark's table."""
 
 import math
-import re
 import statistics
 import sys
 
@@ -53,28 +52,6 @@ def print_table(rows):
 
 def figures(each):
     return ["" if each[key] is None else f"{each[key]:.3g}" for key in ("median", "low", "high")]
-
-
-def write_table(page, part, rows):
-    """Puts the table of a part at its mark."""
-    lines = ["| Measure | Median | 95 % | Target | From |", "|---|---|---|---|---|"]
-    for each in rows:
-        median, low, high = figures(each)
-        verdict = {True: ", met", False: ", missed", None: ""}[each["met"]]
-        name = re.sub(r"^  (the same, )?", "— ", each["name"])
-        cells = (name, f"{median} {each['unit']}".strip(), f"{low}–{high}" if low else "",
-                 each["target"] + verdict, each["note"])
-        lines.append("| " + " | ".join(cells) + " |")
-    write_at(page, part, lines)
-
-
-def write_at(page, name, lines):
-    """Puts lines between `<!-- bench: NAME -->` and the next `<!-- end -->` of a page."""
-    text = page.read_text(encoding="utf-8")
-    mark = f"<!-- bench: {name} -->\n"
-    start = text.index(mark) + len(mark)
-    end = text.index("<!-- end -->", start)
-    page.write_text(text[:start] + "\n".join(lines) + "\n" + text[end:], encoding="utf-8")
 
 
 def progress(text):

@@ -2,7 +2,7 @@
 struct DeclaredTarget {
     let name: String
     let line: Int
-    /// Where its files are.
+    /// The folder of its files.
     var folder: String
     var dependencies: [(name: String, line: Int)] = []
 

@@ -25,8 +25,8 @@ struct RecordedRun {
 
     // MARK: Tables
 
-    /// What the run was, and throughput by strategy and threads, with waits, processor time and
-    /// fairness at the greatest number of threads.
+    /// The run, and throughput by strategy and threads, with waits, processor time and fairness at
+    /// the greatest number of threads.
     var everything: [String] {
         let head = ["wait p50", "wait p99", "wait max", "time/op", "Jain"]
         return ["One run, \(report.day): \(report.machine).", ""]
@@ -75,7 +75,7 @@ struct RecordedRun {
         ]
     }
 
-    /// What to avoid.
+    /// The choices to avoid.
     var avoided: [String] {
         let queue = [
             "- **A queue as a lock.** With \(most) threads and short sections, `serial-queue` does "
@@ -93,7 +93,7 @@ struct RecordedRun {
         ]
     }
 
-    /// What a queue costs.
+    /// The cost of a queue.
     var queue: [String] {
         [
             "With \(most) threads and short sections, `lock` does \(times) times as many "

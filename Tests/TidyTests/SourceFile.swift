@@ -28,7 +28,7 @@ struct SourceFile: Sendable {
 }
 
 extension String {
-    /// What follows the last `separator`, or "" if there is none.
+    /// The text after the last `separator`, or "" if there is none.
     func suffix(after separator: Character) -> String {
         lastIndex(of: separator).map { String(self[index(after: $0)...]) } ?? ""
     }

@@ -31,7 +31,7 @@ struct Uses {
 
     /// The same between folders.
     ///
-    /// What lies in no folder is in ".".
+    /// A file outside all folders is in ".".
     init(betweenFoldersOf files: Uses) {
         for (file, used) in files.arrows {
             let folder = Self.folder(of: file)
@@ -106,7 +106,7 @@ extension SourceFile {
         String(path.dropFirst(target.folder.count + 1).dropLast(PathSet.isC(path) ? 2 : 0))
     }
 
-    /// What declares a type.
+    /// The keywords that declare a type.
     private static let keywords: Set<Substring> = [
         "struct", "class", "enum", "protocol", "actor", "typealias",
     ]

@@ -23,7 +23,7 @@ enum House: String, CaseIterable {
         "LatchkeyService": ["LatchkeyReplicas", "LatchkeyReplication"]
     ]
 
-    /// What is wrong with a target's place.
+    /// The faults in a target's place.
     static func faults(of target: DeclaredTarget, in tree: Tree) -> [String] {
         let houses = DeclaredTarget.houses(in: tree)
         func of(_ name: String) -> House? {

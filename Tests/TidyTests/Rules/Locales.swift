@@ -1,5 +1,5 @@
 extension Rule {
-    /// What needs ICU's data, which the program does not have (`CLatchkeyLocales`).
+    /// Functions that need ICU's data, which the program does not have (`CLatchkeyLocales`).
     private static let functionsWithLocales = [
         "Calendar", "DateFormatter", "Locale", "MeasurementFormatter", "NSRegularExpression",
         "NumberFormatter", "RelativeDateTimeFormatter", "TimeZone", "localizedCompare",
